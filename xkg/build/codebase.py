@@ -1,0 +1,76 @@
+"""A parsed repository: `Codebase`. The parser of each language in `build.parse` fills it; grounding and slicing read it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.model import Repository, Symbol
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Import(_Value):
+    """One name that an import statement binds: `import a.b as c` → name c, module "a.b", attribute None;
+    `from .m import f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*".
+    `target` is the path inside the repository that `module` resolves to, None for what is outside it."""
+
+    name: str
+    module: str
+    attribute: str | None
+    line: int
+    target: str | None = None
+
+
+class SourceSymbol(_Value):
+    """A symbol with what retrieval and slicing need. `calls` are ids of symbols of the same repository that its body
+    refers to by a resolvable name (calls, base classes, decorators, uses), in order of first use. `names` are all
+    free names that its source uses."""
+
+    symbol: Symbol
+    docstring: str = ""
+    comments: str = ""
+    parent: str | None = None
+    calls: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+class Module(_Value):
+    """A source file that was parsed. `broken` where the grammar met errors (Python 2, cut files): symbols may miss."""
+
+    path: str
+    text: str
+    language: Literal["python"] = "python"
+    dotted: str = ""
+    imports: tuple[Import, ...] = ()
+    symbols: tuple[SourceSymbol, ...] = ()
+    broken: bool = False
+
+
+class Skipped(_Value):
+    """Files that were not parsed, by reason, with a few examples."""
+
+    reason: Literal["binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link"]
+    count: int
+    examples: tuple[str, ...] = ()
+
+
+class Codebase(_Value):
+    """`files` lists every path of the commit; `requirements` maps a requirements file's path to its text."""
+
+    repository: Repository
+    files: tuple[str, ...] = ()
+    modules: tuple[Module, ...] = ()
+    readme: str = ""
+    requirements: dict[str, str] = {}
+    skipped: tuple[Skipped, ...] = ()
+
+    def symbols(self) -> dict[str, SourceSymbol]:
+        """All symbols by id, in path and line order."""
+        return {s.symbol.id: s for m in self.modules for s in m.symbols}
+
+    def source(self, symbol: Symbol) -> str:
+        """The lines of a symbol as they stand in its file."""
+        module = next(m for m in self.modules if m.path == symbol.path)
+        return "\n".join(module.text.split("\n")[symbol.start_line - 1 : symbol.end_line])

@@ -1,0 +1,77 @@
+"""Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+
+from xkg.errors import ConfigError
+from xkg.model import Level
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EmbeddingSettings(_Section):
+    """`weights`: a folder with `tokenizer.json` and `model.safetensors` or `model.onnx`; None finds an installed one."""
+
+    model: str = "all-MiniLM-L6-v2"
+    weights: Path | None = None
+    threads: int = Field(default=2, ge=1)
+
+
+class SandboxSettings(_Section):
+    """`unsafe-subprocess` runs code that nobody trusts with your own rights: it must be asked for in words."""
+
+    runner: Literal["bubblewrap", "unsafe-subprocess"] = "bubblewrap"
+    seconds: float = Field(default=60, gt=0)
+    memory_mb: int = Field(default=4096, ge=64)
+
+
+class EnvironmentSettings(_Section):
+    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk; 0 makes none."""
+
+    max_mb: int = Field(default=1500, ge=0)
+
+
+class PruneSettings(_Section):
+    """None: the highest rung that could be tried on this machine, at least `parsed`."""
+
+    min_level: Level | None = None
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(
+        env_prefix="XKG_", env_nested_delimiter="__", yaml_file="xkg.yaml", extra="forbid", frozen=True
+    )
+
+    kg: Path = Path("storage/default")
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    environment: EnvironmentSettings = EnvironmentSettings()
+    prune: PruneSettings = PruneSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
+
+
+def load(**flags: object) -> Settings:
+    """The settings in force; flags that are None do not count. Raises `ConfigError` naming the setting and its fault."""
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"setting {name!r}: {first['msg']}; mend it in xkg.yaml or the environment") from error
+    except Exception as error:  # the YAML reader raises its own tree
+        raise ConfigError(f"xkg.yaml cannot be read: {str(error).splitlines()[0]}") from error

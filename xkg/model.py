@@ -1,0 +1,240 @@
+"""The domain: what a graph is made of, and `PaperBundle`, one paper's whole subgraph.
+
+A bundle is what `build` and `import` produce and what `store` keeps. Ids are deterministic: the same input gives the
+same ids. Text is any Python string that JSON can carry; offsets count characters, lines are 1-based and inclusive.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Node(BaseModel):
+    """Base of all stored values: immutable, and strict about unknown fields so that a typo is never stored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Level(StrEnum):
+    """What was proven of a code node, weakest first. Compare with `rank`, never as strings."""
+
+    NONE = "none"
+    PARSED = "parsed"
+    IMPORTED = "imported"
+    EXECUTED = "executed"
+    TESTED = "tested"
+    FAITHFUL = "faithful"
+
+    @property
+    def rank(self) -> int:
+        return list(Level).index(self)
+
+
+class Reference(Node):
+    """An entry of a bibliography. `title` is None where it could not be told from the rest of `text`."""
+
+    title: str | None
+    text: str | None = None
+    key: str | None = None
+    arxiv_id: str | None = None
+    doi: str | None = None
+    year: int | None = None
+
+
+class Excerpt(Node):
+    """A span of the parsed paper that supports a definition: character offsets into `Document.text` (end exclusive),
+    and where that starts in the paper's own files."""
+
+    section: str
+    start: int
+    end: int
+    path: str | None = None
+    line: int | None = None
+
+
+class Paper(Node):
+    id: str
+    title: str
+    abstract: str = ""
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    arxiv_id: str | None = None
+    references: tuple[Reference, ...] | None = None
+    code_files: tuple[str, ...] = ()
+    code_overview: str = ""
+    origin: Literal["build", "import"]
+    state: Literal["complete", "partial", "stub"] = "complete"
+    source_sha256: str | None = None
+    pipeline_version: str | None = None
+    built_at: str | None = None
+    cost_usd: float = 0.0
+
+
+class Technique(Node):
+    """`parent` is the id of the technique above, None at the top; siblings are in list order in the bundle.
+    `hidden` says why it is left out of the published graph, None where it is shown."""
+
+    id: str
+    name: str
+    parent: str | None = None
+    aliases: tuple[str, ...] = ()
+    kind: Literal["methodology", "technique"] = "technique"
+    definition: str = ""
+    depth: int = 0
+    weight: float = 1.0
+    grounding: Literal["none", "located"] = "none"
+    excerpts: tuple[Excerpt, ...] = ()
+    hidden: str | None = None
+
+
+class Evidence(Node):
+    """How a level was reached, or why the next one was not."""
+
+    level: Level
+    runner: str | None = None
+    command: str | None = None
+    environment: str | None = None
+    exit_code: int | None = None
+    seconds: float | None = None
+    peak_memory_mb: float | None = None
+    output_end: str = ""
+    reason: str | None = None
+    checked_at: str | None = None
+
+
+class Code(Node):
+    """`test` is empty where there is none. `claims` is what an imported file said of itself, kept and never believed."""
+
+    id: str
+    technique: str
+    implementation: str
+    test: str = ""
+    documentation: str = ""
+    language: str = "python"
+    packages: tuple[str, ...] = ()
+    level: Level = Level.NONE
+    evidence: tuple[Evidence, ...] = ()
+    claims: dict[str, Any] = {}
+
+
+class Repository(Node):
+    id: str
+    url: str
+    commit: str | None = None
+    license: str | None = None
+    is_official: bool = False
+
+
+class Symbol(Node):
+    """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module)."""
+
+    id: str
+    repository: str
+    path: str
+    qualified_name: str
+    kind: Literal["module", "class", "function", "method", "constant"]
+    start_line: int
+    end_line: int
+    signature: str = ""
+
+
+class Location(Node):
+    """`(Technique)-[:LOCATED_AT {score, rank}]->(Symbol)`; rank 1 is best, score is in 0..1."""
+
+    technique: str
+    symbol: str
+    score: float
+    rank: int
+
+
+class Derivation(Node):
+    """`(Code)-[:DERIVED_FROM]->(Symbol)`."""
+
+    code: str
+    symbol: str
+
+
+class Finding(Node):
+    """`description` is None where the source had no `name: description` form."""
+
+    id: str
+    name: str
+    description: str | None = None
+
+
+class Resource(Node):
+    id: str
+    name: str
+    description: str | None = None
+
+
+class PaperBundle(Node):
+    """One paper's whole subgraph. `techniques` is a preorder walk: a parent comes before its children, and siblings
+    keep their order."""
+
+    paper: Paper
+    techniques: tuple[Technique, ...] = ()
+    code: tuple[Code, ...] = ()
+    repositories: tuple[Repository, ...] = ()
+    symbols: tuple[Symbol, ...] = ()
+    locations: tuple[Location, ...] = ()
+    derivations: tuple[Derivation, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    resources: tuple[Resource, ...] = ()
+
+    def children(self, parent: str | None) -> Iterator[Technique]:
+        """The components of a technique, or the top of the hierarchy for None, in order."""
+        return (t for t in self.techniques if t.parent == parent)
+
+    def code_of(self, technique: str) -> Code | None:
+        return next((c for c in self.code if c.technique == technique), None)
+
+
+def slug(text: str) -> str:
+    """Lower-case words of `text` joined by '-': Unicode letters and digits stay, all else separates. Never empty."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "-".join(re.findall(r"[^\W_]+", folded)) or "untitled"
+
+
+def unique_slugs(names: Iterable[str]) -> list[str]:
+    """Slugs for siblings in order; a repeated one gets -2, -3, … and never meets a slug that another name has."""
+    taken: set[str] = set()
+    result = []
+    for name in names:
+        base = slug(name)
+        candidate, n = base, 1
+        while candidate in taken:
+            n += 1
+            candidate = f"{base}-{n}"
+        taken.add(candidate)
+        result.append(candidate)
+    return result
+
+
+def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
+    """`arxiv:…` (without version), else `doi:…`, else `title:<slug>`."""
+    if arxiv_id:
+        return "arxiv:" + re.sub(r"v\d+$", "", arxiv_id.strip())
+    if doi:
+        return "doi:" + doi.strip().lower()
+    return "title:" + slug(title)
+
+
+def code_id(technique: str, implementation: str, test: str) -> str:
+    """`<technique id>@<12 hex of the sha256 of implementation, NUL, test>`."""
+    digest = hashlib.sha256(f"{implementation}\0{test}".encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{technique}@{digest[:12]}"
+
+
+def symbol_id(repository: str, path: str, qualified_name: str = "") -> str:
+    return f"{repository}:{path}::{qualified_name}" if qualified_name else f"{repository}:{path}"
+
+
+def paper_of(node_id: str) -> str:
+    """The paper id that a technique, code, finding or resource id belongs to."""
+    return node_id.partition("#")[0]

@@ -1,0 +1,27 @@
+"""Rank fusion and the word splitting that text search over code and prose shares."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+
+
+def split_identifier(text: str) -> list[str]:
+    """Lower-case words of identifiers and prose: `getHTTPCode_v2` gives get, http, code, v, 2."""
+    return [piece.lower() for piece in _PIECES.findall(text)]
+
+
+def reciprocal_rank_fusion(
+    rankings: Iterable[Sequence[str]], *, weights: Sequence[float] | None = None, k: int = 60
+) -> list[tuple[str, float]]:
+    """Ids with fused scores, best first; ties in id order. Each ranking is best first, without repeats.
+
+    Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
+    SIGIR 2009.
+    """
+    scores: dict[str, float] = {}
+    for i, ranking in enumerate(rankings):
+        weight = 1.0 if weights is None else weights[i]
+        for rank, item in enumerate(ranking, start=1):
+            scores[item] = scores.get(item, 0.0) + weight / (k + rank)
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))

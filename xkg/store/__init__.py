@@ -1,0 +1,78 @@
+"""`PaperBundle` to graph and side indexes, and back. Knows nothing of papers' formats."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from xkg.model import Code, Paper, PaperBundle, Technique
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Hit(_Value):
+    """A technique id with the score of the index that found it (BM25, or cosine similarity in -1..1)."""
+
+    id: str
+    score: float
+
+
+class Table(_Value):
+    """The rows of a query; `truncated` says that rows were left out by the limit."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool = False
+
+
+class TechniqueView(_Value):
+    """A technique with its place: `path` are names from the top down to itself, `children` direct components in order."""
+
+    technique: Technique
+    paper_title: str
+    path: tuple[str, ...]
+    children: tuple[Technique, ...]
+    code: Code | None
+
+
+class Snapshot(Protocol):
+    """One published generation, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids
+    that do exist in its message."""
+
+    generation: int
+
+    def papers(self) -> Sequence[Paper]: ...
+    def bundle(self, paper: str) -> PaperBundle: ...
+    def technique(self, technique: str) -> TechniqueView: ...
+    def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
+    def code(self, code: str) -> Code: ...
+    def named(self, name: str) -> Sequence[str]:
+        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation."""
+        ...
+
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def find_vector(self, vector: NDArray[np.float32], k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def embedding_model(self) -> str: ...
+
+
+class GraphStore(Protocol):
+    """Where graphs live. Every write is one atomic step: readers see all of it or nothing."""
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]: ...
+    def publish(self, bundles: Sequence[PaperBundle]) -> int:
+        """Adds or replaces these papers; gives the new generation's number. Raises `StoreBusyError`."""
+        ...
+
+    def remove(self, papers: Sequence[str]) -> int: ...
+    def query(
+        self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
+    ) -> Table:
+        """Runs a statement that the guard has passed, in a process without file access."""
+        ...
+
+    def bundles(self) -> Iterator[PaperBundle]: ...
