@@ -15,7 +15,7 @@ class _Section(BaseModel):
 
 
 class EmbeddingSettings(_Section):
-    """`weights`: a folder with `tokenizer.json` and `model.safetensors` or `model.onnx`; None finds an installed one."""
+    """`weights`: a folder with `tokenizer.json` and `model.safetensors` or `.onnx`; None finds an installed one."""
 
     model: str = "all-MiniLM-L6-v2"
     weights: Path | None = None
@@ -66,7 +66,7 @@ class Settings(BaseSettings):
 
 
 def load(**flags: object) -> Settings:
-    """The settings in force; flags that are None do not count. Raises `ConfigError` naming the setting and its fault."""
+    """The settings in force; flags that are None do not count. Raises `ConfigError` naming the setting."""
     try:
         return Settings(**{name: value for name, value in flags.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:

@@ -108,7 +108,7 @@ class Evidence(Node):
 
 
 class Code(Node):
-    """`test` is empty where there is none. `claims` is what an imported file said of itself, kept and never believed."""
+    """`test` is empty where there is none. `claims` is what an imported file said of itself, kept, never believed."""
 
     id: str
     technique: str

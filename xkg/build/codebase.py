@@ -1,4 +1,4 @@
-"""A parsed repository: `Codebase`. The parser of each language in `build.parse` fills it; grounding and slicing read it."""
+"""A parsed repository: `Codebase`. `build.parse` fills it; grounding and slicing read it."""
 
 from typing import Literal
 

@@ -31,7 +31,7 @@ class Table(_Value):
 
 
 class TechniqueView(_Value):
-    """A technique with its place: `path` are names from the top down to itself, `children` direct components in order."""
+    """A technique with its place: `path` are names from the top down to itself, `children` its components in order."""
 
     technique: Technique
     paper_title: str
