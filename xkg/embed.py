@@ -36,8 +36,11 @@ class Embedder(Protocol):
     """`embed` gives float32 of shape (len(texts), dimension), each row of unit length, row i for texts[i].
     `model` names the vectors: equal names mean comparable vectors. Raises `EmbeddingError`."""
 
-    model: str
-    dimension: int
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
