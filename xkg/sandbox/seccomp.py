@@ -122,7 +122,7 @@ def program(*, unix_sockets: bool) -> bytes:
         import pyseccomp
     except (ImportError, OSError, RuntimeError) as error:
         raise SandboxUnavailableError(
-            "the sandbox needs libseccomp and pyseccomp; install them with: apt-get install libseccomp2; pip install pyseccomp"
+            "the sandbox needs libseccomp; install it with: apt-get install libseccomp2; pip install pyseccomp"
         ) from error
 
     forbidden, absent = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(errno.ENOSYS)
