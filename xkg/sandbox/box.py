@@ -161,6 +161,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--proc", "/proc", "--dev", "/dev")
     plan.memory("/dev/shm", _SHARED_MEMORY)
     plan.freeze("/dev")
+    plan.freeze("/proc")
     plan.memory("/tmp", confined.limits.disk_mb << 20)
     owner = NOBODY if uid is None else uid
     plan.text("/etc/passwd", f"job:x:{owner}:{owner}:job:{HOME}:/bin/sh\n")
