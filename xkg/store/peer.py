@@ -5,10 +5,8 @@ code points. The bundle alone is enough for that: fields of the model hold what 
 `Paper.claims` what a file has beyond it.
 """
 
-import hashlib
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,7 +25,6 @@ from xkg.model import (
     Technique,
     code_id,
     paper_id,
-    slug,
     unique_slugs,
 )
 
@@ -51,31 +48,6 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
         raise InputError(f"{path}: {wrong}; mend the file or leave it out") from wrong
 
 
-def import_folder(folder: Path, check: Check) -> tuple[list[PaperBundle], list[str]]:
-    """The papers of all `*.json` files in a folder, in the order of their names, and one line for each file that could
-    not be read or that has the paper of an earlier file. Raises `InputError` when the folder has no such
-    file."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; name one that holds graph files (*.json)")
-    paths = sorted(folder.glob("*.json"))
-    if not paths:
-        raise InputError(f"{folder}: holds no graph file (*.json); name the folder that does")
-    bundles, problems = [], []
-    files: dict[str, Path] = {}
-    for path in paths:
-        try:
-            bundle = read_peer(path, check)
-        except InputError as error:
-            problems.append(str(error))
-            continue
-        first = files.setdefault(bundle.paper.id, path)
-        if first is path:
-            bundles.append(bundle)
-        else:
-            problems.append(f"{path}: has the same paper as {first.name} ({bundle.paper.id}); leave one of them out")
-    return bundles, problems
-
-
 def write_peer(bundle: PaperBundle) -> Object:
     """The content of a graph file. Hidden techniques are left out; for papers that were built here, `pass_exec` says
     whether the code was executed."""
@@ -94,23 +66,10 @@ def write_peer(bundle: PaperBundle) -> Object:
     return _patched(_paper(bundle, top), claims, "paper", paper.id)
 
 
-def save_peer(bundle: PaperBundle, folder: Path) -> Path:
-    """Writes the graph file into `folder`, which is made, under a name of its own: a readable part of the title and the
-    hash of the paper's id. An earlier export of the same paper is replaced. Raises `InputError`."""
-    readable = slug(bundle.paper.title).encode()[:120].decode(errors="ignore")
-    name = f"{readable}-{hashlib.sha256(bundle.paper.id.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}.json"
+def peer_bytes(bundle: PaperBundle) -> bytes:
+    """The bytes of a graph file: UTF-8, indented."""
     # A lone surrogate becomes its escape, which inside a JSON string is what it was.
-    data = json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{name}.{os.getpid()}"
-        try:
-            part.write_bytes(data + b"\n")
-            return part.replace(folder / name)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder / name}: cannot be written ({error.strerror}); choose another folder") from error
+    return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
 
 
 # --- The regular form of each object: what the model alone says.
