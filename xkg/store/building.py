@@ -42,8 +42,8 @@ def build_files(
 ) -> Built:
     """Fills the empty `folder` with catalogue, text index, graph and vectors.
 
-    Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share, only
-    when others are left. Raises `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
+    Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share,
+    only when others are left. Raises `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
     scratch = folder / "scratch"
     scratch.mkdir()
     (folder / TEXT).mkdir()

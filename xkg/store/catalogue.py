@@ -176,8 +176,7 @@ class Catalogue:
 
     def counts(self) -> dict[str, int]:
         return {
-            table: int(self._all(f"SELECT count(*) FROM {table}")[0][0])  # noqa: S608
-            for table in ("paper", "technique", "code")
+            table: int(self._all(f"SELECT count(*) FROM {table}")[0][0]) for table in ("paper", "technique", "code")
         }
 
     def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

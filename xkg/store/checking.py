@@ -1,7 +1,7 @@
 """A full look at a stored graph, for `xkg index check`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from xkg.errors import StoreError
 from xkg.store import bundles, generation
@@ -80,6 +80,6 @@ def _graph_counts(path: Path) -> dict[str, int]:
     with ladybug.Database(path, read_only=True) as database, ladybug.Connection(database) as connection:
         counts = {}
         for table in ("Paper", "Technique", "Code", "Symbol", "Repository", "Finding", "Resource"):
-            result = connection.execute(f"MATCH (n:{table}) RETURN count(*)")
-            counts[table] = int(result.get_next()[0])  # type: ignore[union-attr]
+            result: Any = connection.execute(f"MATCH (n:{table}) RETURN count(*)")
+            counts[table] = int(result.get_next()[0])
         return counts

@@ -11,9 +11,8 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xkg.embed import Embedder
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import PaperBundle
 from xkg.store import Table, bundles, generation
@@ -21,6 +20,9 @@ from xkg.store.bundles import BundleFile
 from xkg.store.generation import REBUILD, Current, Generation, Manifest
 from xkg.store.lock import writing
 from xkg.store.snapshot import EmbeddedSnapshot
+
+if TYPE_CHECKING:
+    from xkg.embed import Embedder
 
 WAIT_SECONDS = 60.0
 """A writer waits this long for another: publishing one paper takes seconds."""
@@ -30,14 +32,14 @@ class EmbeddedStore:
     """`xkg.store.GraphStore` in `folder`, which is made by the first write.
 
     `embedder` is called when something must be embedded, never to open or read. `model` is the name of the embedding
-    model in force: where it is given, indexes of another are refused at once. Safe to use from several threads, and in a
-    forked child. Needs a file system with `flock`.
+    model in force: where it is given, indexes of another are refused at once. Safe to use from several threads, and in
+    a forked child. Needs a file system with `flock`.
     """
 
     def __init__(
         self,
         folder: Path,
-        embedder: Callable[[], Embedder],
+        embedder: "Callable[[], Embedder]",
         *,
         model: str | None = None,
         wait: float = WAIT_SECONDS,
@@ -89,7 +91,7 @@ class EmbeddedStore:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in papers:
                 if known.pop(paper, None) is None:
-                    raise UnknownIdError(f"paper {ascii(paper)} was removed by another process meanwhile")
+                    raise UnknownIdError(f"paper {paper!a} was removed by another process meanwhile")
             return self._build(current, opened, known)
 
     def rollback(self) -> int:
@@ -229,7 +231,7 @@ class EmbeddedStore:
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
-            built = build_files(building, self._stored(known), self._lazy_embedder, opened)
+            built = build_files(building, self._stored(known), self._embedder_of, opened)
             manifest = Manifest(
                 number=number,
                 previous=current.generation if opened else 0,
@@ -250,7 +252,7 @@ class EmbeddedStore:
     def _stored(self, known: Mapping[str, BundleFile]) -> Iterable[tuple[PaperBundle, BundleFile]]:
         return ((bundles.read(self._bundles / file.name), file) for _, file in sorted(known.items()))
 
-    def _lazy_embedder(self, stored_model: str) -> Embedder:
+    def _embedder_of(self, stored_model: str) -> "Embedder":
         embedder = self._embedder()
         if stored_model and embedder.model != stored_model:
             raise ModelMismatchError(_mismatch(stored_model, embedder.model))

@@ -39,8 +39,8 @@ class FileStamp(_Value):
 
 
 class Manifest(_Value):
-    """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and `dimension` 0 where nothing was
-    embedded. `files` are relative to the generation's folder; `bundles` are by paper id."""
+    """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
+    `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id."""
 
     format: int = FORMAT
     number: int

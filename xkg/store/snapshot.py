@@ -28,7 +28,8 @@ _Index = TypeVar("_Index")
 class EmbeddedSnapshot:
     """`xkg.store.Snapshot` over a held generation, or over nothing at all (generation 0).
 
-    Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs it.
+    Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
+    it.
     """
 
     def __init__(self, root: Path, opened: Generation | None) -> None:

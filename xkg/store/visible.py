@@ -11,7 +11,7 @@ VECTOR_TEXT_CHARACTERS = 2000
 
 @dataclass(frozen=True)
 class Entry:
-    """A visible technique: `order` counts among its visible siblings from 0, `path` are names from the top to itself."""
+    """A visible technique: `order` counts among its visible siblings from 0, `path` are names from the top down."""
 
     technique: Technique
     order: int
