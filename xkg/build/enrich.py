@@ -6,13 +6,13 @@ without its noun, a pointer to figures and sections, a result.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xkg.build.document import Document
+from xkg.build.names import head, key, stem, words
 from xkg.build.prose import Sentence
 from xkg.build.roles import Part, Role
-from xkg.build.terms import key, stem, words
 from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
@@ -27,19 +27,22 @@ _ACTS = (
 _NEW = r"(?:propose|introduce|present|develop|design|devise|define|describe|formulate|derive|construct|build|use|employ|adopt|apply|incorporate)s?"
 _TRANSITION = re.compile(
     r"^(?:however|but|moreover|furthermore|in contrast|by contrast|unlike|although|though|therefore|thus|hence|consequently|nevertheless|"
-    r"nonetheless|on the other hand|similarly|likewise|besides|as a result|otherwise|yet|still|instead|recall|note|as (?:mentioned|discussed|noted|shown|described)|"
+    r"nonetheless|on the other hand|similarly|likewise|besides|as a result|otherwise|yet|still|instead|following (?:this|these|the above)|recall|note|as (?:mentioned|discussed|noted|shown|described)|"
     r"for (?:example|instance)|additionally|in (?:addition|other words|practice|general|what follows|the following|this (?:section|appendix|subsection))|"
     r"(?:this|these|those|that|they|it|such|he|she|its|their|the former|the latter|both of)\b|and\b|or\b|also\b|"
     r"with this|from this|given this|under this|because of this|due to this|put differently|to reiterate|intuitively|finally|next|then|lastly|second|third|secondly|thirdly|importantly|interestingly|"
-    r"with (?:the|these) |here\b|we (?:now|next|then|also|further|finally)\b|one (?:potential|possible|may)\b|alternatively|specifically|namely|concretely|in particular|more (?:precisely|specifically|formally))",
+    r"with (?:the|these) |here\b|we (?:can |will )?(?:now|next|then|also|further|finally)\b|one (?:potential|possible|may)\b|alternatively|specifically|namely|concretely|in particular|more (?:precisely|specifically|formally))",
     re.IGNORECASE,
 )
 _MILD = re.compile(
-    r"^(?:specifically|namely|concretely|in particular|more (?:precisely|specifically|formally)|finally|next|then|here|we (?:now|next|then|also|further|finally)|"
+    r"^(?:instead|specifically|namely|concretely|in particular|more (?:precisely|specifically|formally)|finally|next|then|here|we (?:can |will )?(?:now|next|then|also|further|finally)|"
     r"first|second|third|with (?:the|these) )\b",
     re.IGNORECASE,
 )
-_POINTER = re.compile(r"\b(?:Fig(?:ure|\.)|Table|Tab\.|Section|Sec\.|Appendix)s?\s*[A-Z]?\d|\bin (?:the )?(?:next|following|previous) section|\bthis section\b|\bsupplementary\b")
+_POINTER = re.compile(
+    r"\b(?:Fig(?:ure|\.)|Table|Tab\.|Section|Sec\.|Appendix)s?\s*[A-Z]?\d|\bin (?:the )?(?:next|following|previous) section|\bthis section\b|\bsupplementary\b"
+)
+_EQUATION = re.compile(r"\b(?:eqs?|equations?)\b\.?[~\s]*(?:\(\d|\d|\\|\[)", re.IGNORECASE)
 _RESULT = re.compile(
     r"\b(?:outperform\w*|accuracy|baselines?|state-of-the-art|experiments?|results|we (?:find|found|observe|show|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
@@ -48,6 +51,10 @@ _DOES = re.compile(
     r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
     r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|introduce|present|collect|prompt)|(?:is|are) (?:\w+ )?(?:obtained|computed|given by|defined|implemented|trained|"
     r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
+    re.IGNORECASE,
+)
+_GOES_ON = re.compile(
+    r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|our (?:main |key |core )?(?:idea|insight|approach|method|algorithm))\b",
     re.IGNORECASE,
 )
 _THIS_KIND = re.compile(r"^(?:This|The|These)\s+([\w-]+)")
@@ -103,7 +110,7 @@ def _pattern(names: Sequence[str]) -> re.Pattern[str]:
         if len(parts) == 1 and sum(c.isupper() for c in name) >= 2:
             out.append(re.escape(parts[0]))
         else:
-            joined = r"[\s\-–/.'’]{1,3}".join(re.escape(p) for p in parts)
+            joined = r"(?:\s?\([\w+-]{1,12}\))?[\s\-–/.'’]{1,3}".join(re.escape(p) for p in parts)
             out.append(rf"(?i:{joined}s?)")
     return re.compile(rf"(?<![\w])(?:{'|'.join(out) or '(?!)'})(?![\w])")
 
@@ -124,8 +131,19 @@ def _alone(text: str, kind: str) -> float:
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
-    score -= 3 * min(2, len(_POINTER.findall(text)))
-    if re.match(r"to (?:address|tackle|mitigate|overcome|solve|remedy) (?:this|these|the above|such)", text, re.IGNORECASE):
+    score -= 3 * min(2, len(_POINTER.findall(text))) + 0.7 * len(_EQUATION.findall(text))
+    if (
+        re.match(
+            r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|introduce|present|explain|begin|turn|focus)\b",
+            text,
+            re.IGNORECASE,
+        )
+        and count < 14
+    ):
+        score -= 5
+    if re.match(
+        r"to (?:address|tackle|mitigate|overcome|solve|remedy) (?:this|these|the above|such)", text, re.IGNORECASE
+    ):
         score -= 0.5
     if "?" in text:
         score -= 5
@@ -137,28 +155,57 @@ def _alone(text: str, kind: str) -> float:
 
 
 def _follows_well(text: str) -> bool:
-    if len(text.split()) < 4 or text.rstrip()[-1:] in ",;" or "?" in text or not (text[:1].isupper() or text[:1] in "$(\"“"):
+    if (
+        len(text.split()) < 4
+        or text.rstrip()[-1:] in ",;"
+        or "?" in text
+        or not (text[:1].isupper() or text[:1] in '$("“')
+    ):
         return False
-    if _RESULT.search(text) or re.match(r"(?:in contrast|unlike|however|but|for (?:example|instance)|note|recall|see|although|moreover|furthermore|similarly|compared|empirically|additionally)\b", text, re.IGNORECASE):
+    if _RESULT.search(text) or re.match(
+        r"(?:in contrast|unlike|however|but|for (?:example|instance)|note|recall|see|although|moreover|furthermore|similarly|compared|empirically|additionally)\b",
+        text,
+        re.IGNORECASE,
+    ):
         return False
     return not _POINTER.search(text)
 
 
-def define(reader: Reader, names: Sequence[str], own: Sequence[int], given: Sequence[int] = ()) -> tuple[str, tuple[Excerpt, ...]]:
-    """The definition of what is called by any of `names`, and its excerpts; empty where nothing says what it is.
+def _alike(reader: Reader, stems: set[str]) -> list[int]:
+    """Sentences of abstract and introduction that speak of most of a heading's words."""
+    if len(stems) < 2:
+        return []
+    lead = (i for i in range(len(reader.sentences)) if reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION))
+    return [
+        i for i in lead if len(stems & {stem(w) for w in words(reader.sentences[i].text)}) >= max(2, 0.66 * len(stems))
+    ]
 
-    `own` are the sentences under its own heading, `given` those that were seen to name it. The definition is the text of
+
+def choose(
+    reader: Reader, names: Sequence[str], own: Sequence[int], given: Sequence[int] = (), taken: Collection[int] = ()
+) -> list[int]:
+    """Indices of one to four sentences that together define what is called by any of `names`; empty where none does.
+
+    `own` are the sentences under its own heading, `given` those that were seen to name it, `taken` those that define something else already. The definition is the text of
     the excerpts' sentences, joined by spaces.
     """
     sentences = reader.sentences
     pattern = _pattern(names)
-    kind = (words(names[0]) or [""])[-1]
-    subject = re.compile(rf"^(?:{{}}[\w-]+,\s+)?(?:(?:the|our|an?|this|each|specifically,|concretely,)\s+)*(?:[\w-]+\s+){{0,2}}?{pattern.pattern}(?:\s*\([^)]*\)|\s*,[^,]{{3,80}},|\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{{1,3}}\b)*\s+(?:\w+ly\s+)?(?:{_ACTS})\b".replace("{}", ""), re.IGNORECASE)
+    kind = head(names[0])
+    subject = re.compile(
+        rf"^(?:{{}}[\w-]+,\s+)?(?:(?:the|our|an?|this|each|specifically,|concretely,)\s+)*(?:[\w-]+\s+){{0,2}}?{pattern.pattern}(?:\s*\([^)]*\)|\s*,[^,]{{3,80}},|\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{{1,3}}\b)*\s+(?:\w+ly\s+)?(?:{_ACTS})\b".replace(
+            "{}", ""
+        ),
+        re.IGNORECASE,
+    )
     proposed = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?(?:{pattern.pattern})", re.IGNORECASE)
-    called = re.compile(rf"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{{0,80}}\bas|known as|denote\w*)\s+(?:\S+\s+){{0,6}}?(?:{pattern.pattern})|(?:{pattern.pattern})[^.]{{0,60}}\b(?:is|are) (?:defined|given|formulated|computed)\b|\bdefine\b[^.]{{0,40}}(?:{pattern.pattern})", re.IGNORECASE)
+    called = re.compile(
+        rf"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{{0,80}}\bas|known as|denote\w*)\s+(?:\S+\s+){{0,6}}?(?:{pattern.pattern})|(?:{pattern.pattern})[^.]{{0,140}}\b(?:is|are) (?:defined|given|formulated|computed)\b|\bdefine\b[^.]{{0,40}}(?:{pattern.pattern})",
+        re.IGNORECASE,
+    )
     stems = set(key(names[0]))
     owned, seen = set(own), set(given)
-    where = sorted(owned | seen | set(mentions(names, sentences)))
+    where = sorted(owned | seen | set(mentions(names, sentences)) | set(_alike(reader, stems) if owned else ()))
     scores: dict[int, float] = {}
     for i in where:
         sentence = sentences[i]
@@ -167,38 +214,57 @@ def define(reader: Reader, names: Sequence[str], own: Sequence[int], given: Sequ
         if subject.match(text):
             score += 5.5
         elif proposed.search(text):
-            score += 5
-        elif called.search(text):
             score += 4.5
+        elif called.search(text):
+            score += 5
         elif pattern.search(text):
             score += 1.5
-        if i in owned:
-            overlap = len(stems & {stem(w) for w in words(text)}) / max(1, len(stems))
+        overlap = len(stems & {stem(w) for w in words(text)}) / max(1, len(stems))
+        if not owned:
+            pass
+        elif i not in owned:
+            score += overlap
+        else:
             score += 2.5 + 2 * overlap + (1.5 if _DOES.search(text) else 0) + (0.5 if sentence.display else 0)
-            score -= 0.12 * min(10, own.index(i))
+            score += max(0.0, 1.5 - 0.5 * own.index(i)) - 0.1 * min(10, own.index(i))
         if i in seen:
             score += 1.5
         if sentence.broken:
             score -= 2.5
         scores[i] = score
     if not scores:
-        return "", ()
+        return []
+    scores = {i: score for i, score in scores.items() if i not in taken} or scores
     best = max(scores, key=lambda i: (scores[i], -i))
     if scores[best] < 0 and best not in seen and best not in owned:
-        return "", ()
+        return []
     chosen = [best]
     if _TRANSITION.match(sentences[best].text) and not _MILD.match(sentences[best].text) and best > 0:
         before = best - 1
-        if sentences[before].paragraph == sentences[best].paragraph and not _TRANSITION.match(sentences[before].text) and _alone(sentences[before].text, kind) > -4:
+        if (
+            sentences[before].paragraph == sentences[best].paragraph
+            and not _TRANSITION.match(sentences[before].text)
+            and _alone(sentences[before].text, kind) > -4
+        ):
             chosen.insert(0, before)
     at = best + 1
     while at < len(sentences) and len(chosen) < MAX_SENTENCES:
         following = sentences[at]
         size = sum(len(sentences[i].text) + 1 for i in chosen) + len(following.text)
-        if following.paragraph != sentences[best].paragraph or following.broken or size > MAX_CHARS or not _follows_well(following.text):
+        if (
+            following.paragraph != sentences[best].paragraph
+            or following.broken
+            or size > MAX_CHARS
+            or not _follows_well(following.text)
+        ):
             break
         if reader.part_of[at] is not reader.part_of[best]:
             break
+        # Abstract and introduction go on to the next thing, a method's own section stays with it.
+        if reader.role(at) in (Role.ABSTRACT, Role.INTRODUCTION) and not (
+            _GOES_ON.match(following.text) or pattern.search(following.text)
+        ):
+            break
         chosen.append(at)
         at += 1
-    return reader.text(chosen), reader.excerpts(chosen)
+    return chosen

@@ -13,11 +13,12 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.build import claims, proposal
 from xkg.build.document import Document
-from xkg.build.enrich import Reader, define, mentions
+from xkg.build.enrich import Reader, choose, mentions
+from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, words
 from xkg.build.proposal import Proposal
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, Role, outline
-from xkg.build.terms import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, terms, words
+from xkg.build.terms import terms
 from xkg.model import Excerpt, Finding, Resource, Technique, unique_slugs
 
 MAX_TECHNIQUES = 40
@@ -69,7 +70,18 @@ class _Node:
 
 
 _MAIN = (Role.METHOD, Role.APPLICATION)
-_WEAK_HEADINGS = frozenset("decoding encoding initialization initialisation preprocessing pre-processing postprocessing sampling".split())
+_WEAK_HEADINGS = frozenset(
+    [
+        "decoding",
+        "encoding",
+        "initialization",
+        "initialisation",
+        "preprocessing",
+        "pre-processing",
+        "postprocessing",
+        "sampling",
+    ]
+)
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
 
@@ -88,7 +100,9 @@ class _Builder:
         if self.proposal is not None:
             first = self.proposal.given[0] if self.proposal.given else 0
             start = reader.sentences[first].start if reader.sentences else 0
-            self.root = _Node(self.proposal.name, start, 10.0, list(self.proposal.aliases), given=list(self.proposal.given))
+            self.root = _Node(
+                self.proposal.name, start, 10.0, list(self.proposal.aliases), given=list(self.proposal.given)
+            )
             self.tops.append(self.root)
 
     def build(self) -> list[_Node]:
@@ -98,12 +112,26 @@ class _Builder:
         self._terms()
         self._prune()
         for top in self.tops:
-            for node in top.walk():
-                node.children.sort(key=lambda n: n.start)
-                own = [] if node is self.root else node.own
-                node.definition, node.excerpts = define(self.reader, node.names, own, node.given)
+            self._define(top)
         self._drop_undefined()
         return self.tops
+
+    def _define(self, node: _Node) -> set[int]:
+        """Defines a technique after its components; the sentences that this took."""
+        node.children.sort(key=lambda n: n.start)
+        taken: set[int] = set()
+        for child in node.children:
+            taken |= self._define(child)
+        own = node.own
+        if node is self.root:
+            own = []
+        elif not own:
+            # A heading with nothing but headings under it is told by what these leave.
+            own = sorted({i for c in node.walk() for i in c.own})
+        names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
+        chosen = choose(self.reader, names, own, node.given, taken if own is not node.own else ())
+        node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
+        return taken | set(chosen)
 
     # headings
 
@@ -134,7 +162,12 @@ class _Builder:
             return above
         name = clean(about(name)) if about(name) != name else name
         if part.role is Role.APPLICATION or not self._names_technique(name, part):
-            better = self._better_name(part) if words(name) and words(name)[-1] in _WEAK_HEADINGS | {"training", "inference", "optimization", "objective", "loss"} else None
+            better = (
+                self._better_name(part)
+                if words(name)
+                and words(name)[-1] in _WEAK_HEADINGS | {"training", "inference", "optimization", "objective", "loss"}
+                else None
+            )
             if better is None:
                 if owner is not None and part.role in _MAIN:
                     owner.own += [i for i in part.sentences if i not in owner.own]
@@ -146,7 +179,9 @@ class _Builder:
         if found is not None:
             found.own += [i for i in part.sentences if i not in found.own]
             return found
-        node = _Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, own=list(part.sentences), part=part)
+        node = _Node(
+            name, part.start, 3.0 if part.labelled or part.run_in else 2.5, own=list(part.sentences), part=part
+        )
         self._name(node)
         self._hang(node, above)
         return node
@@ -171,7 +206,13 @@ class _Builder:
             return True
         # A topic is a technique only where its text does something.
         text = self.reader.text(part.sentences)
-        acts = len(re.findall(r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|employ|define|find|search|stack|extract|select|measure|intervene)\b|\b(?:is|are) (?:implemented|computed|obtained|generated|constructed|defined)\b", text, re.IGNORECASE))
+        acts = len(
+            re.findall(
+                r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|employ|define|find|search|stack|extract|select|measure|intervene)\b|\b(?:is|are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
+                text,
+                re.IGNORECASE,
+            )
+        )
         displayed = any(self.reader.sentences[i].display for i in part.sentences)
         if len(words(name)) == 1:
             return False
@@ -186,7 +227,12 @@ class _Builder:
             return None
         for i in part.sentences:
             for term in terms(self.reader.sentences[i].text):
-                if term.how in ("propose", "call", "use") and last[0][:6] in {w[:6] for w in words(term.name)} and is_name(term.name) and self._find(term.name) is None:
+                if (
+                    term.how in ("propose", "call", "use")
+                    and last[0][:6] in {w[:6] for w in words(term.name)}
+                    and is_name(term.name)
+                    and self._find(term.name) is None
+                ):
                     return term.name
         return None
 
@@ -236,7 +282,14 @@ class _Builder:
     @staticmethod
     def _caption(title: str) -> str:
         name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?.*$", "", title).strip()
-        name = clean(re.sub(r"^(?:pseudo-?code|algorithm|procedure|steps|training|overview|summary)\s+(?:of|for)\s+(?:the\s+)?", "", clean(name), flags=re.IGNORECASE))
+        name = clean(
+            re.sub(
+                r"^(?:pseudo-?code|algorithm|procedure|steps|training|overview|summary)\s+(?:of|for)\s+(?:the\s+)?",
+                "",
+                clean(name),
+                flags=re.IGNORECASE,
+            )
+        )
         return re.split(r"\.\s", name)[0].strip()
 
     def _algorithms(self) -> None:
@@ -261,13 +314,15 @@ class _Builder:
             self._hang(node, self.node_of.get(id(part)) or self.root)
 
     def _names_only_root(self, name: str) -> bool:
-        """"Batch and match VI" of "batch and match": the root's name and generic words."""
+        """ "Batch and match VI" of "batch and match": the root's name and generic words."""
         if self.root is None:
             return False
         mine = set(key(resolve(name, self.shorts)))
-        return any(set(k) <= mine and len(mine - set(k)) <= 2 and len(k) >= 1 and (len(k) > 1 or len(mine - set(k)) <= 1) for k in self.root.keys(self.shorts) if len(k) > 1) or any(
-            w in self.root.names for w in name.split()
-        ) and len(words(name)) <= 5 and not is_method_like(name)
+        return any(
+            set(k) <= mine and len(mine - set(k)) <= 2 and len(k) >= 1 and (len(k) > 1 or len(mine - set(k)) <= 1)
+            for k in self.root.keys(self.shorts)
+            if len(k) > 1
+        ) or (any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name))
 
     def _described(self, name: str, part: Part) -> _Node | None:
         """The heading that an algorithm's caption repeats in other words: at least half of its telling words are there."""
@@ -278,7 +333,11 @@ class _Builder:
         for other in near:
             theirs = set(key(resolve(other.name, self.shorts)))
             share = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
-            if share >= (0.6 if other is node else 0.75) and len(mine & theirs) >= 2 and (best is None or share > best[0]):
+            if (
+                share >= (0.6 if other is node else 0.75)
+                and len(mine & theirs) >= 2
+                and (best is None or share > best[0])
+            ):
                 best = (share, other)
         return best[1] if best else None
 
@@ -286,7 +345,9 @@ class _Builder:
 
     def _terms(self) -> None:
         in_method = [i for i in range(len(self.reader.sentences)) if self.reader.role(i) in _MAIN]
-        lead = [i for i in range(len(self.reader.sentences)) if self.reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION)]
+        lead = [
+            i for i in range(len(self.reader.sentences)) if self.reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION)
+        ]
         text_of = {i: self.reader.sentences[i].text for i in (*in_method, *lead)}
         for i in (*in_method, *lead):
             leads = self.reader.role(i) not in _MAIN
@@ -305,8 +366,7 @@ class _Builder:
         if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not is_method_like(name):
             return
         sentence = self.reader.sentences[i]
-        cited = bool(re.search(r"\((?:[A-Z][^()]*\d{4}[a-z]?[^()]*)\)|\[\d", sentence.text)) or "\\cite" in self.reader.document.text[sentence.start : sentence.end]
-        if how == "use" and (leads or not cited or len(words(name)) < 2):
+        if how == "use" and (leads or len(words(name)) < 2 or not self._cited(name, sentence.start, sentence.end)):
             return
         if how == "part" and self.root is not None and not any(n in sentence.text for n in self.root.names):
             return
@@ -318,14 +378,34 @@ class _Builder:
             if len(inside) < 2 and not (how == "part"):
                 return
             score -= 0.5
-        at = inside[0] if leads and inside else i
-        part = self.reader.part_of[at]
+        at, parent = self._home(inside or [i])
         node = _Node(name, self.reader.sentences[at].start, score, given=[i], part=None)
         if short:
             node.aliases.append(short)
         self._name(node)
-        parent = self.node_of.get(id(part)) if part is not None else self.root
-        self._hang(node, parent or self.root)
+        self._hang(node, parent)
+
+    def _home(self, places: Sequence[int]) -> tuple[int, _Node | None]:
+        """Where a term belongs: the technique under whose heading most of these sentences stand, the first of equals; and
+        the first of them there."""
+        under: dict[int, list[int]] = {}
+        nodes: dict[int, _Node] = {}
+        for i in places:
+            part = self.reader.part_of[i]
+            node = self.node_of.get(id(part)) if part is not None else None
+            if node is not None and node is not self.root:
+                nodes[id(node)] = node
+                under.setdefault(id(node), []).append(i)
+        if not under:
+            return places[0], self.root
+        best = max(under, key=lambda n: (len(under[n]), -under[n][0]))
+        return under[best][0], nodes[best]
+
+    def _cited(self, name: str, start: int, end: int) -> bool:
+        """Whether a citation follows the name: it is someone's technique, not a passing word."""
+        last = re.escape(name.split()[-1])
+        pattern = rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?[~\s]*(?:\\[cC]ite|\(\s*(?:e\.g\.,? )?[A-Z][^()]*\d{{4}}|\[\d)"
+        return bool(re.search(pattern, self.reader.document.text[start:end]))
 
     def _prune(self) -> None:
         """Keeps the surest techniques of a paper that offers too many."""
@@ -394,6 +474,6 @@ def extract(document: Document, paper_id: str) -> Extraction:
     tops = builder.build()
     return Extraction(
         techniques=tuple(_freeze(tops, None, f"{paper_id}#", builder.root)),
-        findings=claims.findings(reader, parts, paper_id),
+        findings=claims.findings(reader, builder.proposal.names if builder.proposal else (), paper_id),
         resources=claims.resources(reader, paper_id),
     )

@@ -7,20 +7,63 @@ from dataclasses import dataclass
 
 from xkg.build.document import Document
 from xkg.build.enrich import Reader
+from xkg.build.names import clean, head, initials_match, is_name, key, words
 from xkg.build.roles import Part, Role
-from xkg.build.terms import clean, head, initials_match, is_name, key, noun_phrase, terms, words
+from xkg.build.terms import noun_phrase, terms
 
 _NO_METHOD = frozenset(
-    """understanding study survey review analysis perspective guide tutorial case look investigation evaluation benchmark benchmarks
-    dataset datasets introduction challenge challenges evidence lessons view position report limits limitations theory performance
-    problem problems setting generalization robustness framework task""".split()
+    [
+        "understanding",
+        "study",
+        "survey",
+        "review",
+        "analysis",
+        "perspective",
+        "guide",
+        "tutorial",
+        "case",
+        "look",
+        "investigation",
+        "evaluation",
+        "benchmark",
+        "benchmarks",
+        "dataset",
+        "datasets",
+        "introduction",
+        "challenge",
+        "challenges",
+        "evidence",
+        "lessons",
+        "view",
+        "position",
+        "report",
+        "limits",
+        "limitations",
+        "theory",
+        "performance",
+        "problem",
+        "problems",
+        "setting",
+        "generalization",
+        "robustness",
+        "framework",
+        "task",
+    ]
 )
 _EMPTY_STARTS = re.compile(
     r"^(?:towards?|rethinking|understanding|exploring|improving|overcoming|revisiting|on|an? (?:study|survey|analysis|review)|when|why|what|how|do|does|is|are|can|"
     r"beyond|discovering|investigating|evaluating|analyzing|characterizing|mitigating|reducing|accelerating|enhancing|bridging|unlocking|demystifying|don't)\b",
     re.IGNORECASE,
 )
-_WEIGHT = {Role.ABSTRACT: 3.0, Role.INTRODUCTION: 2.0, Role.METHOD: 1.5, Role.CONCLUSION: 1.0, Role.DISCUSSION: 0.7, Role.RELATED: 0.5, Role.BACKGROUND: 0.7}
+_WEIGHT = {
+    Role.ABSTRACT: 3.0,
+    Role.INTRODUCTION: 2.0,
+    Role.METHOD: 1.5,
+    Role.CONCLUSION: 1.0,
+    Role.DISCUSSION: 0.7,
+    Role.RELATED: 0.5,
+    Role.BACKGROUND: 0.7,
+}
 _HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "part": 0.0}
 _LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*(?:[- ][A-Z0-9][\w+-]*)*$")
 
@@ -44,7 +87,10 @@ def _title_names(title: str) -> Iterable[tuple[str, float]]:
     before, colon, after = title.partition(":")
     before = before.strip()
     if colon and len(before.split()) <= 4 and is_name(before) and not _EMPTY_STARTS.match(before):
-        yield clean(before), 3.5 if sum(c.isupper() for c in before) > len(before.split()) or len(before.split()) == 1 else 2.0
+        yield (
+            clean(before),
+            3.5 if sum(c.isupper() for c in before) > len(before.split()) or len(before.split()) == 1 else 2.0,
+        )
     for piece in filter(None, (before, after.strip())):
         for match in re.finditer(r"\b(?:via|by|using|with|through)\s+", piece, re.IGNORECASE):
             name, _ = noun_phrase(piece, match.end())
@@ -122,10 +168,18 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         score += 0.6 * math.log2(1 + _count(names, body))
         score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method, it does not name it.
-        score -= 2.0 * (not any(any(c.isupper() for c in n) for n in names) and identity not in headings and not any(n.casefold() in title for n in names))
+        score -= 2.0 * (
+            not any(any(c.isupper() for c in n) for n in names)
+            and identity not in headings
+            and not any(n.casefold() in title for n in names)
+        )
         scores[identity] = score
         # A title alone may name a field or a problem.
-        if identity not in given and (score < 6 or not any(_count_folded(n, body) for n in names) or head(names[-1]) in ("models", "networks", "data")):
+        if identity not in given and (
+            score < 6
+            or not any(_count_folded(n, body) for n in names)
+            or head(names[-1]) in ("models", "networks", "data")
+        ):
             del scores[identity]
     best = max(scores, key=lambda k: (scores[k], -len(k)), default=())
     if scores.get(best, 0.0) < 4.5:
@@ -145,7 +199,9 @@ def _distinct(spellings: Iterable[str]) -> list[str]:
     """One spelling of each name, the one with most capitals first; without "approach", "method" and their like at the end."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
-        bare = re.sub(r"\s+(?:approach|method|framework|algorithm|technique|procedure|strategy|system|model)$", "", name)
+        bare = re.sub(
+            r"\s+(?:approach|method|framework|algorithm|technique|procedure|strategy|system|model)$", "", name
+        )
         out.setdefault(key(name), bare if is_name(bare, proper=True) else name)
     return list(out.values())
 

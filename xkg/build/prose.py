@@ -43,8 +43,7 @@ _FLOATS = (
     "wrapfigure|wraptable|subfigure|minipage|thebibliography|keywords|IEEEkeywords|CCSXML|teaserfigure|comment"
 )
 _STATEMENTS = "theorem|lemma|proposition|corollary|proof|definition|assumption|remark|example|claim|property|fact"
-_OPEN = re.compile(rf"\\begin\{{({_FLOATS}|{_STATEMENTS})(\*?)\}}", re.IGNORECASE)
-_CLOSE = re.compile(rf"\\end\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}", re.IGNORECASE)
+_ENVIRONMENT = re.compile(rf"\\(begin|end)\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}", re.IGNORECASE)
 # Blocks of Mathpix and plain Markdown. A caption or a statement runs to the end of its line, which is a whole paragraph.
 _FLOAT_BLOCK = re.compile(
     r"^!\[[^\n]*$"
@@ -100,15 +99,14 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     text = document.text
     cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk()]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
-    closings: dict[str, list[int]] = {}
-    for match in _CLOSE.finditer(text):
-        closings.setdefault(match[1].lower(), []).append(match.end())
-    for match in _OPEN.finditer(text):
-        ends = closings.get((match[1] + match[2]).lower(), [])
-        i = bisect_right(ends, match.start())
-        mark = _PARAGRAPH if re.fullmatch(_STATEMENTS, match[1], re.IGNORECASE) else _FLOAT
-        if i < len(ends):
-            cuts.append((match.start(), ends[i], mark))
+    opened: dict[str, list[int]] = {}
+    for match in _ENVIRONMENT.finditer(text):
+        starts = opened.setdefault(match[2].lower(), [])
+        if match[1] == "begin":
+            starts.append(match.start())
+        elif starts:
+            mark = _PARAGRAPH if re.fullmatch(_STATEMENTS, match[2].rstrip("*"), re.IGNORECASE) else _FLOAT
+            cuts.append((starts.pop(), match.end(), mark))
     cuts += [(m.start(), m.end(), _FLOAT) for m in _FLOAT_BLOCK.finditer(text)]
     cuts += [(m.start(), m.end(), _PARAGRAPH) for m in _STATEMENT_BLOCK.finditer(text)]
     for match in _BRACED.finditer(text):
@@ -177,6 +175,12 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
+        if (
+            match[0] == "."
+            and re.search(r"\b[A-Z]{2,5}\.$", head)
+            and re.match(r" m{3}", shadow[match.end() : match.end() + 4])
+        ):
+            continue  # "MLP. $v$" is how Mathpix writes MLP.v
         if not (match[0].startswith(".") and _NOT_END.search(head)) and (
             match.end() >= len(shadow) or _STARTS.match(shadow, match.end())
         ):

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from xkg.build.document import Document, Section
+from xkg.build.names import is_headline
 from xkg.build.parse.plain import plain
 from xkg.build.prose import Sentence
-from xkg.build.terms import is_headline
 
 
 class Role(StrEnum):
@@ -86,8 +86,12 @@ _OURS = re.compile(
 _EMPIRICAL = re.compile(
     r"\b(?:outperforms?|baselines?|accuracy|datasets?|benchmarks?|state-of-the-art|Table \d|Tab\. ?\d|results? (?:show|are|on)|we (?:compare|evaluate|observe|report))\b"
 )
-_STATED = re.compile(r"\b(?:Theorem|Lemma|Proposition|Corollary|Proof|Assumption)\b[ ~]*(?:\\|\d|[A-Z]\.)?|\\begin\{(?:theorem|lemma|proposition|corollary|proof)")
-_CITED = re.compile(r"\(\s*(?:e\.g\.,? |see )?[A-Z][^()]{2,300}?(?:19|20)\d\d[a-z]?[^()]{0,200}\)|\\cite\w*|\[\d+(?:[,–-]\s*\d+)*\]|\b[A-Z]\w+ et al\.")
+_STATED = re.compile(
+    r"\b(?:Theorem|Lemma|Proposition|Corollary|Proof)\b|\\begin\{(?:theorem|lemma|proposition|corollary|proof)"
+)
+_CITED = re.compile(
+    r"\(\s*(?:e\.g\.,? |see )?[A-Z][^()]{2,300}?(?:19|20)\d\d[a-z]?[^()]{0,200}\)|\\cite\w*|\[\d+(?:[,–-]\s*\d+)*\]|\b[A-Z]\w+ et al\."
+)
 
 
 def role_of_title(title: str) -> Role | None:
@@ -124,7 +128,13 @@ def _run_ins(document: Document, sentences: Sequence[Sentence]) -> list[tuple[st
                     out.append((emphasis.text.strip(" .:"), sentence.start, body))
                     continue
         follows = i + 1 < len(sentences) and not sentences[i + 1].first
-        if follows and not sentence.broken and not sentence.display and sentence.text.endswith(".") and is_headline(sentence.text):
+        if (
+            follows
+            and not sentence.broken
+            and not sentence.display
+            and sentence.text.endswith(".")
+            and is_headline(sentence.text)
+        ):
             out.append((sentence.text.strip(" ."), sentence.start, sentence.end))
     return out
 
@@ -140,14 +150,14 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
         level = found.children
 
 
-def _content_role(text: str, *, early: bool) -> Role:
-    """The role of a main part whose title says nothing: `early` is before the experiments."""
+def _content_role(text: str, stated: int, *, early: bool) -> Role:
+    """The role of a main part whose title says nothing; `stated` theorems and their like are in it, `early` is before the
+    experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = len(_OURS.findall(text)) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
-    stated = len(_STATED.findall(text)) / thousand
     cited = len(_CITED.findall(text)) / thousand
-    if stated > 1.0 and stated > ours:
+    if stated / thousand > 0.7 and stated / thousand > 0.7 * ours:
         return Role.THEORY
     if cited > 2.5 and cited > 3 * ours:
         return Role.RELATED
@@ -170,15 +180,20 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
         if ended and role not in (Role.METHOD, Role.DISCUSSION, Role.CONCLUSION, Role.EXPERIMENTS):
             role = Role.BACK
         if role is None:
-            body = " ".join(sentences[n].text for p in part.walk() for n in p.sentences) + " ".join(
-                document.text[p.body_start : p.end] for p in part.walk() if "\\begin{theorem}" in document.text[p.body_start : p.end]
-            )
-            role = Role.INTRODUCTION if i == 0 and len(main) > 2 and _CITED.search(body) and len(main[1:]) > 2 else _content_role(body, early=i < experiments)
+            body = " ".join(sentences[n].text for p in part.walk() for n in p.sentences)
+            first = i == 0 and len(main) > 3 and bool(_CITED.search(body))
+            stated = len(_STATED.findall(document.text, part.start, part.end))
+            role = Role.INTRODUCTION if first else _content_role(body, stated, early=i < experiments)
         part.role = role
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:
         if part.appendix:
-            part.role = Role.DETAILS if _DETAILS.search(part.title) and role_of_title(part.title) not in (Role.EXPERIMENTS, Role.BACK, Role.RELATED) else Role.BACK
+            part.role = (
+                Role.DETAILS
+                if _DETAILS.search(part.title)
+                and role_of_title(part.title) not in (Role.EXPERIMENTS, Role.BACK, Role.RELATED)
+                else Role.BACK
+            )
         for child in part.children:
             _inherit(child, part.role)
 
@@ -187,9 +202,18 @@ def _inherit(part: Part, role: Role) -> None:
     """A part under a method may be an aside: a reminder of background, a proof, an experiment."""
     own = role_of_title(part.title)
     part.labelled = own is not None
-    if role in (Role.METHOD, Role.APPLICATION) and own in (Role.RELATED, Role.BACKGROUND, Role.THEORY, Role.EXPERIMENTS, Role.DISCUSSION, Role.CONCLUSION):
-        part.role = own
-    elif role in (Role.BACKGROUND, Role.INTRODUCTION, Role.EXPERIMENTS) and own in (Role.RELATED, Role.DISCUSSION):
+    if (
+        role in (Role.METHOD, Role.APPLICATION)
+        and own
+        in (
+            Role.RELATED,
+            Role.BACKGROUND,
+            Role.THEORY,
+            Role.EXPERIMENTS,
+            Role.DISCUSSION,
+            Role.CONCLUSION,
+        )
+    ) or (role in (Role.BACKGROUND, Role.INTRODUCTION, Role.EXPERIMENTS) and own in (Role.RELATED, Role.DISCUSSION)):
         part.role = own
     elif role is Role.BACKGROUND and re.search(r"\bour\b|\bproposed\b", part.title, re.IGNORECASE):
         part.role = Role.METHOD
@@ -207,11 +231,15 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
     parts = _tree(document.sections, document, None)
     for title, start, body in _run_ins(document, sentences):
         home = _innermost(parts, start)
+        if home is not None and home.run_in:
+            home = home.parent
         if home is None or home.run_in or any(abs(c.start - start) < 3 for c in home.children):
             continue
         at = bisect_left(home.children, start, key=lambda p: p.start)
         later = [p.start for p in home.children[at:]]
-        part = Part(title, home.level + 1, start, body, later[0] if later else home.end, appendix=home.appendix, parent=home)
+        part = Part(
+            title, home.level + 1, start, body, later[0] if later else home.end, appendix=home.appendix, parent=home
+        )
         part.run_in = True
         if at and home.children[at - 1].run_in:
             home.children[at - 1].end = start
