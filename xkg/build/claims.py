@@ -12,17 +12,24 @@ MAX_FINDINGS = 8
 NAME_WORDS = 18
 
 _CLAIM = re.compile(
-    r"\b(?:(?:we|experiments?|evaluations?|results?|findings|analys[ie]s|studies|ablations?)\s+(?:\w+ly\s+|also\s+|further\s+|then\s+|can\s+|on\s+[^,.]{3,60}\s+)*"
-    r"(?:find|found|show|shows|showed|demonstrate|demonstrates|demonstrated|observe|observed|prove|proved|reveal|reveals|establish|confirm|confirms|suggest|suggests|indicate|indicates)"
+    r"\b(?:(?:we|experiments?|evaluations?|results?|findings|analys[ie]s|studies|"
+    r"ablations?)\s+(?:\w+ly\s+|also\s+|further\s+|then\s+|can\s+|on\s+[^,.]{3,60}\s+)*"
+    r"(?:find|found|show|shows|showed|demonstrate|demonstrates|demonstrated|observe|observed|prove|proved|"
+    r"reveal|reveals|establish|confirm|confirms|suggest|suggests|indicate|indicates)"
     r"|(?:is|are) (?:theoretically |empirically )?(?:shown|proved|proven|found))\s+(?:that\s+|to\s+)?",
     re.IGNORECASE,
 )
 _GAIN = re.compile(
-    r"\b(?:outperforms?|surpass(?:es)?|improv(?:es|ed)\b[^.]{0,60}\bby\b|achiev(?:es|ing)\b|converges?\b[^.]{0,40}\bfaster|reduces?\b[^.]{0,60}\bby\b|state-of-the-art)",
+    r"\b(?:outperforms?|surpass(?:es)?|improv(?:es|ed)\b[^.]{0,60}\bby\b|achiev(?:es|ing)\b|"
+    r"converges?\b[^.]{0,40}\bfaster|reduces?\b[^.]{0,60}\bby\b|state-of-the-art)",
     re.IGNORECASE,
 )
 _ROLES = (Role.ABSTRACT, Role.INTRODUCTION, Role.CONCLUSION)
-_PLACES = r"(?:github\.com|gitlab\.com|bitbucket\.org|huggingface\.co|zenodo\.org|figshare\.com|osf\.io|kaggle\.com|codeberg\.org|sourceforge\.net|\w+\.github\.io|anonymous\.4open\.science|drive\.google\.com|doi\.org/10\.5281)"
+_PLACES = (
+    r"(?:github\.com|gitlab\.com|bitbucket\.org|huggingface\.co|zenodo\.org|figshare\.com|osf\.io|"
+    r"kaggle\.com|codeberg\.org|sourceforge\.net|\w+\.github\.io|"
+    r"anonymous\.4open\.science|drive\.google\.com|doi\.org/10\.5281)"
+)
 _URL = re.compile(rf"(?:https?\s*:\s*/\s*/\s*)?(?:www\.)?{_PLACES}/?[\w./~%#+=?&-]*", re.IGNORECASE)
 _KINDS = (
     ("Code", r"\b(?:code\w*|implementations?|source|repositor\w+|software|library)\b"),
@@ -31,7 +38,9 @@ _KINDS = (
     ("Project page", r"\b(?:project|website|page|demo|homepage)\b"),
 )
 _RELEASE = re.compile(
-    r"\b(?:our|we|project|(?:this|the)(?: paper| work)?|code|implementations?|models?|data\w*|python implementations?)\b[^.]{0,120}?\b(?:available|released?|open-?sourced?|provided?|publish(?:ed)?|found|hosted|here|at)\b",
+    r"\b(?:our|we|project|(?:this|the)(?: paper| work)?|code|implementations?|models?|data\w*|"
+    r"python implementations?)\b[^.]{0,120}?\b(?:available|released?|open-?sourced?|"
+    r"provided?|publish(?:ed)?|found|hosted|here|at)\b",
     re.IGNORECASE,
 )
 _WE_RELEASE = re.compile(
@@ -77,8 +86,8 @@ def _short(claim: str) -> str:
 
 
 def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding, ...]:
-    """Results that abstract, introduction and conclusion claim for what `names` stand for: `name` is the claim in short,
-    `description` the sentence that makes it."""
+    """Results that abstract, introduction and conclusion claim for what `names` stand for: `name` is the claim in
+    short, `description` the sentence that makes it."""
     out: list[tuple[str, str]] = []
     seen: list[set[str]] = []
 

@@ -1,9 +1,8 @@
 """Definitions: the sentences of a paper that say what a technique is, with where they stand.
 
-A sentence is scored by what it does with the name (is its subject, proposes it, gives it), by where it stands (under the
-technique's own heading, in the abstract, in the method), and against what makes it unreadable alone: a transition, a pronoun
-without its noun, a pointer to figures and sections, a result.
-"""
+A sentence is scored by what it does with the name (is its subject, proposes it, gives it), by where it stands (under
+the technique's own heading, in the abstract, in the method), and against what makes it unreadable alone: a
+transition, a pronoun without its noun, a pointer to figures and sections, a result."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -19,42 +18,62 @@ MAX_SENTENCES = 4
 MAX_CHARS = 700
 
 _ACTS = (
-    r"is|are|refers to|denotes|aims|seeks|consists|combines|uses|learns|computes|takes|maps|replaces|works|estimates|employs|generates|"
-    r"selects|encodes|decodes|measures|minimi[sz]es|maximi[sz]es|updates|adds|removes|produces|predicts|performs|provides|allows|enables|"
-    r"extends|modifies|applies|assigns|operates|trains|transforms|splits|samples|adapts|alternates|begins|starts|integrates|augments|"
-    r"can be|will|enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|scales|stores|merges|schedules|keeps|partitions"
+    r"is|are|refers to|denotes|aims|seeks|consists|combines|uses|learns|computes|takes|maps|"
+    r"replaces|works|estimates|employs|generates|"
+    r"selects|encodes|decodes|measures|minimi[sz]es|maximi[sz]es|updates|adds|removes|"
+    r"produces|predicts|performs|provides|allows|enables|"
+    r"extends|modifies|applies|assigns|operates|trains|transforms|splits|samples|adapts|"
+    r"alternates|begins|starts|integrates|augments|"
+    r"can be|will|enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|"
+    r"scales|stores|merges|schedules|keeps|partitions"
 )
-_NEW = r"(?:propose|introduce|present|develop|design|devise|define|describe|formulate|derive|construct|build|use|employ|adopt|apply|incorporate)s?"
+_NEW = (
+    r"(?:propose|introduce|present|develop|design|devise|define|describe|formulate|derive|"
+    r"construct|build|use|employ|adopt|apply|incorporate)s?"
+)
 _TRANSITION = re.compile(
-    r"^(?:however|but|moreover|furthermore|in contrast|by contrast|unlike|although|though|therefore|thus|hence|consequently|nevertheless|"
-    r"nonetheless|on the other hand|similarly|likewise|besides|as a result|otherwise|yet|still|instead|following (?:this|these|the above)|recall|note|as (?:mentioned|discussed|noted|shown|described)|"
-    r"for (?:example|instance)|additionally|in (?:addition|other words|practice|general|what follows|the following|this (?:section|appendix|subsection))|"
+    r"^(?:however|but|moreover|furthermore|in contrast|by contrast|unlike|although|though|"
+    r"therefore|thus|hence|consequently|nevertheless|"
+    r"nonetheless|on the other hand|similarly|likewise|besides|as a result|otherwise|yet|still|instead|"
+    r"following (?:this|these|the above)|recall|note|as (?:mentioned|discussed|noted|shown|described)|"
+    r"for (?:example|instance)|additionally|in (?:addition|other words|practice|general|what follows|"
+    r"the following|this (?:section|appendix|subsection))|"
     r"(?:this|these|those|that|they|it|such|he|she|its|their|the former|the latter|both of)\b|and\b|or\b|also\b|"
-    r"with this|from this|given this|under this|because of this|due to this|put differently|to reiterate|intuitively|finally|next|then|lastly|second|third|secondly|thirdly|importantly|interestingly|"
-    r"with (?:the|these) |here\b|we (?:can |will )?(?:now|next|then|also|further|finally)\b|one (?:potential|possible|may)\b|alternatively|specifically|namely|concretely|in particular|more (?:precisely|specifically|formally))",
+    r"with this|from this|given this|under this|because of this|due to this|put differently|to reiterate|"
+    r"intuitively|finally|next|then|lastly|second|third|secondly|thirdly|importantly|interestingly|"
+    r"with (?:the|these) |here\b|we (?:can |will )?(?:now|next|then|also|further|finally)\b|"
+    r"one (?:potential|possible|may)\b|alternatively|specifically|namely|concretely|"
+    r"in particular|more (?:precisely|specifically|formally))",
     re.IGNORECASE,
 )
 _MILD = re.compile(
-    r"^(?:instead|specifically|namely|concretely|in particular|more (?:precisely|specifically|formally)|finally|next|then|here|we (?:can |will )?(?:now|next|then|also|further|finally)|"
+    r"^(?:instead|specifically|namely|concretely|in particular|more (?:precisely|specifically|formally)|"
+    r"finally|next|then|here|we (?:can |will )?(?:now|next|then|also|further|finally)|"
     r"first|second|third|with (?:the|these) )\b",
     re.IGNORECASE,
 )
 _POINTER = re.compile(
-    r"\b(?:Fig(?:ure|\.)|Table|Tab\.|Section|Sec\.|Appendix)s?\s*[A-Z]?\d|\bin (?:the )?(?:next|following|previous) section|\bthis section\b|\bsupplementary\b"
+    r"\b(?:Fig(?:ure|\.)|Table|Tab\.|Section|Sec\.|Appendix)s?\s*[A-Z]?\d|\bin (?:the )?(?:next|following|"
+    r"previous) section|\bthis section\b|\bsupplementary\b"
 )
 _EQUATION = re.compile(r"\b(?:eqs?|equations?)\b\.?[~\s]*(?:\(\d|\d|\\|\[)", re.IGNORECASE)
 _RESULT = re.compile(
-    r"\b(?:outperform\w*|accuracy|baselines?|state-of-the-art|experiments?|results|we (?:find|found|observe|show|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
+    r"\b(?:outperform\w*|accuracy|baselines?|state-of-the-art|experiments?|results|we (?:find|found|"
+    r"observe|show|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
 )
 _DOES = re.compile(
-    r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
-    r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|introduce|present|collect|prompt)|(?:is|are) (?:\w+ )?(?:obtained|computed|given by|defined|implemented|trained|"
-    r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
+    r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|"
+    r"update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
+    r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|"
+    r"introduce|present|collect|prompt)|(?:is|are) (?:\w+ )?(?:obtained|computed|given by|defined|implemented|trained|"
+    r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|"
+    r"initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
     re.IGNORECASE,
 )
 _GOES_ON = re.compile(
-    r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|our (?:main |key |core )?(?:idea|insight|approach|method|algorithm))\b",
+    r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|"
+    r"our (?:main |key |core )?(?:idea|insight|approach|method|algorithm))\b",
     re.IGNORECASE,
 )
 _THIS_KIND = re.compile(r"^(?:This|The|These)\s+([\w-]+)")
@@ -134,7 +153,8 @@ def _alone(text: str, kind: str) -> float:
     score -= 3 * min(2, len(_POINTER.findall(text))) + 0.7 * len(_EQUATION.findall(text))
     if (
         re.match(
-            r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|introduce|present|explain|begin|turn|focus)\b",
+            r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|"
+            r"introduce|present|explain|begin|turn|focus)\b",
             text,
             re.IGNORECASE,
         )
@@ -163,7 +183,8 @@ def _follows_well(text: str) -> bool:
     ):
         return False
     if _RESULT.search(text) or re.match(
-        r"(?:in contrast|unlike|however|but|for (?:example|instance)|note|recall|see|although|moreover|furthermore|similarly|compared|empirically|additionally)\b",
+        r"(?:in contrast|unlike|however|but|for (?:example|instance)|note|recall|see|although|moreover|"
+        r"furthermore|similarly|compared|empirically|additionally)\b",
         text,
         re.IGNORECASE,
     ):
@@ -186,21 +207,22 @@ def choose(
 ) -> list[int]:
     """Indices of one to four sentences that together define what is called by any of `names`; empty where none does.
 
-    `own` are the sentences under its own heading, `given` those that were seen to name it, `taken` those that define something else already. The definition is the text of
-    the excerpts' sentences, joined by spaces.
-    """
+    `own` are the sentences under its own heading, `given` those that were seen to name it, `taken` those that define
+    something else already. The definition is the text of the excerpts' sentences, joined by spaces."""
     sentences = reader.sentences
     pattern = _pattern(names)
     kind = head(names[0])
     subject = re.compile(
-        rf"^(?:{{}}[\w-]+,\s+)?(?:(?:the|our|an?|this|each|specifically,|concretely,)\s+)*(?:[\w-]+\s+){{0,2}}?{pattern.pattern}(?:\s*\([^)]*\)|\s*,[^,]{{3,80}},|\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{{1,3}}\b)*\s+(?:\w+ly\s+)?(?:{_ACTS})\b".replace(
-            "{}", ""
-        ),
+        rf"^(?:{{}}[\w-]+,\s+)?(?:(?:the|our|an?|this|each|specifically,|"
+        rf"concretely,)\s+)*(?:[\w-]+\s+){{0,2}}?{pattern.pattern}(?:\s*\([^)]*\)|\s*,[^,]{{3,80}},|"
+        rf"\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{{1,3}}\b)*\s+(?:\w+ly\s+)?(?:{_ACTS})\b".replace("{}", ""),
         re.IGNORECASE,
     )
     proposed = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?(?:{pattern.pattern})", re.IGNORECASE)
     called = re.compile(
-        rf"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{{0,80}}\bas|known as|denote\w*)\s+(?:\S+\s+){{0,6}}?(?:{pattern.pattern})|(?:{pattern.pattern})[^.]{{0,140}}\b(?:is|are) (?:defined|given|formulated|computed)\b|\bdefine\b[^.]{{0,40}}(?:{pattern.pattern})",
+        rf"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{{0,80}}\bas|known as|"
+        rf"denote\w*)\s+(?:\S+\s+){{0,6}}?(?:{pattern.pattern})|(?:{pattern.pattern})[^.]{{0,140}}\b(?:is|"
+        rf"are) (?:defined|given|formulated|computed)\b|\bdefine\b[^.]{{0,40}}(?:{pattern.pattern})",
         re.IGNORECASE,
     )
     stems = set(key(names[0]))

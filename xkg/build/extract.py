@@ -1,9 +1,8 @@
 """The technique tree of a paper from its own structure, without a language model.
 
-What can be a technique: headings of the method, captions of algorithms, and terms that a sentence of the method proposes,
-names or takes up. The root is the paper's own method; its components keep the paper's order and nesting. One thing told
-twice, as a heading, a caption, a term or an abbreviation, is one technique.
-"""
+What can be a technique: headings of the method, captions of algorithms, and terms that a sentence of the method
+proposes, names or takes up. The root is the paper's own method; its components keep the paper's order and nesting.
+One thing told twice, as a heading, a caption, a term or an abbreviation, is one technique."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -187,7 +186,8 @@ class _Builder:
         return node
 
     def _wraps_root(self, part: Part) -> bool:
-        """Whether a main section as a whole describes the root: it holds the root's algorithm, or its title the root's name."""
+        """Whether a main section as a whole describes the root: it holds the root's algorithm, or its title the
+        root's name."""
         if self.root is None:
             return False
         title = key(resolve(clean(part.title), self.shorts))
@@ -208,7 +208,9 @@ class _Builder:
         text = self.reader.text(part.sentences)
         acts = len(
             re.findall(
-                r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|employ|define|find|search|stack|extract|select|measure|intervene)\b|\b(?:is|are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
+                r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|employ|"
+                r"define|find|search|stack|extract|select|measure|intervene)\b|\b(?:is|"
+                r"are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
                 text,
                 re.IGNORECASE,
             )
@@ -221,7 +223,8 @@ class _Builder:
         return acts >= 1 or displayed
 
     def _better_name(self, part: Part) -> str | None:
-        """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using SVD"."""
+        """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
+        SVD"."""
         last = words(clean(part.title))[-1:]
         if not last:
             return None
@@ -325,7 +328,8 @@ class _Builder:
         ) or (any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name))
 
     def _described(self, name: str, part: Part) -> _Node | None:
-        """The heading that an algorithm's caption repeats in other words: at least half of its telling words are there."""
+        """The heading that an algorithm's caption repeats in other words: at least half of its telling words are
+        there."""
         mine = set(key(resolve(name, self.shorts)))
         node = self.node_of.get(id(part))
         near = [n for n in self._nodes() if n is not self.root and n.part is not None]
@@ -375,7 +379,7 @@ class _Builder:
         score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5}[how] + min(1.5, 0.3 * len(inside))
         if leads:
             # A claim of abstract or introduction counts where the method takes it up.
-            if len(inside) < 2 and not (how == "part"):
+            if len(inside) < 2 and how != "part":
                 return
             score -= 0.5
         at, parent = self._home(inside or [i])
@@ -386,8 +390,8 @@ class _Builder:
         self._hang(node, parent)
 
     def _home(self, places: Sequence[int]) -> tuple[int, _Node | None]:
-        """Where a term belongs: the technique under whose heading most of these sentences stand, the first of equals; and
-        the first of them there."""
+        """Where a term belongs: the technique under whose heading most of these sentences stand, the first of equals;
+        and the first of them there."""
         under: dict[int, list[int]] = {}
         nodes: dict[int, _Node] = {}
         for i in places:
@@ -404,7 +408,10 @@ class _Builder:
     def _cited(self, name: str, start: int, end: int) -> bool:
         """Whether a citation follows the name: it is someone's technique, not a passing word."""
         last = re.escape(name.split()[-1])
-        pattern = rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?[~\s]*(?:\\[cC]ite|\(\s*(?:e\.g\.,? )?[A-Z][^()]*\d{{4}}|\[\d)"
+        pattern = (
+            rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?[~\s]*(?:\\[cC]ite|"
+            rf"\(\s*(?:e\.g\.,? )?[A-Z][^()]*\d{{4}}|\[\d)"
+        )
         return bool(re.search(pattern, self.reader.document.text[start:end]))
 
     def _prune(self) -> None:
@@ -460,8 +467,8 @@ def _freeze(nodes: Sequence[_Node], parent: Technique | None, prefix: str, root:
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
-    """Techniques, findings and resources of a paper. A paper that proposes nothing it names gives its techniques side by
-    side; an empty one gives none."""
+    """Techniques, findings and resources of a paper. A paper that proposes nothing it names gives its techniques side
+    by side; an empty one gives none."""
     sentences = prose(document)
     parts = outline(document, sentences)
     part_of: list[Part | None] = [None] * len(sentences)

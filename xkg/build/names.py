@@ -1,8 +1,7 @@
 """Names of techniques: what can be one, and when two of them mean the same.
 
-Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying abbreviation
-definitions in biomedical text", PSB 2003.
-"""
+Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
+abbreviation definitions in biomedical text", PSB 2003."""
 
 import re
 import unicodedata
@@ -107,11 +106,13 @@ def is_method_like(name: str) -> bool:
 
 
 def clean(title: str) -> str:
-    """The name that a heading or a caption carries, without numbering, articles, and closing punctuation; may be empty."""
+    """The name that a heading or a caption carries, without numbering, articles, and closing punctuation; may be
+    empty."""
     text = " ".join(title.replace("~", " ").split()).strip(" .:;,-–—*_#")
     text = re.sub(r"^(?:\(?[A-Z]?\d+(?:\.\d+)*[.):]?|[A-Z]\.|[IVX]+\.|\([a-z]\))\s+", "", text)
     text = re.sub(
-        r"^(?:step|stage|phase|part|algorithm|module|component|technique|method|idea|background|preliminar\w+|application|case study|example)"
+        r"^(?:step|stage|phase|part|algorithm|module|component|technique|method|idea|background|"
+        r"preliminar\w+|application|case study|example)"
         r"(?:\s+(?:\d+|[ivx]+|[A-Z]))?\s*[:.\-–—]\s*",
         "",
         text,
@@ -126,7 +127,8 @@ def clean(title: str) -> str:
 
 
 def about(title: str) -> str:
-    """What a heading such as "Framework of X", "Overview of X" or "X in detail" is about; the title itself otherwise."""
+    """What a heading such as "Framework of X", "Overview of X" or "X in detail" is about; the title itself
+    otherwise."""
     match = re.match(
         r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
     )
@@ -136,7 +138,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, the first at its start, each next in a word or at one."""
+    """Whether the letters of `short` occur in `long` in order, the first at its start, each next in a word or at
+    one."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
@@ -159,7 +162,8 @@ SHORT = r"[^\W\d_a-z]*[^\W_]*[A-Z][\w+\-]*(?:[ -][A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
-    """Short form → long form for every "long form (SHORT)" whose letters agree; the first one of a short form counts."""
+    """Short form → long form for every "long form (SHORT)" whose letters agree; the first one of a short form
+    counts."""
     out: dict[str, str] = {}
     for text in texts:
         if "(" not in text:

@@ -51,8 +51,10 @@ _NO_METHOD = frozenset(
     ]
 )
 _EMPTY_STARTS = re.compile(
-    r"^(?:towards?|rethinking|understanding|exploring|improving|overcoming|revisiting|on|an? (?:study|survey|analysis|review)|when|why|what|how|do|does|is|are|can|"
-    r"beyond|discovering|investigating|evaluating|analyzing|characterizing|mitigating|reducing|accelerating|enhancing|bridging|unlocking|demystifying|don't)\b",
+    r"^(?:towards?|rethinking|understanding|exploring|improving|overcoming|revisiting|on|an? (?:study|"
+    r"survey|analysis|review)|when|why|what|how|do|does|is|are|can|"
+    r"beyond|discovering|investigating|evaluating|analyzing|characterizing|mitigating|reducing|"
+    r"accelerating|enhancing|bridging|unlocking|demystifying|don't)\b",
     re.IGNORECASE,
 )
 _WEIGHT = {
@@ -196,7 +198,8 @@ def _count_folded(name: str, text: str) -> int:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """One spelling of each name, the one with most capitals first; without "approach", "method" and their like at the end."""
+    """One spelling of each name, the one with most capitals first; without "approach", "method" and their like at the
+    end."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = re.sub(

@@ -1,9 +1,8 @@
 """Running text of a `Document` as sentences, each with the source spans that it came from.
 
-What is not running text is left out: headings, floats, tables, algorithms, theorem statements and proofs, bibliographies.
-A displayed equation is part of the sentence that it stands in. A sentence that a float or a page break cuts in two is
-one sentence of two spans.
-"""
+What is not running text is left out: headings, floats, tables, algorithms, theorem statements and proofs,
+bibliographies. A displayed equation is part of the sentence that it stands in. A sentence that a float or a page
+break cuts in two is one sentence of two spans."""
 
 import re
 from bisect import bisect_right
@@ -44,7 +43,7 @@ _FLOATS = (
 )
 _STATEMENTS = "theorem|lemma|proposition|corollary|proof|definition|assumption|remark|example|claim|property|fact"
 _ENVIRONMENT = re.compile(rf"\\(begin|end)\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}", re.IGNORECASE)
-# Blocks of Mathpix and plain Markdown. A caption or a statement runs to the end of its line, which is a whole paragraph.
+# Blocks of Markdown. A caption or a statement runs to the end of its line, which Mathpix makes a whole paragraph.
 _FLOAT_BLOCK = re.compile(
     r"^!\[[^\n]*$"
     r"|^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)"
@@ -95,7 +94,8 @@ def _brace_end(text: str, opened: int) -> int:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """What is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside one."""
+    """What is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
+    one."""
     text = document.text
     cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk()]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -171,7 +171,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Offsets at which a sentence ends, each with whether a paragraph ends there too; `lines`: so does it with a line."""
+    """Offsets at which a sentence ends, each with whether a paragraph ends there too; `lines`: so does it with a
+    line."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -188,7 +189,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
     for match in breaks.finditer(shadow):
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
-        # An unfinished sentence that goes on in lower case was cut by a page, one that a colon ends goes on in a formula.
+        # An unfinished sentence that goes on in lower case was cut by a page; a colon may go on in a formula.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
         if not match[0].isspace() or before in (".!?" if more == "q" else ".!?:") or _STARTS.match(shadow, match.end()):
             out[match.end()] = True

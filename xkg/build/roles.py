@@ -1,9 +1,8 @@
 """What each part of a paper is for: introduction, background, method, theory, experiments, …
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). Its role comes from the words of its title and,
-where these say nothing, from what its sentences do and from where it stands: what lies between the background and the
-experiments and proposes things is method.
-"""
+A part is a section or a run-in heading ("Batch step. This step begins …"). Its role comes from the words of its title
+and, where these say nothing, from what its sentences do and from where it stands: what lies between the background
+and the experiments and proposes things is method."""
 
 import re
 from bisect import bisect_left
@@ -34,8 +33,8 @@ class Role(StrEnum):
 
 @dataclass
 class Part:
-    """A heading with what is under it. `start`, `body_start` and `end` as in `Section`; `sentences` are indices of those
-    that stand in it but in no child."""
+    """A heading with what is under it. `start`, `body_start` and `end` as in `Section`; `sentences` are indices of
+    those that stand in it but in no child."""
 
     title: str
     level: int
@@ -59,38 +58,63 @@ class Part:
 _TITLES: tuple[tuple[Role, str], ...] = (
     (
         Role.BACK,
-        r"^(?:references|bibliography|acknowledge?ments?|acknowledg\w*|funding|disclosure.*|(?:author )?contributions? statement|author contributions|"
-        r"(?:broader )?(?:impacts?|ethics|ethical)\b.*|societal impact.*|reproducibility.*|.*\bchecklist|conflicts? of interest.*|competing interests|"
+        r"^(?:references|bibliography|acknowledge?ments?|acknowledg\w*|funding|disclosure.*|"
+        r"(?:author )?contributions? statement|author contributions|"
+        r"(?:broader )?(?:impacts?|ethics|ethical)\b.*|societal impact.*|reproducibility.*|"
+        r".*\bchecklist|conflicts? of interest.*|competing interests|"
         r"(?:data|code) availability.*|supplement\w*|nomenclature|contents|table of contents)$",
     ),
-    (Role.INTRODUCTION, r"^introduction\b|^intro$|^motivation$|^contributions?$|^our contributions?$|^overview of contributions$"),
-    (Role.RELATED, r"\brelated (?:works?|literature|research|methods|approaches)\b|^(?:prior|previous|existing) (?:works?|methods|approaches)|^literature|connections? to (?:prior|other|existing|related)|^comparison (?:to|with) (?:prior|existing|other)"),
-    (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|example|result)|^simulations?$|\bperformance\b|\brun ?time\b|\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
-    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|formulation|definition|setup|description)|^problem$|\bprerequisite|^review\b|^recap\b|^basics\b|^setting$|^assumptions$|\bprimer\b|^definitions?$|\bterminology\b"),
-    (Role.THEORY, r"\bproofs?\b|\btheor(?:y|ies|em|ems|etical)\b|\bconvergence\b|\bguarantees?\b|\blemmas?\b|\bregret\b|\b(?:error|generali[sz]ation|upper|lower) bounds?\b|\bcomplexity\b|\bcorollar|\bpropositions?\b|\boptimality\b|\bconsistency of\b|\bidentifiability\b|^properties\b"),
+    (Role.INTRODUCTION, r"^introduction\b|^intro$|^motivation$|^contributions?$|"
+                        r"^our contributions?$|^overview of contributions$"),
+    (Role.RELATED, r"\brelated (?:works?|literature|research|methods|approaches)\b|^(?:prior|previous|"
+                   r"existing) (?:works?|methods|approaches)|^literature|connections? to (?:prior|other|"
+                   r"existing|related)|^comparison (?:to|with) (?:prior|existing|other)"),
+    (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
+                       r"\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|"
+                       r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
+                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|"
+                       r"example|result)|^simulations?$|\bperformance\b|\brun ?time\b|"
+                       r"\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|"
+                       r"\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
+    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|"
+                      r"formulation|definition|setup|description)|^problem$|\bprerequisite|^review\b|"
+                      r"^recap\b|^basics\b|^setting$|^assumptions$|\bprimer\b|^definitions?$|\bterminology\b"),
+    (Role.THEORY, r"\bproofs?\b|\btheor(?:y|ies|em|ems|etical)\b|\bconvergence\b|\bguarantees?\b|"
+                  r"\blemmas?\b|\bregret\b|\b(?:error|generali[sz]ation|upper|lower) bounds?\b|"
+                  r"\bcomplexity\b|\bcorollar|\bpropositions?\b|\boptimality\b|"
+                  r"\bconsistency of\b|\bidentifiability\b|^properties\b"),
     (Role.CONCLUSION, r"^conclu|^summary\b|^closing|^outlook$|conclusions?$"),
-    (Role.DISCUSSION, r"^(?:general )?discussions?\b|\blimitations?\b|\bfuture (?:work|directions?)\b|^remarks?$|^lessons\b|^open (?:questions|problems)"),
+    (Role.DISCUSSION, r"^(?:general )?discussions?\b|\blimitations?\b|\bfuture (?:work|directions?)\b|"
+                      r"^remarks?$|^lessons\b|^open (?:questions|problems)"),
     (Role.APPLICATION, r"^applications?\b|^use cases?\b|^instantiations?\b|^extensions?\b"),
-    (Role.METHOD, r"\bmethods?$|\bmethod\b|\bmethodology\b|\bapproach(?:es)?$|\bour (?:approach|algorithm|model|framework|solution|system)\b|\bproposed\b|\bframework\b|\balgorithms?\b|\barchitectures?\b|^models?$|\bsystem (?:design|overview)\b|^design\b|\bdesign$|\bimplementation$|\btraining\b|\bmodules?\b|\bpipeline\b|\bobjectives?\b|\bloss(?:es)?\b"),
+    (Role.METHOD, r"\bmethods?$|\bmethod\b|\bmethodology\b|\bapproach(?:es)?$|\bour (?:approach|algorithm|"
+                  r"model|framework|solution|system)\b|\bproposed\b|\bframework\b|\balgorithms?\b|"
+                  r"\barchitectures?\b|^models?$|\bsystem (?:design|overview)\b|^design\b|\bdesign$|"
+                  r"\bimplementation$|\btraining\b|\bmodules?\b|\bpipeline\b|\bobjectives?\b|\bloss(?:es)?\b"),
 )  # fmt: skip
 _PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
 _DETAILS = re.compile(
-    r"\balgorithms?\b|\bimplementation\b|\barchitectures?\b|\bmethods?\b|\btraining details\b|\bderivations?\b|\bpseudo-?code\b|\bprocedure\b|\bmodel details\b",
+    r"\balgorithms?\b|\bimplementation\b|\barchitectures?\b|\bmethods?\b|\btraining details\b|"
+    r"\bderivations?\b|\bpseudo-?code\b|\bprocedure\b|\bmodel details\b",
     re.IGNORECASE,
 )
 _OURS = re.compile(
-    r"\bwe (?:\w+ )?(?:propose|introduce|present|develop|design|devise|define|derive|construct|formulate|call|denote|use|employ|adopt|apply|"
-    r"compute|train|sample|initiali[sz]e|optimi[sz]e|minimi[sz]e|maximi[sz]e|update|obtain)\b|\bour (?:method|approach|algorithm|framework|model|goal|idea)\b",
+    r"\bwe (?:\w+ )?(?:propose|introduce|present|develop|design|devise|define|derive|construct|"
+    r"formulate|call|denote|use|employ|adopt|apply|"
+    r"compute|train|sample|initiali[sz]e|optimi[sz]e|minimi[sz]e|maximi[sz]e|update|obtain)\b|"
+    r"\bour (?:method|approach|algorithm|framework|model|goal|idea)\b",
     re.IGNORECASE,
 )
 _EMPIRICAL = re.compile(
-    r"\b(?:outperforms?|baselines?|accuracy|datasets?|benchmarks?|state-of-the-art|Table \d|Tab\. ?\d|results? (?:show|are|on)|we (?:compare|evaluate|observe|report))\b"
+    r"\b(?:outperforms?|baselines?|accuracy|datasets?|benchmarks?|state-of-the-art|Table \d|Tab\. ?\d|"
+    r"results? (?:show|are|on)|we (?:compare|evaluate|observe|report))\b"
 )
 _STATED = re.compile(
     r"\b(?:Theorem|Lemma|Proposition|Corollary|Proof)\b|\\begin\{(?:theorem|lemma|proposition|corollary|proof)"
 )
 _CITED = re.compile(
-    r"\(\s*(?:e\.g\.,? |see )?[A-Z][^()]{2,300}?(?:19|20)\d\d[a-z]?[^()]{0,200}\)|\\cite\w*|\[\d+(?:[,–-]\s*\d+)*\]|\b[A-Z]\w+ et al\."
+    r"\(\s*(?:e\.g\.,? |see )?[A-Z][^()]{2,300}?(?:19|20)\d\d[a-z]?[^()]{0,200}\)|"
+    r"\\cite\w*|\[\d+(?:[,–-]\s*\d+)*\]|\b[A-Z]\w+ et al\."
 )
 
 
@@ -111,8 +135,8 @@ def _tree(sections: Sequence[Section], document: Document, parent: Part | None) 
 
 
 def _run_ins(document: Document, sentences: Sequence[Sentence]) -> list[tuple[str, int, int]]:
-    """Run-in headings without markup of their own as (title, start, body start): a paragraph's first words, set apart in
-    bold or italics and closed by a full stop or colon, or a first sentence that is a mere noun phrase."""
+    """Run-in headings without markup of their own as (title, start, body start): a paragraph's first words, set apart
+    in bold or italics and closed by a full stop or colon, or a first sentence that is a mere noun phrase."""
     out = []
     emphases = {e.start: e for e in document.emphases}
     for i, sentence in enumerate(sentences):
@@ -151,8 +175,8 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
 
 
 def _content_role(text: str, stated: int, *, early: bool) -> Role:
-    """The role of a main part whose title says nothing; `stated` theorems and their like are in it, `early` is before the
-    experiments."""
+    """The role of a main part whose title says nothing; `stated` theorems and their like are in it, `early` is before
+    the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = len(_OURS.findall(text)) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
@@ -226,8 +250,8 @@ def _inherit(part: Part, role: Role) -> None:
 
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-    """The parts of a paper as trees in reading order, run-in headings included, with roles; the abstract first, where the
-    paper has one. Each sentence is listed in exactly one part, unless it stands before the first of them."""
+    """The parts of a paper as trees in reading order, run-in headings included, with roles; the abstract first, where
+    the paper has one. Each sentence is listed in exactly one part, unless it stands before the first of them."""
     parts = _tree(document.sections, document, None)
     for title, start, body in _run_ins(document, sentences):
         home = _innermost(parts, start)

@@ -17,7 +17,8 @@ _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\
 
 @dataclass(frozen=True)
 class Term:
-    """A name that a sentence gives: `how` it does ("propose", "call", "define", "use", "part"); `at` is where in the text."""
+    """A name that a sentence gives: `how` it does ("propose", "call", "define", "use", "part"); `at` is where in the
+    text."""
 
     name: str
     how: str
@@ -27,43 +28,54 @@ class Term:
 
 _NEW = r"(?:propose|introduce|present|develop|design|devise|formulate|derive|construct|contribute)"
 _PROPOSE = re.compile(
-    rf"\b(?:we|paper|work|article)\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|now\s+|here\s+|thus\s+|instead\s+|therefore\s+|hereby\s+)*"
+    rf"\b(?:we|paper|work|article)\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|now\s+|"
+    rf"here\s+|thus\s+|instead\s+|therefore\s+|hereby\s+)*"
     rf"{_NEW}s?\s+",
     re.IGNORECASE,
 )
 _PASSIVE = re.compile(r"\b(?:is|are)\s+(?:proposed|introduced|presented|developed)\b", re.IGNORECASE)
 _CALL = re.compile(
-    r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
+    r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|"
+    r"scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
     r"(?:called|named|termed|dubbed|coined|denoted by|denoted as|referred to as|known as|abbreviated as)"
-    r"|(?:(?<!so-)called|termed|dubbed|coined|which we (?:call|name|term|dub|refer to as)|that we (?:call|name|term|dub|refer to as)|what we (?:call|term))"
-    r"|we\s+(?:call|name|term|dub|coin)\s+(?:this|the|our|it|these|such|the resulting|the proposed)?\s*(?:new\s+|proposed\s+|resulting\s+)?"
-    r"(?:method|approach|algorithm|framework|model|technique|procedure|idea|strategy|scheme|module|variant|system)?(?:\s+as)?)\s+",
+    r"|(?:(?<!so-)called|termed|dubbed|coined|which we (?:call|name|term|dub|refer to as)|"
+    r"that we (?:call|name|term|dub|refer to as)|what we (?:call|term))"
+    r"|we\s+(?:call|name|term|dub|coin)\s+(?:this|the|our|it|these|such|the resulting|"
+    r"the proposed)?\s*(?:new\s+|proposed\s+|resulting\s+)?"
+    r"(?:method|approach|algorithm|framework|model|technique|procedure|idea|strategy|"
+    r"scheme|module|variant|system)?(?:\s+as)?)\s+",
     re.IGNORECASE,
 )
 _REFER = re.compile(
-    r"\b(?:we|will)\s+refer\s+to\b[^.;]{2,160}?\bas\s+|\bwe\s+(?:call|term|name)\s+(?:\S+\s+){1,5}?(?:the|an?)\s+|\breferred\s+to\s+as\s+",
+    r"\b(?:we|will)\s+refer\s+to\b[^.;]{2,160}?\bas\s+|\bwe\s+(?:call|term|"
+    r"name)\s+(?:\S+\s+){1,5}?(?:the|an?)\s+|\breferred\s+to\s+as\s+",
     re.IGNORECASE,
 )
 _USE = re.compile(
-    r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|instead\s+)*(?:use|employ|adopt|apply|leverage|utilize|incorporate)\s+",
+    r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|instead\s+)*(?:use|"
+    r"employ|adopt|apply|leverage|utilize|incorporate)\s+",
     re.IGNORECASE,
 )
 _PARTS = re.compile(
-    r"\b(?:has|consists? of|comprises?|contains?|includes?|is composed of|are composed of|combines|integrat(?:es|ing)|built (?:from|on))\s+"
+    r"\b(?:has|consists? of|comprises?|contains?|includes?|is composed of|are composed of|"
+    r"combines|integrat(?:es|ing)|built (?:from|on))\s+"
     r"(?:(?:the\s+)?(?:following\s+)?(?:two|three|four|five|\d)\s+(?:\w+\s+){0,2}?"
-    r"(?:modules|components|parts|steps|stages|phases|ingredients|elements|terms|networks|techniques|blocks)[:,]?\s+|:\s*)",
+    r"(?:modules|components|parts|steps|stages|phases|ingredients|elements|terms|"
+    r"networks|techniques|blocks)[:,]?\s+|:\s*)",
     re.IGNORECASE,
 )
 # What others did, and what is no technique, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
-    r"|\b(?:works?|tasks?|datasets?|benchmarks?|problems?|settings?|phenomenon|issues?|games?|theorems?|property|effect)\s*,?\s*(?:(?:is|are|was)\s+)?$",
+    r"|\b(?:works?|tasks?|datasets?|benchmarks?|problems?|settings?|phenomenon|issues?|games?|"
+    r"theorems?|property|effect)\s*,?\s*(?:(?:is|are|was)\s+)?$",
     re.IGNORECASE,
 )
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
-    """The noun phrase of `text` that starts at `at`, without article and praise, and where it ends; "" where none does."""
+    """The noun phrase of `text` that starts at `at`, without article and praise, and where it ends; "" where none
+    does."""
     taken: list[str] = []
     end = at
     for match in _TOKEN.finditer(text, at):
@@ -122,7 +134,8 @@ def terms(text: str) -> Iterator[Term]:
 
     def add(name: str, how: str, at: int, end: int) -> None:
         told = re.match(
-            r"(?:\s*\([^)]*\))?,?\s+(?:is\s+)?an?\s+(?:[\w-]+\s+){0,3}?(?:dataset|benchmark|corpus|task|problem|setting)\b",
+            r"(?:\s*\([^)]*\))?,?\s+(?:is\s+)?an?\s+(?:[\w-]+\s+){0,3}?(?:dataset|"
+            r"benchmark|corpus|task|problem|setting)\b",
             text[end : end + 120],
         )
         if is_name(name, proper=True) and not told:
