@@ -145,14 +145,15 @@ def _cached(url: str, commit: str, cache: Path) -> Path:
 
 
 def _remote_commit(url: str, reference: str | None, protocol: str) -> str | None:
-    """The commit that a remote name stands for now; None for an abbreviated commit, which only a full fetch can tell."""
+    """The commit that a remote name stands for now; None for an abbreviated one, which only a full fetch can tell."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     try:
         listing = git.run(["ls-remote", "--", url, *asked], protocols=[protocol], seconds=git.NETWORK_SECONDS)
     except git.GitError as error:
         raise InputError(f"{url} cannot be reached: {error}; check the address, or give a folder") from error
-    found = dict(reversed(line.split("\t", 1)) for line in listing.decode("utf-8", "replace").splitlines())
+    lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
+    found = {name: oid for oid, _, name in lines}
     for name in reversed(asked):  # the commit that an annotated tag points to, before the tag itself
         if name in found:
             return found[name]
@@ -309,7 +310,9 @@ def _walk(path: Path) -> list[str]:
         links = [f for f in folders if (Path(folder) / f).is_symlink()]
         names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files)]
         if len(names) > MAX_FILES:
-            raise UnsafeInputError(f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone")
+            raise UnsafeInputError(
+                f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone"
+            )
     return sorted(names)
 
 
