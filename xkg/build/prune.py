@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from xkg.build.check import ran
 from xkg.model import Code, Level, Technique
 
 
@@ -36,5 +37,4 @@ def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str
 
 
 def _could_be_tried(code: Code, reachable: Level) -> Level:
-    ran = any(e.runner for e in code.evidence)
-    return reachable if ran and reachable.rank > Level.PARSED.rank else Level.PARSED
+    return reachable if ran(code.evidence) else Level.PARSED
