@@ -21,10 +21,10 @@ _ACTS = (
     r"is|are|refers to|denotes|aims|seeks|consists|combines|uses|learns|computes|takes|maps|"
     r"replaces|works|estimates|employs|generates|"
     r"selects|encodes|decodes|measures|minimi[sz]es|maximi[sz]es|updates|adds|removes|"
-    r"produces|predicts|performs|provides|allows|enables|"
+    r"produces|predicts|performs|"
     r"extends|modifies|applies|assigns|operates|trains|transforms|splits|samples|adapts|"
     r"alternates|begins|starts|integrates|augments|"
-    r"can be|will|enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|"
+    r"enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|"
     r"scales|stores|merges|schedules|keeps|partitions"
 )
 _NEW = (
@@ -66,11 +66,17 @@ _DOES = re.compile(
     r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|"
     r"update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
     r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|"
-    r"introduce|present|collect|prompt)|(?:is|are) (?:\w+ )?(?:obtained|computed|given by|defined|implemented|trained|"
+    r"introduce|present|collect|prompt)|(?:is|are|be) (?:\w+ )?(?:obtained|computed|given by|defined|implemented|trained|"
     r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|"
     r"initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
     re.IGNORECASE,
 )
+# What readable text shows where a reference or a citation was part of the sentence.
+_GAP = re.compile(
+    r"\b(?:from|of|by|in|to|at|with|and|see|per|following|as in|Algorithm|Alg\.|Figure|Fig\.|Section|Sec\.|Table|Theorem|Equation|Eq\.)\s*[.,;:)]"
+    r"|\b(?:in|of|from|by) (?:to|by|with|and|is|are|we|which|that)\b"
+)
+_REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 _GOES_ON = re.compile(
     r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|"
     r"our (?:main |key |core )?(?:idea|insight|approach|method|algorithm))\b",
@@ -104,6 +110,11 @@ class Reader:
     def role(self, i: int) -> Role:
         part = self.part_of[i]
         return part.role if part is not None else Role.ABSTRACT
+
+    def references(self, i: int) -> int:
+        """How many cross references a sentence makes; readable text leaves a gap where they were."""
+        sentence = self.sentences[i]
+        return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
     def excerpts(self, indices: Sequence[int]) -> tuple[Excerpt, ...]:
         """The spans of these sentences."""
@@ -167,6 +178,7 @@ def _alone(text: str, kind: str) -> float:
         score -= 0.5
     if "?" in text:
         score -= 5
+    score -= 3 * min(2, len(_GAP.findall(text)))
     if text.rstrip()[-1:] in ":,;" or not (text[:1].isupper() or text[:1] in "$(\"“'`" or text[:1].isdigit()):
         score -= 3
     if len(_RESULT.findall(text)) > 0:
@@ -184,7 +196,7 @@ def _follows_well(text: str) -> bool:
         return False
     if _RESULT.search(text) or re.match(
         r"(?:in contrast|unlike|however|but|for (?:example|instance)|note|recall|see|although|moreover|"
-        r"furthermore|similarly|compared|empirically|additionally)\b",
+        r"furthermore|similarly|compared|empirically|additionally)\b|.*\b(?:described|detailed|explained|discussed|illustrated) (?:in the following|below|next|later)\b",
         text,
         re.IGNORECASE,
     ):
@@ -218,6 +230,11 @@ def choose(
         rf"\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{{1,3}}\b)*\s+(?:\w+ly\s+)?(?:{_ACTS})\b".replace("{}", ""),
         re.IGNORECASE,
     )
+    loosely = re.compile(
+        rf"^(?:(?:the|our|this)\s+)?{pattern.pattern}(?:\s*\([^)]*\))?\s+(?:\w+ly\s+)?"
+        rf"(?:provides|allows|enables|can|will|is (?:an? )?(?:able|capable|solution|useful|first|effective|compatible|competitive|applicable|also))\b",
+        re.IGNORECASE,
+    )
     proposed = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?(?:{pattern.pattern})", re.IGNORECASE)
     called = re.compile(
         rf"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{{0,80}}\bas|known as|"
@@ -226,6 +243,7 @@ def choose(
         re.IGNORECASE,
     )
     stems = set(key(names[0]))
+    rank = {i: n for n, i in enumerate(own)}
     owned, seen = set(own), set(given)
     where = sorted(owned | seen | set(mentions(names, sentences)) | set(_alike(reader, stems) if owned else ()))
     scores: dict[int, float] = {}
@@ -233,7 +251,9 @@ def choose(
         sentence = sentences[i]
         text = sentence.text
         score = _alone(text, kind) + _WHERE[reader.role(i)]
-        if subject.match(text):
+        if loosely.match(text):
+            score += 3
+        elif subject.match(text):
             score += 5.5
         elif proposed.search(text):
             score += 4.5
@@ -248,15 +268,17 @@ def choose(
             score += overlap
         else:
             score += 2.5 + 2 * overlap + (1.5 if _DOES.search(text) else 0) + (0.5 if sentence.display else 0)
-            score += max(0.0, 1.5 - 0.5 * own.index(i)) - 0.1 * min(10, own.index(i))
+            score += max(0.0, 1.5 - 0.5 * rank[i]) - 0.1 * min(10, rank[i])
         if i in seen:
-            score += 1.5
+            score += 1.5 if owned else 2.5
         if sentence.broken:
+            score -= 2.5
+        score -= 2 * min(2, reader.references(i))
+        if i in taken:
             score -= 2.5
         scores[i] = score
     if not scores:
         return []
-    scores = {i: score for i, score in scores.items() if i not in taken} or scores
     best = max(scores, key=lambda i: (scores[i], -i))
     if scores[best] < 0 and best not in seen and best not in owned:
         return []
@@ -276,6 +298,7 @@ def choose(
         if (
             following.paragraph != sentences[best].paragraph
             or following.broken
+            or reader.references(at)
             or size > MAX_CHARS
             or not _follows_well(following.text)
         ):

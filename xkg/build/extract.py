@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict
 
 from xkg.build import claims, proposal
-from xkg.build.document import Document
+from xkg.build.document import Algorithm, Document
 from xkg.build.enrich import Reader, choose, mentions
-from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, words
+from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, stem, words
 from xkg.build.proposal import Proposal
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, Role, outline
-from xkg.build.terms import terms
+from xkg.build.terms import equation_names, terms
 from xkg.model import Excerpt, Finding, Resource, Technique, unique_slugs
 
 MAX_TECHNIQUES = 40
@@ -81,6 +81,7 @@ _WEAK_HEADINGS = frozenset(
         "sampling",
     ]
 )
+_BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation", "objective", "loss", "strategy"}
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
 
@@ -128,7 +129,7 @@ class _Builder:
             # A heading with nothing but headings under it is told by what these leave.
             own = sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
-        chosen = choose(self.reader, names, own, node.given, taken if own is not node.own else ())
+        chosen = choose(self.reader, names, own, node.given, taken)
         node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
         return taken | set(chosen)
 
@@ -152,38 +153,33 @@ class _Builder:
 
     def _heading(self, part: Part, above: _Node | None) -> _Node | None:
         """The technique that a heading names, put into the tree; `above` where it names none."""
-        owner = above
         name = clean(part.title)
         if self._is_root(name) or (part.level == 1 and self._wraps_root(part)):
-            if self.root is not None:
-                self.root.own += [i for i in part.sentences if i not in self.root.own]
-                return self.root
-            return above
-        name = clean(about(name)) if about(name) != name else name
-        if part.role is Role.APPLICATION or not self._names_technique(name, part):
-            better = (
-                self._better_name(part)
-                if words(name)
-                and words(name)[-1] in _WEAK_HEADINGS | {"training", "inference", "optimization", "objective", "loss"}
-                else None
-            )
-            if better is None:
-                if owner is not None and part.role in _MAIN:
-                    owner.own += [i for i in part.sentences if i not in owner.own]
-                return above
-            name = better
-        elif len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS:
-            name = self._better_name(part) or name
-        found = self._find(name)
-        if found is not None:
-            found.own += [i for i in part.sentences if i not in found.own]
-            return found
-        node = _Node(
-            name, part.start, 3.0 if part.labelled or part.run_in else 2.5, own=list(part.sentences), part=part
-        )
-        self._name(node)
-        self._hang(node, above)
+            node = self.root or above
+        else:
+            name, others = self._heading_name(clean(about(name)), part)
+            if not name:
+                node = above
+            else:
+                node = self._find(name)
+                if node is None:
+                    node = _Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
+                    self._name(node)
+                    self._hang(node, above)
+        if node is not None:
+            node.own += part.sentences
         return node
+
+    def _heading_name(self, name: str, part: Part) -> tuple[str, list[str]]:
+        """The name that a heading gives with other ways to say it, "" where it gives none."""
+        last = words(name)[-1:]
+        bare = bool(last) and last[0] in _BARE
+        names = part.role is not Role.APPLICATION and self._names_technique(name, part)
+        if bare and (not names or len(words(name)) == 1):
+            better = self._better_name(last[0], part)
+            if better is not None:
+                return better
+        return (name, []) if names else ("", [])
 
     def _wraps_root(self, part: Part) -> bool:
         """Whether a main section as a whole describes the root: it holds the root's algorithm, or its title the
@@ -222,21 +218,19 @@ class _Builder:
             return acts >= 3 and bool(part.sentences)
         return acts >= 1 or displayed
 
-    def _better_name(self, part: Part) -> str | None:
+    def _better_name(self, last: str, part: Part) -> tuple[str, list[str]] | None:
         """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
         SVD"."""
-        last = words(clean(part.title))[-1:]
-        if not last:
-            return None
         for i in part.sentences:
             for term in terms(self.reader.sentences[i].text):
                 if (
                     term.how in ("propose", "call", "use")
-                    and last[0][:6] in {w[:6] for w in words(term.name)}
+                    and last[:6] in {w[:6] for w in words(term.name)}
                     and is_name(term.name)
                     and self._find(term.name) is None
                 ):
-                    return term.name
+                    whole = f"{term.name} {term.more}".strip()
+                    return (whole, [term.name]) if term.more and is_name(whole) else (term.name, [])
         return None
 
     # the tree
@@ -296,7 +290,7 @@ class _Builder:
         return re.split(r"\.\s", name)[0].strip()
 
     def _algorithms(self) -> None:
-        for algorithm in self.reader.document.algorithms:
+        for number, algorithm in enumerate(self.reader.document.algorithms, start=1):
             part = self._part_at(algorithm.start)
             if part is None or part.role not in (*_MAIN, Role.DETAILS):
                 continue
@@ -314,7 +308,20 @@ class _Builder:
                 continue
             node = _Node(name, algorithm.start, 2.5, part=part)
             self._name(node)
+            stems = set(key(name))
+            node.own = [i for i in part.sentences if self._shares(stems, i, 0.6)]
+            node.given = self._referring(algorithm, number)
             self._hang(node, self.node_of.get(id(part)) or self.root)
+
+    def _shares(self, stems: set[str], i: int, share: float) -> bool:
+        return len(stems & {stem(w) for w in words(self.reader.sentences[i].text)}) >= share * len(stems)
+
+    def _referring(self, algorithm: Algorithm, number: int) -> list[int]:
+        """The sentences that point to an algorithm, by its label or by its number."""
+        text = self.reader.document.text
+        label = re.escape(algorithm.label) if algorithm.label else "(?!)"
+        pattern = re.compile(rf"\\\w*ref\{{[^}}]*(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
+        return [i for i, s in enumerate(self.reader.sentences) if self.reader.role(i) in _MAIN and pattern.search(text, s.start, s.end)]
 
     def _names_only_root(self, name: str) -> bool:
         """ "Batch and match VI" of "batch and match": the root's name and generic words."""
@@ -355,7 +362,8 @@ class _Builder:
         text_of = {i: self.reader.sentences[i].text for i in (*in_method, *lead)}
         for i in (*in_method, *lead):
             leads = self.reader.role(i) not in _MAIN
-            for term in terms(text_of[i]):
+            named = equation_names(text_of[i]) if self.reader.sentences[i].display and not leads else ()
+            for term in (*terms(text_of[i]), *named):
                 self._term(term.name, term.how, term.short, i, leads=leads)
 
     def _term(self, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
@@ -376,7 +384,7 @@ class _Builder:
             return
         seen = mentions([name, *([short] if short else [])], self.reader.sentences)
         inside = [n for n in seen if self.reader.role(n) in _MAIN]
-        score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5}[how] + min(1.5, 0.3 * len(inside))
+        score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5, "define": 1.5}[how] + min(1.5, 0.3 * len(inside))
         if leads:
             # A claim of abstract or introduction counts where the method takes it up.
             if len(inside) < 2 and how != "part":
@@ -409,7 +417,7 @@ class _Builder:
         """Whether a citation follows the name: it is someone's technique, not a passing word."""
         last = re.escape(name.split()[-1])
         pattern = (
-            rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?[~\s]*(?:\\[cC]ite|"
+            rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?(?:[a-z]+\b)?\W{{0,3}}?[~\s]*(?:\\[cC]ite|"
             rf"\(\s*(?:e\.g\.,? )?[A-Z][^()]*\d{{4}}|\[\d)"
         )
         return bool(re.search(pattern, self.reader.document.text[start:end]))

@@ -95,6 +95,7 @@ def is_method_like(name: str) -> bool:
     first = name.split()[0].casefold() if name.split() else ""
     return (
         last in HEADS
+        or (last in ("variant", "version") and len(words(name)) > 2)
         or _PLURALS.sub("", last) in HEADS
         or bool(
             re.search(

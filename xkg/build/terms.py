@@ -24,6 +24,7 @@ class Term:
     how: str
     at: int
     short: str | None = None
+    more: str = ""
 
 
 _NEW = r"(?:propose|introduce|present|develop|design|devise|formulate|derive|construct|contribute)"
@@ -73,6 +74,23 @@ _OTHERS = re.compile(
 )
 
 
+_OUR = re.compile(
+    r"\b[Oo]ur\s+((?:[\w-]+\s+){0,5}?)(?:method|approach|algorithm|framework|model|system|technique)\s*,\s+(?:called\s+)?"
+)
+_EQUATION = re.compile(
+    r"\b(?:the|an?|our|following|this)\s+((?:[^\W\d_][\w-]*\s+){1,4}?"
+    r"(?:loss|objective|regulari[sz]er|penalty|divergence|reward|estimator|update rule|score function|kernel|criterion)(?:\s+function)?)\b"
+)
+
+
+def equation_names(text: str) -> Iterator[Term]:
+    """Names that a sentence with a displayed equation gives to it: "the information bottleneck objective"."""
+    for match in _EQUATION.finditer(text):
+        name, end = noun_phrase(text, match.start(1))
+        if end >= match.end(1) and is_name(name) and len(name.split()) > 1:
+            yield Term(name, "define", match.start(1), _short_after(text, end))
+
+
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
     """The noun phrase of `text` that starts at `at`, without article and praise, and where it ends; "" where none
     does."""
@@ -113,6 +131,14 @@ def _short_after(text: str, end: int) -> str | None:
     return match[1] if match and sum(c.isupper() for c in match[1]) >= 2 else None
 
 
+def _more(text: str, end: int) -> str:
+    match = re.match(r"\s+(?:using|via|with|by|based on|from)\s+(?:the\s+|an?\s+)?", text[end : end + 40])
+    if not match:
+        return ""
+    name, _ = noun_phrase(text, end + match.end())
+    return " ".join((match[0] + name).split()) if name and len(name.split()) <= 3 else ""
+
+
 def _apposition(text: str, end: int) -> tuple[str, int]:
     """The name in "…approach, NAME," or "… approach (NAME)"; "" where there is none."""
     match = re.match(r"[^,:;.()]{0,60}?\s*[,:]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
@@ -139,7 +165,7 @@ def terms(text: str) -> Iterator[Term]:
             text[end : end + 120],
         )
         if is_name(name, proper=True) and not told:
-            found.append(Term(name, how, at, _short_after(text, end)))
+            found.append(Term(name, how, at, _short_after(text, end), _more(text, end)))
 
     for match in _PROPOSE.finditer(text):
         name, end = _whole(text, match.end())
@@ -160,12 +186,14 @@ def terms(text: str) -> Iterator[Term]:
                 continue
             name, end = _whole(text, match.end())
             add(name, how, match.end(), end)
-    for match in re.finditer(
-        r"\b[Oo]ur\s+(?:\w+[- ]){0,3}?(?:method|approach|algorithm|framework|model|system|technique)\s*,\s+", text
-    ):
+    for match in _OUR.finditer(text):
         name, end = _whole(text, match.end())
         if name and any(c.isupper() for c in name):
-            add(name, "call", match.end(), end)
+            long = match[1].strip()
+            if initials_match(name, long) and is_name(long):
+                found.append(Term(long, "call", match.start(1), name))
+            else:
+                add(name, "call", match.end(), end)
     for match in _PARTS.finditer(text):
         at = match.end()
         for _ in range(6):

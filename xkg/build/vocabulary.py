@@ -8,6 +8,7 @@ def _words(text: str) -> frozenset[str]:
 # Words that say nothing of which technique is meant: as the only words they make no name.
 GENERIC = _words(
     """
+    iterative stochastic joint computational numerical automatic learnable trainable differentiable probabilistic
     a an the our its their this these that such own proposed new novel simple effective efficient general generic
     overall main key core basic standard practical common typical complete full entire whole final total first
     second third several various different additional alternative further other specific special particular improved
@@ -62,7 +63,7 @@ HEADS = _words(
     cache caching allocator protocol engine hashing batching parallelism checkpointing offloading kernels routing
     router partitioning sharding prefetching simulation simulator reparameterization reparametrization restoration
     reconstruction generation intervention patching ablation reward bonus descent ascent iteration backpropagation
-    differentiation minimization maximization approximation estimation prediction translation mapping map expansion
+    differentiation minimization maximization approximation estimation prediction translation mapping expansion
     propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
