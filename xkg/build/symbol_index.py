@@ -8,12 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from xkg.build.codebase import Codebase, SourceSymbol
-from xkg.build.vocabulary import Vocabulary, stems, words
+from xkg.build.code_words import Vocabulary, stems, words
 
 # BM25F: what a field says about its symbol, relative to the words of its body.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
 _K1 = 1.4
-_B = 0.6
+# How much length counts against a field: long bodies mention everything, long names and docstrings mean what they say.
+_LENGTH: Mapping[str, float] = {"name": 0.5, "owner": 0.3, "prose": 0.5, "signature": 0.5, "body": 0.8}
+
+_BODY_CHARACTERS = 20_000
+_NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
+
+_PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
 # What a class is called to do its work; every other dunder only supports it.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
@@ -61,7 +67,7 @@ class SymbolIndex:
         for entry in self.entries.values():
             weights: dict[str, float] = {}
             for name, weight in FIELD_WEIGHTS.items():
-                norm = 1 - _B + _B * len(entry.fields[name]) / max(1.0, lengths[name])
+                norm = 1 - _LENGTH[name] + _LENGTH[name] * len(entry.fields[name]) / max(1.0, lengths[name])
                 for word, count in Counter(entry.fields[name]).items():
                     weights[word] = weights.get(word, 0.0) + weight * count / norm
             for word, value in weights.items():
@@ -97,13 +103,15 @@ def rendering(entry: Entry, limit: int = 60) -> str:
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     prose = _prose(entry.source)
-    called = " ".join(words(" ".join(entry.source.names)))
+    called = " ".join(dict.fromkeys(words(code_of(entry.text)[:2000])))
     body = f"{head}. {prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
     return " ".join(body.split()[:limit])
 
 
 def _entries(codebase: Codebase) -> Iterable[Entry]:
     for module in codebase.modules:
+        if PurePosixPath(module.path).name in _PACKAGING:
+            continue
         lines = module.text.split("\n")
         members: dict[str, list[SourceSymbol]] = {}
         for source in module.symbols:
@@ -117,7 +125,8 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             owner, _, name = symbol.qualified_name.rpartition(".")
             path = PurePosixPath(symbol.path)
             stem_of_file = path.parent.name if path.stem == "__init__" else path.stem
-            inner_names = " ".join(s.symbol.qualified_name.rpartition(".")[2] for s in inner)
+            text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
+            code = code_of(text)
             yield Entry(
                 source=source,
                 fields={
@@ -125,12 +134,17 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                     "owner": tuple(stems(f"{owner} {stem_of_file if name else path.parent.name}")),
                     "prose": tuple(stems(_prose(source))),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
-                    "body": tuple(stems(f"{inner_names} {' '.join(source.names)}")),
+                    "body": tuple(stems(code[:_BODY_CHARACTERS])),
                 },
                 members=tuple(s.symbol.id for s in inner),
                 lines=symbol.end_line - symbol.start_line + 1,
-                text="\n".join(lines[symbol.start_line - 1 : symbol.end_line]),
+                text=text,
             )
+
+
+def code_of(text: str) -> str:
+    """Source without comments and docstrings; other strings stay, since settings and messages name things too."""
+    return _NOT_CODE.sub("", text)
 
 
 def _named(entry: Entry) -> Iterable[str]:

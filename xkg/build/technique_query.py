@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xkg.build.document import Document
-from xkg.build.vocabulary import Vocabulary, content_stems, defined_acronyms, initials, stem, stems
+from xkg.build.code_words import Vocabulary, content_stems, defined_acronyms, initials, stem, stems
 from xkg.model import Technique
 
 _PARENTHESES = re.compile(r"\s*\(([^()]*)\)")

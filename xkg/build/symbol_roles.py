@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from xkg.build.symbol_index import FORWARD_METHODS, Entry
-from xkg.build.vocabulary import stem, words
+from xkg.build.code_words import stem, words
 
 # Words of a path or name that give a role away, and what is left of a candidate that plays it. A technique that is
 # itself about the role (its name or definition says so) is not held back.
@@ -14,7 +14,7 @@ _ROLES: tuple[tuple[float, frozenset[str]], ...] = tuple(
         (0.5, "test tests testing conftest mock stub deprecated"),
         (0.6, "log logs logger loggers logging wandb tensorboard print verbose profile"),
         (0.7, "plot plots plotting figure figures fig viz visualize visualization draw render video"),
-        (0.7, "config configs configuration setup settings constants flags argparse args parser cli hydra"),
+        (0.7, "config configs configuration setup settings constants flags argparse args parser cli hydra main"),
         (0.75, "example examples demo demos tutorial notebook"),
         (0.85, "dataset datasets data dataloader loader download preprocess prepare"),
         (0.85, "save load dump read write checkpoint checkpoints serialize io"),
