@@ -21,7 +21,24 @@ HIGHEST_RATIO = 300
 _RATIO_COUNTS_FROM = 20_000_000
 
 _TEXT_SUFFIXES = frozenset(
-    [".tex", ".ltx", ".latex", ".md", ".markdown", ".mmd", ".txt", ".bib", ".bbl", ".sty", ".cls", ".def", ".cfg", ".inc", ".tikz", ".pgf"]
+    [
+        ".tex",
+        ".ltx",
+        ".latex",
+        ".md",
+        ".markdown",
+        ".mmd",
+        ".txt",
+        ".bib",
+        ".bbl",
+        ".sty",
+        ".cls",
+        ".def",
+        ".cfg",
+        ".inc",
+        ".tikz",
+        ".pgf",
+    ]
 )
 
 

@@ -21,7 +21,34 @@ _INSTITUTION = re.compile(
     r"deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
 )
 _PARTICLES = frozenset(
-    ["van", "von", "de", "der", "den", "del", "della", "di", "da", "dos", "du", "la", "le", "el", "al", "bin", "ibn", "ter", "ten", "y", "e", "st", "jr", "jr.", "iii", "ii"]
+    [
+        "van",
+        "von",
+        "de",
+        "der",
+        "den",
+        "del",
+        "della",
+        "di",
+        "da",
+        "dos",
+        "du",
+        "la",
+        "le",
+        "el",
+        "al",
+        "bin",
+        "ibn",
+        "ter",
+        "ten",
+        "y",
+        "e",
+        "st",
+        "jr",
+        "jr.",
+        "iii",
+        "ii",
+    ]
 )
 _NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[^\W\d_]\.)*")
 _MARKS = re.compile(

@@ -14,12 +14,42 @@ from xkg.build.parse.tex import Environment, Tex, environments
 
 MATH_ENVIRONMENTS = frozenset(
     name + star
-    for name in ["equation", "align", "gather", "multline", "eqnarray", "alignat", "flalign", "displaymath", "math", "dmath", "xalignat"]
+    for name in [
+        "equation",
+        "align",
+        "gather",
+        "multline",
+        "eqnarray",
+        "alignat",
+        "flalign",
+        "displaymath",
+        "math",
+        "dmath",
+        "xalignat",
+    ]
     for star in ("", "*")
 )
 FLOATS = frozenset(
     name + star
-    for name in ["figure", "table", "wrapfigure", "wraptable", "SCfigure", "sidewaystable", "sidewaysfigure", "tikzpicture", "tabular", "tabularx", "tabulary", "longtable", "teaserfigure", "subfigure", "subtable", "pgfpicture", "picture"]
+    for name in [
+        "figure",
+        "table",
+        "wrapfigure",
+        "wraptable",
+        "SCfigure",
+        "sidewaystable",
+        "sidewaysfigure",
+        "tikzpicture",
+        "tabular",
+        "tabularx",
+        "tabulary",
+        "longtable",
+        "teaserfigure",
+        "subfigure",
+        "subtable",
+        "pgfpicture",
+        "picture",
+    ]
     for star in ("", "*")
 )
 ALGORITHMS = frozenset(
@@ -52,7 +82,19 @@ _SILENT = {
 _SILENT["multicolumn"] = 2
 # the first argument says how, the rest is text
 _FIRST_SILENT = frozenset(
-    ["href", "textcolor", "colorbox", "resizebox", "scalebox", "parbox", "raisebox", "rotatebox", "hyperref", "fontsize", "foreignlanguage"]
+    [
+        "href",
+        "textcolor",
+        "colorbox",
+        "resizebox",
+        "scalebox",
+        "parbox",
+        "raisebox",
+        "rotatebox",
+        "hyperref",
+        "fontsize",
+        "foreignlanguage",
+    ]
 )
 _HEADINGS = frozenset(["part", "chapter", "section", "subsection", "subsubsection"])
 _CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-zA-Z]*$")
