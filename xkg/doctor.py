@@ -25,17 +25,35 @@ class Finding(BaseModel):
     remedy: str = ""
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """Everything the doctor looks at, in the order in which a build needs it. Never raises for what is missing."""
-    return [
-        *_programs(),
-        _embedding(settings),
-        _libraries(),
-        _sandbox(settings),
-        _landlock(),
-        _environments(settings),
-        _graph(settings),
-    ]
+class Report(BaseModel):
+    """Everything the doctor looked at, in the order in which a build needs it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        lines = []
+        for finding in self.findings:
+            lines.append(f"{'ok     ' if finding.ok else 'missing'}  {finding.name}: {finding.seen}")
+            if not finding.ok:
+                lines += [f"         costs: {finding.cost}", f"         mend:  {finding.remedy}"]
+        return "\n".join(lines)
+
+
+def examine(settings: Settings) -> Report:
+    """Looks at this machine and the graph in force. Never raises for what is missing."""
+    return Report(
+        findings=(
+            *_programs(),
+            _embedding(settings),
+            _libraries(),
+            _sandbox(settings),
+            _landlock(),
+            _environments(settings),
+            _graph(settings),
+        )
+    )
 
 
 def _programs() -> Iterator[Finding]:

@@ -50,7 +50,7 @@ _WE_RELEASE = re.compile(
 
 def _short(claim: str) -> str:
     """The claim's first clause as a name, at most eighteen words."""
-    claim = re.sub(r"\s*\([^()]*\)", "", claim).strip()
+    claim = re.sub(r"\s+\([^()]*\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even)\b|\.\s", claim
     )[0]
@@ -144,7 +144,11 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
         near = " ".join(text[before : match.start()].split())
         if not (_RELEASE.search(near) or _RELEASE.search(context)):
             continue
-        if re.search(r"\b(?:from|uses?|using|of|see|by)\W*(?:\\(?:href|url)\W*)?(?:https?\W*)?$", text[before : match.start()]):
+        if re.search(
+            r"\b(?:from|uses?|using|of|see|by)\W*(?:\\(?:href|"
+            r"url)\W*)?(?:https?\W*)?$",
+            text[before : match.start()],
+        ):
             foreign.add(_address(url))
             continue
         if _address(url) in foreign:

@@ -13,11 +13,12 @@ from pydantic import BaseModel, ConfigDict
 from xkg.build import claims, proposal
 from xkg.build.document import Algorithm, Document
 from xkg.build.enrich import Reader, choose, mentions
-from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, stem, words
+from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, words
 from xkg.build.proposal import Proposal
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, Role, outline
 from xkg.build.terms import equation_names, terms
+from xkg.build.vocabulary import NOT_HEADS
 from xkg.model import Excerpt, Finding, Resource, Technique, unique_slugs
 
 MAX_TECHNIQUES = 40
@@ -82,6 +83,12 @@ _WEAK_HEADINGS = frozenset(
     ]
 )
 _BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation", "objective", "loss", "strategy"}
+_DOES = re.compile(
+    r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|"
+    r"employ|define|find|search|stack|extract|select|"
+    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
+    re.IGNORECASE,
+)
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
 
@@ -111,17 +118,17 @@ class _Builder:
         self._algorithms()
         self._terms()
         self._prune()
+        taken: set[int] = set()
         for top in self.tops:
-            self._define(top)
+            self._define(top, taken)
         self._drop_undefined()
         return self.tops
 
-    def _define(self, node: _Node) -> set[int]:
-        """Defines a technique after its components; the sentences that this took."""
+    def _define(self, node: _Node, taken: set[int]) -> None:
+        """Defines a technique after its components; adds the sentences that this takes to `taken`."""
         node.children.sort(key=lambda n: n.start)
-        taken: set[int] = set()
         for child in node.children:
-            taken |= self._define(child)
+            self._define(child, taken)
         own = node.own
         if node is self.root:
             own = []
@@ -131,7 +138,7 @@ class _Builder:
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
         chosen = choose(self.reader, names, own, node.given, taken)
         node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
-        return taken | set(chosen)
+        taken.update(chosen)
 
     # headings
 
@@ -194,29 +201,27 @@ class _Builder:
         return any(self._is_root(c) or self._names_only_root(c) for c in captions)
 
     def _names_technique(self, name: str, part: Part) -> bool:
-        if not is_name(name) or _QUESTION.search(part.title):
-            return words(name)[-1:] != [] and len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
-        if self.root is not None and len(words(name)) == 1 and not is_method_like(name):
+        """Whether a heading of the method names a technique rather than a topic, a question or a result."""
+        if _QUESTION.search(part.title):
             return False
+        if not is_name(name):
+            return len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
         if is_method_like(name):
             return True
-        # A topic is a technique only where its text does something.
-        text = self.reader.text(part.sentences)
-        acts = len(
-            re.findall(
-                r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|employ|"
-                r"define|find|search|stack|extract|select|measure|intervene)\b|\b(?:is|"
-                r"are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
-                text,
-                re.IGNORECASE,
-            )
-        )
-        displayed = any(self.reader.sentences[i].display for i in part.sentences)
         if len(words(name)) == 1:
             return False
+        # A topic is a technique only where its text does something.
+        acts = len(_DOES.findall(self.reader.text(part.sentences)))
+        if head(name) in NOT_HEADS:
+            return acts >= 1 and part.level > 1
+        main = part
+        while main.parent is not None:
+            main = main.parent
+        if main is not part and (main.labelled or self.node_of.get(id(main)) is self.root is not None):
+            return True
         if part.level == 1 and self.root is None:
-            return acts >= 3 and bool(part.sentences)
-        return acts >= 1 or displayed
+            return acts >= 3
+        return acts >= 1 or any(self.reader.sentences[i].display for i in part.sentences)
 
     def _better_name(self, last: str, part: Part) -> tuple[str, list[str]] | None:
         """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
@@ -314,14 +319,18 @@ class _Builder:
             self._hang(node, self.node_of.get(id(part)) or self.root)
 
     def _shares(self, stems: set[str], i: int, share: float) -> bool:
-        return len(stems & {stem(w) for w in words(self.reader.sentences[i].text)}) >= share * len(stems)
+        return len(stems & self.reader.stems(i)) >= share * len(stems)
 
     def _referring(self, algorithm: Algorithm, number: int) -> list[int]:
         """The sentences that point to an algorithm, by its label or by its number."""
         text = self.reader.document.text
         label = re.escape(algorithm.label) if algorithm.label else "(?!)"
         pattern = re.compile(rf"\\\w*ref\{{[^}}]*(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
-        return [i for i, s in enumerate(self.reader.sentences) if self.reader.role(i) in _MAIN and pattern.search(text, s.start, s.end)]
+        return [
+            i
+            for i, s in enumerate(self.reader.sentences)
+            if self.reader.role(i) in _MAIN and pattern.search(text, s.start, s.end)
+        ]
 
     def _names_only_root(self, name: str) -> bool:
         """ "Batch and match VI" of "batch and match": the root's name and generic words."""
@@ -355,20 +364,22 @@ class _Builder:
     # terms
 
     def _terms(self) -> None:
-        in_method = [i for i in range(len(self.reader.sentences)) if self.reader.role(i) in _MAIN]
-        lead = [
-            i for i in range(len(self.reader.sentences)) if self.reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION)
-        ]
-        text_of = {i: self.reader.sentences[i].text for i in (*in_method, *lead)}
-        for i in (*in_method, *lead):
-            leads = self.reader.role(i) not in _MAIN
-            named = equation_names(text_of[i]) if self.reader.sentences[i].display and not leads else ()
-            for term in (*terms(text_of[i]), *named):
+        roles = [self.reader.role(i) for i in range(len(self.reader.sentences))]
+        told = any(p.role in _MAIN for part in self.parts for p in part.walk())
+        main = [i for i, role in enumerate(roles) if role in _MAIN or not told]
+        lead = [i for i, role in enumerate(roles) if role in (Role.ABSTRACT, Role.INTRODUCTION) and told]
+        for i in (*main, *lead):
+            sentence = self.reader.sentences[i]
+            leads = roles[i] not in _MAIN and told
+            named = equation_names(sentence.text) if sentence.display and not leads else ()
+            for term in (*terms(sentence.text), *named):
                 self._term(term.name, term.how, term.short, i, leads=leads)
 
     def _term(self, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
         name = clean(name)
         if not is_name(name) or self._is_root(name) or self._names_only_root(name):
+            return
+        if len(words(name)) < 2 and not any(c.isupper() for c in name):
             return
         found = self._find(name)
         if found is not None:

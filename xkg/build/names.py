@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, SAME_KIND, SENTENCE_STARTS, STOP, VERBS
+from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, SAME_KIND, STOP, VERBS
 
 MAX_WORDS = 7
 _LOWER = r"[^\W\d_]"
@@ -64,17 +64,6 @@ def is_name(text: str, *, proper: bool = False) -> bool:
     if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al", text):
         return False
     return any(w not in GENERIC and w not in LITTLE and len(w) > 1 for w in found) or (proper and is_proper(text))
-
-
-def is_headline(text: str) -> bool:
-    """Whether a paragraph's first words are a heading: a noun phrase without a verb, not the start of a sentence."""
-    bare = text.strip(" .:")
-    found = words(bare)
-    if not found or not bare[0].isupper() or len(bare.split()) > 9 or len(bare) > 90:
-        return False
-    if found[0] in SENTENCE_STARTS and not (found[0] in ("from", "to", "learning") and bare.istitle()):
-        return False
-    return not any(w in VERBS for w in found) and not re.search(r"[?!;=]|\\|et al|\d{4}|https?:|@", bare)
 
 
 PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)

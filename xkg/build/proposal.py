@@ -119,6 +119,7 @@ class _Candidate:
     spellings: list[str] = field(default_factory=list)
     score: float = 0.0
     given: list[int] = field(default_factory=list)
+    called: bool = False
 
 
 class _Ballot:
@@ -129,7 +130,9 @@ class _Ballot:
         self.longs = {key(long): short for short, long in shorts.items()}
         self.candidates: dict[tuple[str, ...], _Candidate] = {}
 
-    def vote(self, name: str, score: float, sentence: int | None = None, short: str | None = None) -> None:
+    def vote(
+        self, name: str, score: float, sentence: int | None = None, short: str | None = None, *, called: bool = False
+    ) -> None:
         name = clean(name)
         long = self.shorts.get(name, name)
         identity = key(long)
@@ -139,6 +142,7 @@ class _Ballot:
             self.longs.setdefault(identity, short)
         candidate = self.candidates.setdefault(identity, _Candidate())
         candidate.score += score
+        candidate.called |= called
         for spelling in (self.longs.get(identity), name if name in self.shorts else None, long):
             if spelling and spelling not in candidate.spellings:
                 candidate.spellings.append(spelling)
@@ -158,7 +162,9 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
             how = _HOW[term.how]
             seen = (key(term.name), role)
             if how:
-                ballot.vote(term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short)
+                ballot.vote(
+                    term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short, called=term.how == "call"
+                )
                 once.add(seen)
     for name, score in _title_names(document.title):
         ballot.vote(name, score)
@@ -175,10 +181,14 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         candidate.score += 0.6 * math.log2(1 + _count(names, body))
         candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method, it does not name it.
-        if not titled and identity not in headings and not any(c.isupper() for n in names for c in n):
+        if not (titled or candidate.called or identity in headings) and not any(c.isupper() for n in names for c in n):
             candidate.score -= 2.0
         # A title alone may name a field or a problem.
-        told = any(n.casefold() in body.casefold() for n in names) and head(names[-1]) not in ("models", "networks", "data")
+        told = any(n.casefold() in body.casefold() for n in names) and head(names[-1]) not in (
+            "models",
+            "networks",
+            "data",
+        )
         if not candidate.given and (candidate.score < 6 or not told):
             continue
         if candidate.score >= _ENOUGH and (best is None or candidate.score > best.score):

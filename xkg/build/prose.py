@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xkg.build.document import Document
+from xkg.build.document import Document, Section
 from xkg.build.parse.plain import plain
 
 
@@ -93,11 +93,21 @@ def _brace_end(text: str, opened: int) -> int:
     return len(text) if newline < 0 else newline
 
 
+def is_heading(section: Section) -> bool:
+    """False for "The objective in eq." and other starts of sentences that look like a run-in heading."""
+    return section.level < 4 or not re.search(
+        r"\b(?:eqs?|figs?|secs?|tabs?|refs?|al|"
+        r"e\.g|i\.e|cf|vs)\.?$",
+        section.title,
+        re.IGNORECASE,
+    )
+
+
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
     """What is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
     one."""
     text = document.text
-    cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk()]
+    cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
     opened: dict[str, list[int]] = {}
     for match in _ENVIRONMENT.finditer(text):

@@ -75,11 +75,13 @@ _OTHERS = re.compile(
 
 
 _OUR = re.compile(
-    r"\b[Oo]ur\s+((?:[\w-]+\s+){0,5}?)(?:method|approach|algorithm|framework|model|system|technique)\s*,\s+(?:called\s+)?"
+    r"\b[Oo]ur\s+((?:[\w-]+\s+){0,5}?)(?:method|approach|algorithm|framework|"
+    r"model|system|technique)\s*,\s+(?:called\s+)?"
 )
 _EQUATION = re.compile(
     r"\b(?:the|an?|our|following|this)\s+((?:[^\W\d_][\w-]*\s+){1,4}?"
-    r"(?:loss|objective|regulari[sz]er|penalty|divergence|reward|estimator|update rule|score function|kernel|criterion)(?:\s+function)?)\b"
+    r"(?:loss|objective|regulari[sz]er|penalty|divergence|reward|estimator|update rule|score function|"
+    r"kernel|criterion)(?:\s+function)?)\b"
 )
 
 
@@ -172,7 +174,15 @@ def terms(text: str) -> Iterator[Term]:
         other, stop = _apposition(text, end)
         if other and not _short_after(text, end):
             add(other, "call", end, stop)
-        add(name, "propose", match.end(), end)
+        # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
+        named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
+        article = re.match(
+            r"(?:an?|the|our|two|three|several|some|"
+            r"this|its|new|novel)\b",
+            text[match.end() :],
+            re.IGNORECASE,
+        )
+        add(name, "call" if named and not article else "propose", match.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
             verb = re.search(

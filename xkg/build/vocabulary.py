@@ -59,7 +59,7 @@ HEADS = _words(
     training learning bootstrapping relabeling replay rehearsal buffer memory head backbone block cell unit gate
     gating flow diffusion model method approach framework architecture pipeline system process operator transform
     transformation score metric measure criterion index constraint perturbation correction calibration ensemble
-    ensembling averaging aggregation fusion integration selection labeling annotation parser tokenizer compiler
+    ensembling average averaging aggregation fusion integration selection labeling annotation parser tokenizer compiler
     cache caching allocator protocol engine hashing batching parallelism checkpointing offloading kernels routing
     router partitioning sharding prefetching simulation simulator reparameterization reparametrization restoration
     reconstruction generation intervention patching ablation reward bonus descent ascent iteration backpropagation
@@ -114,14 +114,6 @@ SAME_KIND = _words(
 LITTLE = _words(
     """
     a an the of for in on with by via using to and our its from at as
-    """
-)
-# First words of a sentence, not of a heading.
-SENTENCE_STARTS = _words(
-    """
-    in for note recall given let we our this these those here there however first second finally next then thus
-    hence moreover furthermore if when while as to by from with since because although also it its they see assume
-    suppose consider such
     """
 )
 # Articles and praise before a name.

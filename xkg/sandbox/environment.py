@@ -135,7 +135,10 @@ class UvEnvironments:
 
     def _plan(self, names: Sequence[str], hints: Mapping[str, str]) -> Plan:
         wanted = []
+        missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         for name in names:
+            if name in missing:
+                continue
             distribution = canonicalize_name(distribution_of(name))
             wanted.append((name, distribution, hints.get(distribution, "")))
         used = {distribution for _, distribution, _ in wanted}
@@ -143,9 +146,10 @@ class UvEnvironments:
         asked = {"mode": "plan", "wanted": wanted, "others": others, "max_mb": self._settings.max_mb}
         answer, trouble = self._run(asked)
         try:
-            return Plan.model_validate(answer)
+            plan = Plan.model_validate(answer)
         except ValidationError:
             return Plan(wheels=(), missing=dict.fromkeys(names, trouble), unreachable=True)
+        return plan.model_copy(update={"missing": missing | plan.missing})
 
     def _installed(self, plan: Plan) -> tuple[Environment, bool]:
         """The environment, and whether it would be the same tomorrow."""

@@ -140,8 +140,14 @@ class Uv:
         listed = Path("wheels.txt")
         listed.write_text("\n".join(lines))
         hashes = ("--require-hashes",) if all("--hash" in line for line in lines) else ()
-        options = ("--target", target, "--no-deps", "--compile-bytecode", *hashes)
-        self._run("install", "-r", str(listed), *options, given="")
+        self._run("install", "-r", str(listed), "--target", target, "--no-deps", *hashes, given="")
+
+
+def compile_all(folder: str) -> None:
+    """Bytecode beside the sources, because jobs cannot write there. Without the packages' own tests, half of some; a
+    file that does not compile stays as it is."""
+    command = (sys.executable, "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
 
 def explained(said: str) -> Failed:
@@ -304,23 +310,17 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """The largest part of `wanted` that resolves together, found in few steps, and why the rest does not. Versions
     that the repository asks for are kept where they resolve, and dropped where they do not. Raises `Unreachable`."""
-    free = [want._replace(hint="") for want in wanted]
-    for some in (wanted, free):
-        with contextlib.suppress(_Unsolved):
-            _solve(some, uv)
-            return some, {}
+    with contextlib.suppress(_Unsolved):
+        _solve(wanted, uv)
+        return wanted, {}
     missing: dict[str, str] = {}
     alone: list[Wanted] = []
-    for want, bare in zip(wanted, free, strict=True):
-        try:
-            with contextlib.suppress(_Unsolved):
-                _solve([want], uv)
-                alone.append(want)
-                continue
-            _solve([bare], uv)
-            alone.append(bare)
-        except _Unsolved as error:
-            missing[want.module] = str(error)
+    with ThreadPoolExecutor(4) as pool:
+        for want, found in zip(wanted, pool.map(lambda want: _alone(want, uv), wanted), strict=True):
+            if isinstance(found, Wanted):
+                alone.append(found)
+            else:
+                missing[want.module] = found
     free = [want._replace(hint="") for want in alone]
     for some in (alone, free):
         with contextlib.suppress(_Unsolved):
@@ -334,6 +334,18 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
         except _Unsolved as error:
             missing[want.module] = str(error)
     return together, missing
+
+
+def _alone(want: Wanted, uv: Uv) -> Wanted | str:
+    """`want` by itself, without its hint if need be, or why it cannot be had."""
+    reason = ""
+    for one in (want, want._replace(hint="")):
+        try:
+            _solve([one], uv)
+            return one
+        except _Unsolved as error:
+            reason = str(error)
+    return reason
 
 
 class _Unsolved(Exception):
@@ -355,6 +367,7 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
         uv.install(request["lines"], request["target"])
     except Failed as error:
         return {"error": str(error)}
+    compile_all(request["target"])
     return {"error": None}
 
 
