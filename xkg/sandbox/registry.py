@@ -129,9 +129,9 @@ class _Handler(socketserver.BaseRequestHandler):
         head = b""
         while b"\r\n\r\n" not in head:
             chunk = client.recv(_HEAD)
+            head += chunk
             if not chunk or len(head) > _HEAD:
                 return self._answer(client, "400 Bad Request")
-            head += chunk
         line, _, rest = head.partition(b"\r\n")
         words = line.decode("latin-1").split()
         if len(words) != 3:
