@@ -133,18 +133,17 @@ def build(
 
     _require_folder(settings.kg)
     runner = _runner(settings)
-    shop = Workshop(
-        settings, embedder(settings), UvEnvironments(settings.kg / "environments", settings.environment), runner, notify
-    )
+    environments = runner and UvEnvironments(settings.kg / "environments", settings.environment, runner)
+    shop = Workshop(settings, embedder(settings), runner, environments, notify)
     built = build_paper(paper, repository, shop, given_id=given_id)
     store = open_store(settings)
     known = _stored(store, built.bundle.paper.id)
-    fresh = known is None or known[1] != built.bundle
-    generation = store.publish([built.bundle]) if fresh else known[0]
-    return _result(built, generation, fresh)
+    if known is not None and known[1] == built.bundle:
+        return _result(built, known[0], published=False)
+    return _result(built, store.publish([built.bundle]), published=True)
 
 
-def _result(built: "Built", generation: int, published: bool) -> BuildResult:
+def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
     bundle = built.bundle
     return BuildResult(
         paper=bundle.paper.id,
@@ -196,9 +195,7 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
     return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
 
 
-def export_graphs(
-    settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]
-) -> ExportResult:
+def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
     """Writes the named papers (none: all) into a folder, one file each. Raises `UnknownIdError`, and `InputError` where
     the folder cannot be written."""
     from xkg.store.exchange import export_folder
