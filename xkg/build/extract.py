@@ -86,7 +86,8 @@ _BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation
 _DOES = re.compile(
     r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|"
     r"employ|define|find|search|stack|extract|select|"
-    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
+    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|"
+    r"computed|obtained|generated|constructed|defined)\b",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
@@ -296,7 +297,9 @@ class _Builder:
 
     def _algorithms(self) -> None:
         for number, algorithm in enumerate(self.reader.document.algorithms, start=1):
-            part = self._part_at(algorithm.start)
+            given = self._referring(algorithm, number)
+            # A float drifts: the algorithm belongs where the text first points to it.
+            part = (self.reader.part_of[given[0]] if given else None) or self._part_at(algorithm.start)
             if part is None or part.role not in (*_MAIN, Role.DETAILS):
                 continue
             name = self._caption(algorithm.title)
@@ -315,7 +318,7 @@ class _Builder:
             self._name(node)
             stems = set(key(name))
             node.own = [i for i in part.sentences if self._shares(stems, i, 0.6)]
-            node.given = self._referring(algorithm, number)
+            node.given = given
             self._hang(node, self.node_of.get(id(part)) or self.root)
 
     def _shares(self, stems: set[str], i: int, share: float) -> bool:
