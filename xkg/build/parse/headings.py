@@ -63,8 +63,6 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
         if level < 4:
             if number is not None:
                 depth = number.count(".") + 1
-                if out and not number[0].isdigit() and len(number) == 1 and number in "IVX" and depth == 1:
-                    depth = 1
                 shift = level - depth
                 level = depth
             else:
@@ -77,7 +75,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
         out.append(
             replace(
                 heading,
-                title=title,
+                title=re.sub(r"(?<=[^\s.A-Z])\.$", "", title),
                 number=number,
                 level=min(max(level, 1), 4),
                 appendix=heading.appendix or in_appendix,
@@ -334,6 +332,7 @@ _FINITE = frozenset(
         "because",
         "requries",
     ]
+<<<<<<< HEAD
 )
 _DETERMINER = frozenset(
     [
@@ -359,7 +358,36 @@ _DETERMINER = frozenset(
 )
 _RUN_IN = re.compile(
     r"(?P<title>[A-Z0-9](?:[^.?!:$\n]|\$[^$\n]{1,80}\$|[.:](?=[^\s.])|:(?=\s[A-Z])|(?<=\bvs)\.){2,90}?)(?P<stop>[.:?])\s+(?=\S)"
+=======
 )
+_DETERMINER = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "this",
+        "that",
+        "these",
+        "those",
+        "many",
+        "several",
+        "all",
+        "each",
+        "both",
+        "more",
+        "most",
+        "our",
+        "its",
+        "their",
+        "no",
+    ]
+>>>>>>> papers
+)
+_STOP = re.compile(r"\$[^$\n]{1,80}\$|(?P<stop>[.?])(?=[ \t]+\S)")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:[Ee]qs?|[Ee]qns?|[Ff]igs?|[Ss]ecs?|[Tt]ab|vs|al|cf|w\.r\.t|i\.i\.d|i\.e|e\.g|approx|no|resp|St|Dr)|[\s.(-][a-zA-Z])$"
+)
+_LONGEST_RUN_IN = 110
 
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
@@ -368,13 +396,19 @@ def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
 
     There is no markup to go by (Mathpix drops bold), so a title must have the shape of a noun phrase: all its words
     capitalised, or few words with no finite verb among them; at least a sentence must follow."""
-    match = _RUN_IN.match(text, start, end)
-    if match is None or match["stop"] == ":" or end - match.end() < 40:
+    if not (text[start].isupper() or text[start].isdigit()):
         return None
-    title = match["title"].strip()
-    if not _follows_sentence(text, match.end()) or not is_noun_phrase(title):
-        return None
-    return title + ("?" if match["stop"] == "?" else ""), match.end()
+    for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):
+        title = text[start : match.start()]
+        if match["stop"] is None or title.count("(") != title.count(")") or _ABBREVIATION.search(title):
+            continue
+        after = match.end() + len(text[match.end() : end]) - len(text[match.end() : end].lstrip())
+        if end - after < 40 or not _follows_sentence(text, after) or not is_noun_phrase(title):
+            return None
+        if text[after] == "$" and len(title.split()) < 2:
+            return None
+        return title + ("?" if match["stop"] == "?" else ""), after
+    return None
 
 
 def _follows_sentence(text: str, at: int) -> bool:
@@ -396,6 +430,6 @@ def is_noun_phrase(title: str) -> bool:
     content = [w for w in words[1:] if w.lower() not in _SMALL]
     if len(words) > 1 and content and all(w[0].isupper() or not w[0].isalpha() or len(w) == 1 for w in content):
         return not (len(capital) == 0 and len(words) > 4)
-    if len(words) > 7 or "," in title or any(word in _FINITE for word in lower[1:]):
+    if len(words) > 7 or "," in title or first in ("the", "a", "an") or any(word in _FINITE for word in lower[1:]):
         return False
     return not any(word in _DETERMINER for word in lower[1:3]) or lower[1] in _SMALL

@@ -113,7 +113,9 @@ _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
 _MATH_NOISE = re.compile(
     r"\\(?:label|tag)\*?\s*\{[^{}]*\}|\\(?:nonumber|notag|displaystyle|limits|ensuremath)(?![a-zA-Z])"
 )
+_DIMENSION = re.compile(r"[ \t]*=?[ \t]*-?\d{0,5}\.?\d{1,5}[ \t]*(?:pt|em|ex|cm|mm|in|bp|pc|sp)(?![a-zA-Z])")
 _LONGEST_MATH = 20_000
+_BREAK = "\x1d"
 
 
 @cache
@@ -187,7 +189,7 @@ class _Reading:
             elif match["math"]:
                 at = self._dollar(match)
             elif match["paragraph"]:
-                out.append("\n\n")
+                out.append(_BREAK)
             elif match["tie"]:
                 out.append(" ")
         out.append(text[at:])
@@ -198,7 +200,10 @@ class _Reading:
         found = pattern.match(self.text, match.end())
         if found is None:
             return match.end()
-        if body := math(found[1]):
+        body = math(found[1])
+        if body in ("\\{", "\\}"):
+            self.out.append(body[1])
+        elif body:
             self.out.append(f"${body}$")
         return found.end()
 
@@ -245,7 +250,7 @@ class _Reading:
                 self.out.append(self.text[after + 1 : close])
                 return close + 1
         if word == "item":
-            self.out.append("\n\n")
+            self.out.append(_BREAK)
             option = self.tex.option(after)
             if option:
                 self.out.append(self.tex.inner(option) + " ")
@@ -266,7 +271,9 @@ class _Reading:
             return self._skip(after, 1)
         if word in _SILENT:
             if word == "par":
-                self.out.append("\n\n")
+                self.out.append(_BREAK)
+            if word == "xspace":
+                return after
             return self._skip(after, _SILENT[word]) if _SILENT[word] else self._control_space(after)
         if word in _WORD_ACCENTS and self.text[after : after + 1] in ("{", " "):
             return self._accented(match.group(), after)
@@ -274,7 +281,10 @@ class _Reading:
         if symbol is not None:
             self.out.append(symbol)
             return self._control_space(after)
-        return self.tex.skip_options(after) if self.text.startswith("[", after) else self._control_space(after)
+        if self.text.startswith("[", after):
+            return self.tex.skip_options(after)
+        dimension = _DIMENSION.match(self.text, after)
+        return dimension.end() if dimension else self._control_space(after)
 
     def _control_space(self, after: int) -> int:
         """TeX eats the spaces after a control word."""
@@ -287,7 +297,8 @@ class _Reading:
         for _ in range(groups):
             group = self.tex.group(at)
             if group is None:
-                break
+                dimension = _DIMENSION.match(self.text, at)
+                return dimension.end() if dimension else at
             at = self._skip_options(group.after) if _ + 1 < groups else group.after
         return at
 
@@ -299,9 +310,9 @@ class _Reading:
         if group is None:
             return after
         title = latex_text(self.tex.inner(group)) if group.end - group.start < 1000 else ""
-        self.out.append(f"\n\n{title}")
+        self.out.append(_BREAK + title)
         if word in _HEADINGS:
-            self.out.append("\n\n")
+            self.out.append(_BREAK)
         else:
             self.out.append(" " if title.endswith((".", "?", "!", ":")) else ". ")
         return group.after
@@ -338,7 +349,7 @@ _REPEATED = re.compile(r"([,;])(?:\s*[,;])+(?=\s)")
 def _tidy(text: str) -> str:
     """Whitespace in order, and what dropped citations leave behind gone."""
     paragraphs = []
-    for raw in re.split(r"\n[ \t]*+\n\s*+", text):
+    for raw in text.split(_BREAK):
         parts = re.split(r"(\$[^$]*\$)", raw.strip())
         for index in range(0, len(parts), 2):
             part = re.sub(r"\s+", " ", parts[index])

@@ -270,7 +270,7 @@ class _Paper:
     def _run_in(self, start: int, end: int) -> Heading | None:
         if match := _BOLD_RUN_IN.match(self.text, start, end):
             title = self.readable(match[1]).rstrip(" .:")
-            stopped = match[2] or match[3] or is_noun_phrase(title)
+            stopped = match[2] or match[3] or (is_noun_phrase(title) and self.text[match.end()].isupper())
             theorem = re.match(
                 r"(?i)(proof|theorem|lemma|proposition|corollary|definition|figure|table|algorithm)\b", title
             )

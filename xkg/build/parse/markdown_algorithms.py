@@ -6,13 +6,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from xkg.build.document import Algorithm
+from xkg.build.parse.latex_text import math
 from xkg.build.parse.markdown_blocks import Region, inside_any
 from xkg.build.parse.markdown_text import inline
 
 _HEAD = re.compile(
     r"[ \t>]*(?:\*\*|#{1,6} |\\textbf\{)?\s*(?:Algorithm|ALGORITHM|Procedure)\s+[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*(?:\*\*|\})?\s*[.:]*\s*(?P<title>[^\n]*)"
 )
-_NUMBERED = re.compile(r"\s*\d{1,2}\s*:\s*\S")
+_LINE_NUMBER = re.compile(r"^\d{1,2}\s*:\s+")
+_DISPLAY = re.compile(r"\\\[(.{1,5000}?)\\\]|\$\$(.{1,5000}?)\$\$", re.DOTALL)
 _STEP = re.compile(
     r"(?i)\s*(?:\d{1,2}\s*[:.]\s*\S|end\s*(?:for|if|while|procedure|function)?\b\s*[.;]?\s*$|(?:return|input|output|require|ensure|"
     r"until|repeat|initiali[sz]e|while|for|if|else)\b.{0,300}$|data:|result:)"
@@ -114,8 +116,8 @@ def _unfenced_end(text: str, index: int, lines: Sequence[tuple[int, int]]) -> in
 
 def _algorithm(start: int, end: int, title: str, body: str) -> Algorithm:
     steps = []
-    for line in re.sub(r"^\s*\\[\[\]]\s*$", "", body, flags=re.MULTILINE).split("\n"):
-        readable = inline(line.replace("```", ""), mathpix=True)
+    for line in _DISPLAY.sub(lambda m: f"\n${math(m[1] or m[2])}$\n", body).split("\n"):
+        readable = _LINE_NUMBER.sub("", inline(line.replace("```", ""), mathpix=True))
         if readable and re.search(r"[\w$]", readable):
             steps.append(readable)
     return Algorithm(

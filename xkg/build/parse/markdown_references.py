@@ -12,6 +12,10 @@ _AUTHOR = re.compile(
     r"[^\W\d_][\w'’`\- ]{0,40}, (?:[A-Z][^\W\d_]?\.|[A-Z]\w+)|[A-Z][\w'’\-]+(?: [A-Z]\.?)*(?: [A-Z][\w'’\-]+)+(?:,| and )"
 )
 _FINISHED = re.compile(r"(?:[.)\]/”\"]|\d[a-z]?|https?:\S+)$")
+_PUBLISHER = re.compile(
+    r"(?:Association for|Springer|PMLR|Curran|IEEE|ACM|Elsevier|Cambridge|Oxford|MIT Press|AAAI|OpenReview|URL|doi|"
+    r"https?:|pp\.|In [A-Z]|arXiv|Available|Accessed|Proceedings)"
+)
 _MOST = 5000
 
 
@@ -50,7 +54,9 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
         return _NUMBERED.match(line) is None
     if same_block and not mathpix:
         return not (_AUTHOR.match(line) and before.rstrip().endswith(".") and len(before) > 60)
-    if not _FINISHED.search(before.rstrip()):
+    if not _FINISHED.search(before.rstrip()) or _PUBLISHER.match(line):
+        return True
+    if not re.search(r"(?:1[89]|20)\d\d", before) and not _AUTHOR.match(line):
         return True
     return not (_AUTHOR.match(line) or re.match(r"[A-Z][\w-]+(?: [\w-]+){0,3}\. ", line)) and (
         line[:1].islower() or len(line) < 40

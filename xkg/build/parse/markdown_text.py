@@ -31,6 +31,7 @@ _LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,2}[.)])[ \t]+")
 _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _OPEN_END = re.compile(r"[\w,;)\]$’'%-]$")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})-$")
+_BROKEN_COMPOUND = re.compile(r"[^\W_]-$")
 _BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?](?!\d))")
 
 
@@ -93,10 +94,10 @@ def inline(text: str, *, mathpix: bool) -> str:
     parts = re.split(r"(\x02[^\x03]*\x03)", _without_citations("".join(out)))
     for index in range(0, len(parts), 2):
         parts[index] = _words(parts[index], mathpix)
+        parts[index] = re.sub(r"\(\s*\)|\[\s*\]", "", _BEFORE_STOP.sub("", parts[index]))
     for index in range(1, len(parts), 2):
         parts[index] = parts[index][1:-1]
-    line = " ".join("".join(parts).split())
-    return re.sub(r"\(\s*\)|\[\s*\]", "", _BEFORE_STOP.sub("", line)).strip()
+    return " ".join("".join(parts).split())
 
 
 def _formula(source: str) -> str:
@@ -142,7 +143,9 @@ def _joined(paragraphs: list[str], source: str) -> str:
             continue
         before = out[-1] if out else ""
         is_title = 0 < index < len(paragraphs) - 1 and not paragraphs[index - 1] and not paragraphs[index + 1]
-        if before and not is_title and part[0].islower() and _OPEN_END.search(before):
+        if before and not is_title and _BROKEN_COMPOUND.search(before) and part[0].isupper():
+            out[-1] = before + part
+        elif before and not is_title and part[0].islower() and _OPEN_END.search(before):
             hyphen = _HYPHEN.search(before)
             word = re.match(r"[^\W\d_]+", part)
             if hyphen and word and len(word.group()) > 1:

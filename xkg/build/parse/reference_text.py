@@ -13,10 +13,10 @@ _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _YEAR_AFTER_AUTHORS = re.compile(
     rf"^.{{2,600}}?(?:[\s.,]\(|[.,]\s)(?P<year>{_YEAR})(?:,? [A-Z][a-z]+(?: \d+)?)?\)?[.:,]\s+(?=\S)"
 )
-_SURNAME_FIRST = re.compile(r"^[^\W\d_][\w'’`\- ]{0,40}, (?:[^\W\d_]{1,2}\.[- ]?)+(?:,|;|\s|$)")
+_SURNAME_FIRST = re.compile(r"^(?:[\w'’\-]{1,40}, )?[^\W\d_][\w'’`\- ]{0,40}, (?:[^\W\d_]{1,2}\.[- ]?)+(?:,|;|\s|$)")
 _INITIALS_FIRST = re.compile(r"^(?:[A-Z]\.[- ]?)+\s?[A-Z][\w'’\-]+")
 _AUTHORS_END = re.compile(
-    r"(?<=[\s.\-~][^\W\d_]\.)\s+(?!(?:and|et|Jr|Sr|II|III|of|de|van|von)\b|&|[^\W\d_]{1,2}\.[\s,\-]|[^\W\d_]{1,2}\.$|\()(?=\S)"
+    r"(?<=[\s.\-~][^\W\d_]\.)\s+(?!(?:and|et|Jr|Sr|II|III|of|de|van|von)\b|&|\w{1,2}\.[\s,\-]|[^\W\d_]{1,2}\.$|\()(?=\S)"
     r"|\bet al\.?[.,:]?\s+(?=[^\s\d(])|\b(?:Jr|Sr)\.\s+(?=[A-Z])|\b[Oo]thers\.\s+(?=\S)"
 )
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
@@ -27,6 +27,7 @@ _LEADING = re.compile(r"^\s*(?:\[[^\]]{1,40}\]|\(?\d{1,3}[.)](?=\s)|[-*•])\s*"
 _NOISE = re.compile(
     r"(?i)https?://\S+|arxiv\S*(?:\s+preprint)?(?:\s+arxiv)?\S*|\b10\.\d{4,9}/\S+|\d+\s*[-–:]\s*\d+(?:\s*[-–]\s*\d+)?"
 )
+_LINK = re.compile(r"(?i)(?:URL|https?:|doi|pp\.|ISSN|ISBN|arXiv)")
 _LONGEST = 4000
 
 
@@ -50,8 +51,8 @@ def doi_of(text: str) -> str | None:
         return None
     doi = match[1].rstrip(".)]")
     rest = text[match.start(1) + len(doi) :]
-    if more := re.match(r"\.\s+(\d+)\s*\.?\s*(?:$|URL|http)", rest):
-        doi = f"{doi}.{more[1]}"
+    if more := re.match(r"(?:\s([a-z]{2,8})(?=\.))?\.\s*(\d+)\s*\.?\s*(?:$|URL|http)", rest):
+        doi = f"{doi}{more[1] or ''}.{more[2]}"
     return doi if len(doi) > 8 else None
 
 
@@ -79,8 +80,11 @@ def _title_start(text: str) -> int | None:
     year = _YEAR_AFTER_AUTHORS.match(text)
     authors_end = _AUTHORS_END.search(text) if surname_first else None
     if year and (authors_end is None or year.end() <= authors_end.end() + 8):
-        head = text[: year.start("year")]
-        if len(_sentences(head)) <= 1 or surname_first:
+        head = text[: year.start("year")].rstrip(" (")
+        whole = surname_first and (authors_end is None or year.end() <= authors_end.end())
+        if (whole or not [end for end in _sentences(head) if end < len(head) - 1]) and not _LINK.match(
+            text, year.end()
+        ):
             return year.end()
     if authors_end:
         return authors_end.end()
@@ -112,6 +116,8 @@ def _title_end(text: str, start: int) -> int:
 
 def _clean(title: str) -> str | None:
     title = _TRAILING.sub("", title.strip().rstrip(".,;:")).strip().strip("“”\"'").rstrip(".,;:")
-    title = re.sub(r"\s+", " ", title)
+    title = re.sub(r"[.,]?\s*(?:URL\s+)?https?:.*$", "", re.sub(r"\s+", " ", title))
+    if _LINK.match(title):
+        return None
     letters = sum(char.isalpha() for char in title)
     return title if letters >= 3 and len(title) <= 400 else None
