@@ -61,7 +61,7 @@ _POINTER = re.compile(
 _EQUATION = re.compile(r"\b(?:eqs?|equations?)\b\.?[~\s]*(?:\(\d|\d|\\|\[)", re.IGNORECASE)
 _RESULT = re.compile(
     r"\b(?:outperform\w*|accuracy|baselines?|state-of-the-art|experiments?|results|we (?:find|found|"
-    r"observe|show|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
+    r"observe|show that|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
 )
 _DOES = re.compile(
@@ -202,13 +202,13 @@ def _mild(text: str) -> float:
     return 2.0 if _MILD.match(text) else 5.0
 
 
-def _alone(text: str, kind: str) -> float:
-    """How readable a sentence is by itself, 0 at best."""
+def _alone(text: str, kind: str, *, opens: bool = False) -> float:
+    """How readable a sentence is by itself, 0 at best; `opens` its section, whose title is a `kind`."""
     score = 0.0
     count = len(text.split())
     if _TRANSITION.match(text):
         this = _THIS_KIND.match(text)
-        score -= 0.0 if this and this[1].casefold() == kind else _mild(text)
+        score -= 0.0 if opens and this and this[1].casefold() == kind else _mild(text)
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
@@ -297,7 +297,7 @@ def choose(
     for i in where:
         sentence = sentences[i]
         text = sentence.text
-        score = _alone(text, kind) + _WHERE[reader.role(i)]
+        score = _alone(text, kind, opens=rank.get(i) == 0) + _WHERE[reader.role(i)]
         marked = pattern.sub("\x10", text)
         if i in owned and kind and "\x10" not in text:
             marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)

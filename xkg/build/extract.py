@@ -336,15 +336,14 @@ class _Builder:
         ]
 
     def _names_only_root(self, name: str) -> bool:
-        """ "Batch and match VI" of "batch and match": the root's name and generic words."""
+        """Whether a name is the root's with one or two words more: "Batch and match VI", "Training DPMs with ANT"."""
         if self.root is None:
             return False
-        mine = set(key(resolve(name, self.shorts)))
-        return any(
-            set(k) <= mine and len(mine - set(k)) <= 2 and len(k) >= 1 and (len(k) > 1 or len(mine - set(k)) <= 1)
-            for k in self.root.keys(self.shorts)
-            if len(k) > 1
-        ) or (any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name))
+        for spelling in (name, resolve(name, self.shorts)):
+            mine = set(key(spelling))
+            if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
+                return True
+        return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def _described(self, name: str, part: Part) -> _Node | None:
         """The heading that an algorithm's caption repeats in other words: at least half of its telling words are
@@ -383,6 +382,8 @@ class _Builder:
         if not is_name(name) or self._is_root(name) or self._names_only_root(name):
             return
         if len(words(name)) < 2 and not any(c.isupper() for c in name):
+            return
+        if short is not None and self.root is not None and short in self.root.names:
             return
         found = self._find(name)
         if found is not None:

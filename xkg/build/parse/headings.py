@@ -332,7 +332,6 @@ _FINITE = frozenset(
         "because",
         "requries",
     ]
-<<<<<<< HEAD
 )
 _DETERMINER = frozenset(
     [
@@ -355,33 +354,6 @@ _DETERMINER = frozenset(
         "their",
         "no",
     ]
-)
-_RUN_IN = re.compile(
-    r"(?P<title>[A-Z0-9](?:[^.?!:$\n]|\$[^$\n]{1,80}\$|[.:](?=[^\s.])|:(?=\s[A-Z])|(?<=\bvs)\.){2,90}?)(?P<stop>[.:?])\s+(?=\S)"
-=======
-)
-_DETERMINER = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "this",
-        "that",
-        "these",
-        "those",
-        "many",
-        "several",
-        "all",
-        "each",
-        "both",
-        "more",
-        "most",
-        "our",
-        "its",
-        "their",
-        "no",
-    ]
->>>>>>> papers
 )
 _STOP = re.compile(r"\$[^$\n]{1,80}\$|(?P<stop>[.?])(?=[ \t]+\S)")
 _ABBREVIATION = re.compile(
