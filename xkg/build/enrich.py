@@ -27,7 +27,7 @@ _ACTS = (
     r"alternates|begins|starts|integrates|augments|"
     r"enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|"
     r"scales|stores|merges|schedules|keeps|partitions|"
-    r"(?!results|experiments|shows|outperforms|yields)[a-z]{2,}[^su\W]s"
+    r"(?!this|thus|across|always|perhaps|results|experiments|shows|outperforms|yields)[a-z]{2,}[^su\W]s"
 )
 _NEW = (
     r"(?:propose|introduce|present|develop|design|devise|define|describe|formulate|derive|"
@@ -61,7 +61,7 @@ _POINTER = re.compile(
 _EQUATION = re.compile(r"\b(?:eqs?|equations?)\b\.?[~\s]*(?:\(\d|\d|\\|\[)", re.IGNORECASE)
 _RESULT = re.compile(
     r"\b(?:outperform\w*|accuracy|baselines?|state-of-the-art|experiments?|results|we (?:find|found|"
-    r"observe|show|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
+    r"observe|show that|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
 )
 _DOES = re.compile(
@@ -106,7 +106,8 @@ _WHERE = {
 
 # How a sentence speaks of a name, which stands in it as \x10.
 _LOOSELY = re.compile(
-    r"^(?:(?:the|our|this)\s+)?\x10(?:\s*\([^)]*\))?\s+(?:\w+ly\s+)?(?:provides|allows|enables|helps|induces|offers|makes|brings|can|will|"
+    r"^(?:(?:the|our|this)\s+)?\x10(?:\s*\([^)]*\))?\s+(?:\w+ly\s+)?(?:provides|allows|"
+    r"enables|helps|induces|offers|makes|brings|can|will|"
     r"is (?:an? )?(?:able|capable|solution|useful|first|effective|compatible|competitive|applicable|also))\b",
     re.IGNORECASE,
 )
@@ -116,7 +117,14 @@ _SUBJECT = re.compile(
     rf"(?:{_ACTS})\b",
     re.IGNORECASE,
 )
-_PROPOSED = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?\x10", re.IGNORECASE)
+# "the LML polytope" is not about LML.
+_WHOLE = (
+    r"(?=\s*(?:[^\w\s]|$)|\s+(?:which|that|to|for|of|with|by|in|on|as|and|or|is|are|"
+    r"using|from|where|via|based|at|when|under|"
+    r"layer|loss|module|method|algorithm|model|framework|step|scheme|network|objective|function|technique|approach|"
+    r"procedure|mechanism|strategy|system|process|architecture)s?\b)"
+)
+_PROPOSED = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?\x10{_WHOLE}", re.IGNORECASE)
 _CALLED = re.compile(
     r"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{0,80}\bas|"
     r"known as|denote\w*)\s+(?:\S+\s+){0,6}?\x10"
@@ -194,13 +202,13 @@ def _mild(text: str) -> float:
     return 2.0 if _MILD.match(text) else 5.0
 
 
-def _alone(text: str, kind: str) -> float:
-    """How readable a sentence is by itself, 0 at best."""
+def _alone(text: str, kind: str, *, opens: bool = False) -> float:
+    """How readable a sentence is by itself, 0 at best; `opens` its section, whose title is a `kind`."""
     score = 0.0
     count = len(text.split())
     if _TRANSITION.match(text):
         this = _THIS_KIND.match(text)
-        score -= 0.0 if this and this[1].casefold() == kind else _mild(text)
+        score -= 0.0 if opens and this and this[1].casefold() == kind else _mild(text)
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
@@ -224,7 +232,7 @@ def _alone(text: str, kind: str) -> float:
     if text.startswith("$"):
         score -= 1.5
     score -= 3 * min(2, len(_GAP.findall(text)))
-    if text.rstrip()[-1:] in ":,;" or not (text[:1].isupper() or text[:1] in "$(\"“'`" or text[:1].isdigit()):
+    if re.search(r"[\w,;:]$", text) or not (text[:1].isupper() or text[:1] in "$(\"“'`" or text[:1].isdigit()):
         score -= 3
     if len(_RESULT.findall(text)) > 0:
         score -= 1.5 + 0.5 * len(_RESULT.findall(text))
@@ -234,7 +242,7 @@ def _alone(text: str, kind: str) -> float:
 def _follows_well(text: str) -> bool:
     if (
         len(text.split()) < 4
-        or text.rstrip()[-1:] in ",;"
+        or re.search(r"[\w,;:]$", text)
         or "?" in text
         or not (text[:1].isupper() or text[:1] in '$("“')
     ):
@@ -289,14 +297,14 @@ def choose(
     for i in where:
         sentence = sentences[i]
         text = sentence.text
-        score = _alone(text, kind) + _WHERE[reader.role(i)]
+        score = _alone(text, kind, opens=rank.get(i) == 0) + _WHERE[reader.role(i)]
         marked = pattern.sub("\x10", text)
         if i in owned and kind and "\x10" not in text:
             marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)
         score += _about(marked)
         overlap = len(stems & reader.stems(i)) / max(1, len(stems))
         if not owned:
-            pass
+            score += reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION)
         elif i not in owned:
             score += overlap
         else:
@@ -304,6 +312,9 @@ def choose(
             score += max(0.0, 1.5 - 0.5 * rank[i]) - 0.1 * min(10, rank[i])
         if i in seen:
             score += 1.5 if owned else 2.5
+        # A page cut what stands before.
+        if i and re.search(r"[\w,;]$", sentences[i - 1].text):
+            score -= 3
         if sentence.broken:
             score -= 2.5
         score -= 2 * min(2, reader.references(i))

@@ -86,7 +86,8 @@ _BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation
 _DOES = re.compile(
     r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|"
     r"employ|define|find|search|stack|extract|select|"
-    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
+    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|"
+    r"computed|obtained|generated|constructed|defined)\b",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
@@ -296,7 +297,9 @@ class _Builder:
 
     def _algorithms(self) -> None:
         for number, algorithm in enumerate(self.reader.document.algorithms, start=1):
-            part = self._part_at(algorithm.start)
+            given = self._referring(algorithm, number)
+            # A float drifts: the algorithm belongs where the text first points to it.
+            part = (self.reader.part_of[given[0]] if given else None) or self._part_at(algorithm.start)
             if part is None or part.role not in (*_MAIN, Role.DETAILS):
                 continue
             name = self._caption(algorithm.title)
@@ -315,7 +318,7 @@ class _Builder:
             self._name(node)
             stems = set(key(name))
             node.own = [i for i in part.sentences if self._shares(stems, i, 0.6)]
-            node.given = self._referring(algorithm, number)
+            node.given = given
             self._hang(node, self.node_of.get(id(part)) or self.root)
 
     def _shares(self, stems: set[str], i: int, share: float) -> bool:
@@ -333,15 +336,14 @@ class _Builder:
         ]
 
     def _names_only_root(self, name: str) -> bool:
-        """ "Batch and match VI" of "batch and match": the root's name and generic words."""
+        """Whether a name is the root's with one or two words more: "Batch and match VI", "Training DPMs with ANT"."""
         if self.root is None:
             return False
-        mine = set(key(resolve(name, self.shorts)))
-        return any(
-            set(k) <= mine and len(mine - set(k)) <= 2 and len(k) >= 1 and (len(k) > 1 or len(mine - set(k)) <= 1)
-            for k in self.root.keys(self.shorts)
-            if len(k) > 1
-        ) or (any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name))
+        for spelling in (name, resolve(name, self.shorts)):
+            mine = set(key(spelling))
+            if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
+                return True
+        return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def _described(self, name: str, part: Part) -> _Node | None:
         """The heading that an algorithm's caption repeats in other words: at least half of its telling words are
@@ -380,6 +382,8 @@ class _Builder:
         if not is_name(name) or self._is_root(name) or self._names_only_root(name):
             return
         if len(words(name)) < 2 and not any(c.isupper() for c in name):
+            return
+        if short is not None and self.root is not None and short in self.root.names:
             return
         found = self._find(name)
         if found is not None:

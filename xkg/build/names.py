@@ -173,20 +173,33 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
     return out
 
 
+def _extends(short: list[str], long: list[str]) -> bool:
+    return 2 <= len(short) < len(long) <= len(short) + 2 and long[-len(short) :] == short
+
+
 def same(one: str, other: str) -> bool:
     """Whether two names mean one technique: equal keys, equal without spaces, or one is the other with up to two more
-    words in front ("lightweight mask generator module" and "mask generator")."""
+    words in front ("lightweight mask generator" and "mask generator") or with what it is for ("fitness function for
+    CMA")."""
     a, b = key(one), key(other)
     if not a or not b:
         return False
     if a == b or "".join(a) == "".join(b):
         return True
-    short, long = sorted((a, b), key=len)
-    longer = one if long is a else other
+    tails = [bool(PREPOSITION.search(n)) for n in (one, other)]
+    if all(tails):
+        return False
+    first, second = (
+        [stem(w) for w in words(PREPOSITION.split(re.sub(r"\([^()]*\)", " ", n))[0])] for n in (one, other)
+    )
+    if any(tails) and len(first) > 1 and first == second:
+        return True
+    if any(tails) and "of" in words(one) + words(other):
+        return False
     return (
-        2 <= len(short) < len(long) <= len(short) + 2
-        and long[-len(short) :] == short
-        and not PREPOSITION.search(longer)
+        _extends(first, second)
+        or _extends(second, first)
+        or (not any(tails) and (_extends(list(a), list(b)) or _extends(list(b), list(a))))
     )
 
 

@@ -125,7 +125,7 @@ def role_of_title(title: str) -> Role | None:
 def _tree(sections: Sequence[Section], document: Document, parent: Part | None) -> list[Part]:
     out = []
     for s in sections:
-        if not is_heading(s):
+        if not is_heading(document, s):
             continue
         title = plain(document, s.start, s.body_start) if not s.title else s.title
         part = Part(" ".join(title.split()), s.level, s.start, s.body_start, s.end, appendix=s.appendix, parent=parent)

@@ -89,7 +89,8 @@ def equation_names(text: str) -> Iterator[Term]:
     """Names that a sentence with a displayed equation gives to it: "the information bottleneck objective"."""
     for match in _EQUATION.finditer(text):
         name, end = noun_phrase(text, match.start(1))
-        if end >= match.end(1) and is_name(name) and len(name.split()) > 1:
+        near = re.match(r"[^,.;:$]{0,60}[:$]", text[end:])
+        if near and end >= match.end(1) and is_name(name) and len(name.split()) > 1:
             yield Term(name, "define", match.start(1), _short_after(text, end))
 
 
@@ -125,6 +126,12 @@ def _whole(text: str, at: int) -> tuple[str, int]:
         wider = name + " " + " ".join(match[1].split())
         if initials_match(match[2], wider) and not initials_match(match[2], name) and is_name(wider, proper=True):
             return wider, end + match.end(1)
+    # "covariance matrix adaptation (CMA) evolution strategy": the abbreviation stands for a part of the name.
+    match = re.match(rf"\s*\(\s*{SHORT}\s*\)\s+", text[end : end + 60])
+    if name and match:
+        rest, stop = noun_phrase(text, end + match.end())
+        if rest and len(rest.split()) <= 3 and text[end + match.end() :].startswith(rest):
+            return f"{name} {rest}", stop
     return name, end
 
 
@@ -182,7 +189,16 @@ def terms(text: str) -> Iterator[Term]:
             text[match.end() :],
             re.IGNORECASE,
         )
-        add(name, "call" if named and not article else "propose", match.end(), end)
+        # In "a new solver, called X", the first phrase only describes X.
+        if not (
+            other
+            or re.match(
+                r"[^,.;:]{0,50},?\s+(?:which we\s+)?(?:called|termed|"
+                r"named|dubbed|call|term|name|dub)\b",
+                text[end:],
+            )
+        ):
+            add(name, "call" if named and not article else "propose", match.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
             verb = re.search(
