@@ -133,7 +133,7 @@ def build(
 
     _require_folder(settings.kg)
     runner = _runner(settings)
-    environments = runner and UvEnvironments(settings.kg / "environments", settings.environment, runner)
+    environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
     shop = Workshop(settings, embedder(settings), runner, environments, notify)
     built = build_paper(paper, repository, shop, given_id=given_id)
     store = open_store(settings)
