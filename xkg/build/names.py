@@ -142,8 +142,9 @@ class Program:
         return self.member(target, alias.name)
 
     def _outside(self, path: str, module: str, attribute: str | None, alias: str) -> Target:
-        package = self.index.resolve(path, module.split(".")[0]) if not module.startswith(".") else "."
-        if package is not None and not package.endswith("/"):
+        top, dot, _ = module.partition(".")
+        roots = (self.index.package_root(path), "", "src")
+        if not top or (dot and any(f"{root}/{top}/__init__.py".lstrip("/") in self.texts for root in roots)):
             return Missing(alias, f"{path} imports it from {module}, which is not in the repository as source")
         return External(module, attribute, alias)
 

@@ -4,6 +4,7 @@ Works on Python's own syntax tree, so it is exact where the repository's Python 
 """
 
 import ast
+import typing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -148,6 +149,7 @@ def _exported(tree: ast.Module) -> tuple[str, ...] | None:
 
 # --- binding ----------------------------------------------------------------------------------------------------------
 
+_TYPING = frozenset(typing.__all__) - {"Literal", "Annotated"}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -228,6 +230,7 @@ class _Visitor:
         self.lazy_annotations = lazy_annotations
         self.scopes: list[Scope] = [Scope("module")]
         self.depth = 0  # functions around
+        self.annotating = False
         self.text: ast.Constant | ast.JoinedStr | None = None
 
     def run(self) -> None:
@@ -385,15 +388,27 @@ class _Visitor:
         self.annotation(node.annotation)
         self.visit_all([node.value])
 
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self.visit_all([node.value, node.slice])
+        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
+        if name in _TYPING and not self.annotating:  # an alias: `Env = Union["Wrapper", Environment]`
+            self.later(node)
+
     def annotation(self, node: ast.expr | None) -> None:
         """An annotation runs at once, unless the module makes them lazy; names inside of string ones are used later."""
         if node is None:
             return
         self.depth += self.lazy_annotations
+        kept, self.annotating = self.annotating, True
         self.visit(node)
+        self.annotating = kept
+        self.later(node)
+        self.depth -= self.lazy_annotations
+
+    def later(self, node: ast.expr) -> None:
         for text in _annotation_strings(node):
             try:
-                expression = ast.parse(text.value.strip(), mode="eval").body  # type: ignore[union-attr]
+                expression = ast.parse(str(text.value).strip(), mode="eval").body
             except (SyntaxError, ValueError):
                 continue
             kept, self.text = self.text, text
@@ -401,7 +416,6 @@ class _Visitor:
             self.visit(expression)
             self.depth -= 1
             self.text = kept
-        self.depth -= self.lazy_annotations
 
 
 def _annotation_strings(node: ast.expr) -> Iterator[ast.Constant]:
