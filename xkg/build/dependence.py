@@ -73,7 +73,7 @@ class Dependence:
                 for place in self._bindings(definition, position):
                     if not self._include(place, position):
                         self.cut[definition] = None
-            if not self._include_set_ups():
+            if not self._include_set_ups() and not self._include_registrations(seeds):
                 return
 
     # --- statements ---
@@ -188,6 +188,51 @@ class Dependence:
                 if outside and all((path, r) in used for r in outside) and _only_sets_up(statement.node):
                     grown = self._include(place, statement.index) or grown
         return grown
+
+    def _include_registrations(self, seeds: Sequence[Place]) -> bool:
+        """Takes in what fills a registry that is read here: statements that importing would have run, and that call
+        (or are decorated by) a function that writes into it."""
+        read: set[Definition] = set()
+        for place, references in self.included.items():
+            statement = self.statement(place)
+            filled = _written_inside(statement) | _set_up(statement) | statement.binds
+            for use, target, _ in references:
+                if isinstance(target, Definition) and use.name not in filled:
+                    read.add(target)
+        writers = {
+            Definition(registry.path, name)
+            for registry in read
+            for statement in self.scope(registry.path).statements
+            if registry.name in _written_inside(statement)
+            for name in statement.binds
+        }
+        if not writers:
+            return False
+        grown = False
+        for path in self._imported_by(seeds):
+            for statement in self.scope(path).statements:
+                place = Place(path, statement.index)
+                if place in self.included or statement.guarded or not _may_register(statement.node):
+                    continue
+                called = (self.program.reference(path, u).target for u in statement.uses if u.immediate and not u.local)
+                if any(target in writers for target in called):
+                    grown = self._include(place, statement.index) or grown
+        return grown
+
+    def _imported_by(self, seeds: Sequence[Place]) -> list[str]:
+        """Modules that importing the seeds' modules runs."""
+        found: dict[str, None] = {}
+        queue = deque(path for seed in seeds for path in self.program.with_parents(seed.path))
+        while queue:
+            path = queue.popleft()
+            scope = self.program.scope(path) if path in self.program.texts and path not in found else None
+            if scope is not None:
+                found[path] = None
+                for statement in scope.statements:
+                    for node, around in statement.imports:
+                        if around.kind != "function" and not statement.guarded:
+                            queue += self.program.modules_run_by(path, node)
+        return list(found)
 
     def _canonical(self, target: Target) -> Target:
         """One definition for conditional imports that are written alike in several modules."""
@@ -338,6 +383,31 @@ def _set_up(statement: Statement) -> set[str]:
             found.add(root)
         stack += ast.iter_child_nodes(node)
     return found
+
+
+_WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
+
+
+def _written_inside(statement: Statement) -> set[str]:
+    """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
+    if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
+        return set()
+    written: set[str] = set()
+    for node in ast.walk(statement.node):
+        root = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            root = _root(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITES:
+            root = _root(node.func)
+        if root:
+            written.add(root)
+    return written & {use.name for use in statement.uses}
+
+
+def _may_register(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return bool(node.decorator_list)
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
 def _only_sets_up(node: ast.stmt) -> bool:

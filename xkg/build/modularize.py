@@ -160,14 +160,14 @@ class _Slicer:
             elif flat == external.module.split(".")[0] == external.alias:
                 lines += [f"import {module}" for module in self._submodules(external)]
             else:
-                lines.append(f"import {external.module} as {flat}")
+                lines.append(f"import {external.module}" + (f" as {flat}" if flat != external.module else ""))
                 if external.module == external.alias:
                     extra = [m for m in self._submodules(external) if m != external.module]
                     lines += [f"import {m} as {flat}_{m.replace('.', '_')}" for m in extra]
         for path in self.need.stars:
             lines += [f"from {module} import *" for module in self._star_modules(path)]
         if self.need.namespaces:
-            lines.append(f"import types as {self._types()}")
+            lines.append("import types" if self._types() == "types" else f"import types as {self._types()}")
         lines += [f"from {module} import {', '.join(names)}" for module, names in froms.items()]
         return list(dict.fromkeys(lines))
 
@@ -356,7 +356,8 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     for place, references in need.included.items():
         identifiers |= need.scope(place.path).identifiers
         for reference in references:
-            around.setdefault(reference.target, set()).update(reference.use.around)
+            use = reference.use  # an import that a function does itself is gone here, and its name is free
+            around.setdefault(reference.target, set()).update(use.around - ({use.name} if use.local else set()))
     taken = {*need.builtins, *need.missing, *(d.name for d in need.cut)}
     for references in need.included.values():
         taken |= {r.target.name for r in references if isinstance(r.target, Star)}
