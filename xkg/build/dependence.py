@@ -19,13 +19,16 @@ class Place:
     index: int
 
 
+Plan = ast.alias | tuple[tuple[str, Target], ...]
+
+
 class NestedImport(NamedTuple):
-    """An import that stands inside of a statement that is kept. For each of its names: left out (None), kept (the
-    alias), or assigned from what it means (bound name, target)."""
+    """An import that stands inside of a statement that is kept. For each of its names: kept (the alias), or what is
+    assigned in its place as (bound name, target), nothing where it is left out."""
 
     node: ImportNode
     scope: Scope
-    names: tuple[ast.alias | tuple[str, Target] | None, ...]
+    names: tuple[Plan, ...]
 
 
 # Calls at the top of a module that set up a package, as against those that do something with it.
@@ -106,9 +109,10 @@ class Dependence:
             self._need(target, at if isinstance(target, Definition) and target.path == place.path else None, place.path)
         for nested in self.nested[place]:
             for name in nested.names:
-                if isinstance(name, tuple):
-                    self._need(name[1], None, place.path)
-        for bound in statement.binds | statement.globals_written:
+                for _, target in name if isinstance(name, tuple) else ():
+                    self._need(target, None, place.path)
+        starred = self.program.rebound_stars(place.path).get(place.index, {})
+        for bound in statement.binds | statement.globals_written | starred.keys():
             if self.program.lookup(place.path, bound) == Definition(place.path, bound):
                 self._need(Definition(place.path, bound), position, place.path)
 
@@ -147,8 +151,10 @@ class Dependence:
         """Whether it matters where in a module a name is asked for."""
         if path not in self._repeats:
             scope = self.scope(path)
-            self._repeats[path] = any(len(i) > 1 for i in scope.bindings.values()) or any(
-                _set_up(s) for s in scope.statements
+            self._repeats[path] = (
+                any(len(i) > 1 for i in scope.bindings.values())
+                or any(_set_up(s) for s in scope.statements)
+                or bool(self.program.rebound_stars(path))
             )
         return self._repeats[path]
 
@@ -156,16 +162,17 @@ class Dependence:
         """The statements that may have given a name its value when statement `position` runs (None: in the end), with
         those that changed the value meanwhile."""
         scope = self.scope(definition.path)
-        every = scope.bindings.get(definition.name, ())
+        every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
         if not indices:
             return [Place(definition.path, s.index) for s in scope.statements if definition.name in s.globals_written]
         end = len(scope.statements) if position is None else position
         before = [i for i in indices if i < end] or indices
         reaching: list[int] = []
+        stars = self.program.rebound_stars(definition.path)
         for index in reversed(before):
             reaching.append(index)
-            if definition.name in scope.statements[index].definite:
+            if definition.name in scope.statements[index].definite or index in stars:
                 break
         set_ups = [
             s.index
@@ -254,35 +261,34 @@ class Dependence:
 
     def _nested_imports(self, place: Place, statement: Statement) -> Iterator[NestedImport]:
         for node, scope in statement.imports:
-            names: list[ast.alias | tuple[str, Target] | None] = []
+            names: list[Plan] = []
             for alias in node.names:
                 if isinstance(node, ast.ImportFrom) and alias.name == "*":
                     inside = self.program.resolve(place.path, "." * node.level + (node.module or ""), "*")
-                    names.append(alias if inside is None else None)
+                    starred = self.program.rebound_stars(place.path).get(place.index, {})
+                    names.append(alias if inside is None else tuple(starred.items()))
                     continue
                 bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0])
                 target = self._canonical(self.program.imported(place.path, node, alias))
                 names.append(self._planned(place, scope, bound, target, alias))
             yield NestedImport(node, scope, tuple(names))
 
-    def _planned(
-        self, place: Place, scope: Scope, bound: str, target: Target, alias: ast.alias
-    ) -> ast.alias | tuple[str, Target] | None:
+    def _planned(self, place: Place, scope: Scope, bound: str, target: Target, alias: ast.alias) -> Plan:
         if scope.kind == "module":
             meant = self.program.lookup(place.path, bound)
             if meant != Definition(place.path, bound):
-                return None if not isinstance(target, External | Missing) else alias
-            return (bound, target) if not isinstance(target, External | Missing) else alias
+                return () if not isinstance(target, External | Missing) else alias
+            return ((bound, target),) if not isinstance(target, External | Missing) else alias
         if isinstance(target, Missing):
             return alias
         if scope.kind == "function" and bound not in scope.others and bound not in scope.declared_global:
             every = {self.program.imported(place.path, n, a) for n, a in scope.imported.get(bound, [])}
             if len(every) == 1 and isinstance(target, Definition | RepositoryModule):
-                return None
+                return ()
         if isinstance(target, External):
             inside = place.path in self.program.texts and _stands_alone(target, alias)
-            return alias if inside else (bound, target)
-        return (bound, target)
+            return alias if inside else ((bound, target),)
+        return ((bound, target),)
 
     # --- order ---
 
@@ -332,7 +338,7 @@ class Dependence:
                 continue
             seen.add(target)
             paths[target.path] = None
-            for index in self.scope(target.path).bindings.get(target.name, ()):
+            for index in self.program.bindings(target.path, target.name):
                 stack += [r.target for r in self.included.get(Place(target.path, index), [])]
         return list(paths)
 

@@ -274,18 +274,21 @@ class _Slicer:
                 changed = changed or own != bound
             else:
                 changed = True
-                if plan is not None:
-                    flat = self.flat.get(plan[1], bound)
-                    inside = nested.scope.kind == "function" and nested.scope.binds(flat)
-                    if flat != own or nested.scope.kind == "class":
-                        assigned.append(f'{own} = globals()["{flat}"]' if inside else f"{own} = {flat}")
-                    elif inside:
-                        assigned.append(f'{own} = globals()["{flat}"]')
+                assigned += [line for name, target in plan if (line := self._assignment(place, nested, name, target))]
         if not changed:
             return None
         module = "." * nested.node.level + (nested.node.module or "") if isinstance(nested.node, ast.ImportFrom) else ""
         imports = [f"from {module} import {', '.join(kept)}" if module else f"import {', '.join(kept)}"] if kept else []
         return "; ".join([*imports, *assigned]) or "pass"
+
+    def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
+        """`bound = <what it means>`; '' where that is so already."""
+        scope = nested.scope
+        own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
+        flat = self.flat.get(target, bound)
+        if scope.kind == "function" and scope.binds(flat):
+            return f'{own} = globals()["{flat}"]'
+        return f"{own} = {flat}" if flat != own or scope.kind == "class" else ""
 
     def _namespace(self, path: str) -> str:
         members = ", ".join(
@@ -328,8 +331,8 @@ class _Slicer:
                     else:
                         modules += [a.name for a, n in zip(item.node.names, item.names, strict=True) if n is a]
             del place
-        tops = dict.fromkeys(m.split(".")[0] for m in modules)
-        return tuple(t for t in tops if t and t not in sys.stdlib_module_names)
+        tops = {m.split(".")[0] for m in modules}
+        return tuple(sorted(t for t in tops if t and t not in sys.stdlib_module_names))
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
@@ -380,7 +383,8 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     def claim_all(places: Sequence[Place]) -> None:
         for place in places:
             statement = need.statement(place)
-            for name in sorted(statement.binds | statement.globals_written):
+            starred = need.program.rebound_stars(place.path).get(place.index, {})
+            for name in sorted(statement.binds | statement.globals_written | starred.keys()):
                 claim(Definition(place.path, name), name, place.path)
 
     claim_all(seeds)

@@ -88,6 +88,7 @@ class Program:
             names[module.path] = frozenset(own | {i.name for i in module.imports})
         self.index = ModuleIndex(names)
         self._resolved: dict[tuple[str, str, str], str | None] = {}
+        self._stars: dict[str, dict[int, dict[str, Target]]] = {}
         self._lookups: dict[tuple[str, str], Target] = {}
 
     def scope(self, path: str) -> ModuleScope | None:
@@ -182,7 +183,7 @@ class Program:
         if scope is None or (path, name) in seen:
             return None
         seen |= {(path, name)}
-        statements = [scope.statements[i] for i in scope.bindings.get(name, ())]
+        statements = [scope.statements[i] for i in self.bindings(path, name)]
         statements = [s for s in statements if not s.guarded] or statements
         if statements:
             meant = [self._through(path, s, name, seen) for s in statements]
@@ -204,6 +205,32 @@ class Program:
                         return found
         return Star(path, name) if outside else None
 
+    def bindings(self, path: str, name: str) -> list[int]:
+        """Numbers of the statements that bind a name, in order. A star import from the repository counts where the
+        module binds the name itself too."""
+        scope = self.scope(path)
+        own = scope.bindings.get(name, ()) if scope else ()
+        return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
+
+    def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
+        """Star imports of the repository's modules by their statement, with the names that the module also binds
+        itself: these are kept as assignments."""
+        if path not in self._stars:
+            self._stars[path] = {}  # a module that star imports itself in a circle
+            scope = self.scope(path)
+            found: dict[int, dict[str, Target]] = {}
+            for statement in scope.statements if scope else ():
+                for node, around in statement.imports:
+                    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and around.kind == "module":
+                        target = self.resolve(path, "." * node.level + (node.module or ""), "*")
+                        for name in scope.bindings if scope and target else ():
+                            if name not in statement.binds and self._exports(target or "", name):
+                                meant = self._global(target or "", name, frozenset())
+                                if meant is not None:
+                                    found.setdefault(statement.index, {})[name] = meant
+            self._stars[path] = found
+        return self._stars[path]
+
     def _exports(self, module: str, name: str) -> bool:
         scope = self.scope(module)
         if scope is None:
@@ -212,6 +239,9 @@ class Program:
 
     def _through(self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]) -> Target | None:
         """What a name means where a statement binds it by imports alone; None where it must be kept as it stands."""
+        starred = self.rebound_stars(path).get(statement.index, {})
+        if name in starred:
+            return starred[name]
         scope_imports = [(n, s) for n, s in statement.imports if s.kind == "module"]
         found: list[Target] = []
         for node in self.chosen_imports(path, statement):
