@@ -7,7 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.name_resolution import Builtin, Definition, External, Missing, Program, Reference, RepositoryModule, Star, Target
+from xkg.build.name_resolution import (
+    Builtin,
+    Definition,
+    External,
+    Missing,
+    Program,
+    Reference,
+    RepositoryModule,
+    Star,
+    Target,
+)
 from xkg.build.scopes import ImportNode, ModuleScope, Scope, Statement
 
 

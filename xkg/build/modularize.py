@@ -17,7 +17,16 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.build.codebase import Codebase
 from xkg.build.dependence import Dependence, NestedImport, Place
-from xkg.build.name_resolution import BUILTINS, MODULE_NAMES, Definition, External, Program, RepositoryModule, Star, Target
+from xkg.build.name_resolution import (
+    BUILTINS,
+    MODULE_NAMES,
+    Definition,
+    External,
+    Program,
+    RepositoryModule,
+    Star,
+    Target,
+)
 from xkg.build.parse.python import parse_ast
 from xkg.build.rewrite import Edit, Source
 from xkg.build.scopes import module_scope
