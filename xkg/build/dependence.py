@@ -5,6 +5,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from xkg.build.name_resolution import (
@@ -380,10 +381,11 @@ def _root(node: ast.expr) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def _set_up(statement: Statement) -> set[str]:
+@lru_cache(maxsize=100_000)
+def _set_up(statement: Statement) -> frozenset[str]:
     """Names whose values a statement changes without binding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
     if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
-        return set()
+        return frozenset()
     found: set[str] = set()
     stack: list[ast.AST] = [statement.node]
     while stack:
@@ -398,16 +400,17 @@ def _set_up(statement: Statement) -> set[str]:
         if root:
             found.add(root)
         stack += ast.iter_child_nodes(node)
-    return found
+    return frozenset(found)
 
 
 _WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
 
 
-def _written_inside(statement: Statement) -> set[str]:
+@lru_cache(maxsize=100_000)
+def _written_inside(statement: Statement) -> frozenset[str]:
     """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
     if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
-        return set()
+        return frozenset()
     written: set[str] = set()
     for node in ast.walk(statement.node):
         root = None
@@ -417,7 +420,7 @@ def _written_inside(statement: Statement) -> set[str]:
             root = _root(node.func)
         if root:
             written.add(root)
-    return written & {use.name for use in statement.uses}
+    return frozenset(written & {use.name for use in statement.uses})
 
 
 def _may_register(node: ast.stmt) -> bool:

@@ -27,9 +27,8 @@ from xkg.build.name_resolution import (
     Star,
     Target,
 )
-from xkg.build.parse.python import parse_ast
 from xkg.build.rewrite import Edit, Source
-from xkg.build.scopes import module_scope
+from xkg.build.scopes import ModuleScope, module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import Symbol, symbol_id
 
@@ -120,9 +119,10 @@ class _Slicer:
         source = "\n\n".join(["\n".join(self._imports()), *parts]).strip("\n") + "\n"
         missing = dict(self.need.missing)
         cut = {symbol_id(self.codebase.repository.id, d.path, d.name): None for d in self.need.cut}
-        if parse_ast(source) is None:
+        written = module_scope(source)
+        if written is None:
             return Slice(source="", refused="its parts do not make one module that this Python can read")
-        for name in undefined_names(source):
+        for name in undefined_names(written):
             if name not in missing and name not in {self.flat.get(d, d.name) for d in self.need.cut}:
                 missing[name] = "nothing in the slice defines it"
         return Slice(
@@ -370,7 +370,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
         for reference in references:
             use = reference.use  # an import that a function does itself is gone here, and its name is free
             around.setdefault(reference.target, set()).update(use.around - ({use.name} if use.local else set()))
-    taken = {*need.builtins, *need.missing, *(d.name for d in need.cut)}
+    taken = {*need.builtins, *need.missing}
     for references in need.included.values():
         taken |= {r.target.name for r in references if isinstance(r.target, Star)}
     flat: dict[Target, str] = {}
@@ -400,6 +400,8 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     for external, path in need.externals.items():
         claim(external, external.alias, path)
     claim_all(list(need.included))
+    for definition in need.cut:
+        claim(definition, definition.name, definition.path)
     for path in need.namespaces:
         stem = path.rstrip("/").removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
         claim(RepositoryModule(path), stem, path)
@@ -408,11 +410,8 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     return flat
 
 
-def undefined_names(source: str) -> list[str]:
+def undefined_names(scope: ModuleScope) -> list[str]:
     """Global names that a module uses and neither binds nor finds among the builtins, in order of first use."""
-    scope = module_scope(source)
-    if scope is None:
-        return []
     if any(i.names[0].name == "*" for s in scope.statements for i, _ in s.imports):
         return []
     known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES

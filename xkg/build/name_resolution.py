@@ -10,6 +10,7 @@ from typing import NamedTuple
 from xkg.build.codebase import Codebase
 from xkg.build.parse.imports import ModuleIndex
 from xkg.build.scopes import ImportNode, ModuleScope, Statement, Use, module_scope
+from xkg.model import slug
 
 BUILTINS = frozenset(dir(builtins))
 MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__"})
@@ -86,7 +87,7 @@ class Program:
         for module in codebase.modules:
             own = {s.symbol.qualified_name for s in module.symbols if "." not in s.symbol.qualified_name}
             names[module.path] = frozenset(own | {i.name for i in module.imports})
-        self.index = ModuleIndex(names)
+        self.index = ModuleIndex(names, codebase.repository.id)
         self._resolved: dict[tuple[str, str, str], str | None] = {}
         self._stars: dict[str, dict[int, dict[str, Target]]] = {}
         self._lookups: dict[tuple[str, str], Target] = {}
@@ -135,7 +136,7 @@ class Program:
             stem = target.rstrip("/").removesuffix("/__init__.py").removesuffix(".py")
             for _ in range(alias.name.count(".")):
                 stem = stem.rpartition("/")[0]
-            return RepositoryModule(self.index.at(stem) or target)
+            return RepositoryModule(self.index.at(stem) or self.index.root)
         module = "." * node.level + (node.module or "")
         target = self.resolve(path, module, alias.name)
         if target is None:
@@ -145,7 +146,9 @@ class Program:
     def _outside(self, path: str, module: str, attribute: str | None, alias: str) -> Target:
         top, dot, _ = module.partition(".")
         roots = (self.index.package_root(path), "", "src")
-        if not top or (dot and any(f"{root}/{top}/__init__.py".lstrip("/") in self.texts for root in roots)):
+        packages = [f"{root}/{top}/__init__.py".lstrip("/") for root in roots]
+        own = self.index.own_name == slug(top) or any(p in self.texts for p in packages)
+        if not top or (dot and own):
             return Missing(alias, f"{path} imports it from {module}, which is not in the repository as source")
         return External(module, attribute, alias)
 

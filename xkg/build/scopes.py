@@ -36,7 +36,7 @@ class Use:
         return (self.name, *(a.attr for a in self.attributes))
 
 
-@dataclass
+@dataclass(eq=False)
 class Statement:
     """A statement at the top of a module (or in its `if __name__ == "__main__"`, then `guarded`).
 
@@ -93,7 +93,7 @@ class ModuleScope:
         return {name for statement in self.statements for name in statement.globals_written}
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=1024)
 def module_scope(text: str) -> ModuleScope | None:
     """The scope of a module's text, None where this Python cannot read it. Raises `RecursionError` for code that is
     nested deeper than any person writes."""
@@ -117,8 +117,12 @@ def module_scope(text: str) -> ModuleScope | None:
     for statement in statements:
         for name in statement.binds:
             bindings.setdefault(name, []).append(statement.index)
-    identifiers = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    identifiers |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} | set(bindings)
+    identifiers = set(bindings)
+    for inside in ast.walk(tree):
+        if isinstance(inside, ast.Name):
+            identifiers.add(inside.id)
+        elif isinstance(inside, ast.arg):
+            identifiers.add(inside.arg)
     return ModuleScope(
         tuple(statements), {n: tuple(i) for n, i in bindings.items()}, future, _exported(tree), frozenset(identifiers)
     )
@@ -230,6 +234,7 @@ class _Visitor:
         self.lazy_annotations = lazy_annotations
         self.scopes: list[Scope] = [Scope("module")]
         self.depth = 0  # functions around
+        self.rebinds = False  # whether there is any `nonlocal`
         self.annotating = False
         self.text: ast.Constant | ast.JoinedStr | None = None
 
@@ -240,6 +245,7 @@ class _Visitor:
         self.statement.binds = set(self.scopes[0].others) | set(self.scopes[0].imported)
         self.statement.definite = _definitely(node)
         self.statement.headings = headings  # type: ignore[assignment]
+        self.rebinds = any(isinstance(n, ast.Nonlocal) for n in ast.walk(node))
         self.visit(node)
 
     def visit(self, node: ast.AST) -> None:
@@ -324,10 +330,10 @@ class _Visitor:
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
         scope.others = {a.arg: a.lineno for a in every if a is not None}
         _bind(scope, body)
-        for inner in body:  # what an inner function rebinds is no plain import any more
-            for node in ast.walk(inner):
-                if isinstance(node, ast.Nonlocal):
-                    scope.others |= {n: node.lineno for n in node.names if n in scope.imported}
+        # What an inner function rebinds is no plain import any more.
+        for node in (n for inner in body for n in ast.walk(inner)) if self.rebinds else ():
+            if isinstance(node, ast.Nonlocal):
+                scope.others |= {n: node.lineno for n in node.names if n in scope.imported}
         self.scopes.append(scope)
         self.depth += 1
         self.visit_all(body)

@@ -16,7 +16,8 @@ INDEX = ModuleIndex(
         "datasets/loader.py": {"load"},
         "main.py": {"run"},
         "utils.py": {"top"},
-    }
+    },
+    "github.com/someone/My.Project@0123",
 )
 
 
@@ -41,6 +42,9 @@ INDEX = ModuleIndex(
         ("main.py", "datasets.loader", {"load"}, "datasets/loader.py"),
         ("main.py", "tools", {"hammer"}, "other/deep/tools.py"),
         ("main.py", "tools", {"wrench"}, None),
+        ("main.py", "my_project.scripts.utils", {"seed"}, "scripts/utils.py"),
+        ("scripts/train.py", "my_project", {"utils"}, "/"),
+        ("main.py", "your_project.utils", {"top"}, None),
         ("main.py", "numpy", {"array"}, None),
         ("main.py", "os.path", {"join"}, None),
     ],
