@@ -9,15 +9,18 @@ import sys
 from collections.abc import Collection, Mapping
 from functools import cached_property
 
+from xkg.model import slug
+
 _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """Built from the top-level names of every Python file by path. A package is known by its `__init__.py`; a folder
-    of modules without one is a namespace, written with a slash at its end (`pkg/sub/`)."""
+    """Built from the top-level names of every Python file by path, and the repository's id. A package is known by its
+    `__init__.py`; a folder of modules without one is a namespace, written with a slash at its end (`pkg/sub/`)."""
 
-    def __init__(self, names: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, names: Mapping[str, Collection[str]], repository: str = "") -> None:
         self.names = names
+        self.own_name = slug(repository.rpartition("@")[0].removeprefix("local:").rpartition("/")[2])
         self.folders = {folder for path in names for folder in _ancestors(_folder(path)) if folder}
 
     @cached_property
@@ -52,27 +55,48 @@ class ModuleIndex:
             return self._relative(importer, module)
         stem = module.replace(".", "/")
         standard = module.partition(".")[0] in sys.stdlib_module_names
+        named = [a for a in attributes if a != "*"]
         folder = _folder(importer)
         package_root = self.package_root(importer)
-        certain = dict.fromkeys((package_root, *([] if self._is_package(folder) else [folder])))
+        in_package = self._is_package(folder)
+        certain = dict.fromkeys((package_root, *([] if in_package else [folder])))
         likely = [r for r in (folder, *_ancestors(folder), *_SOURCE_ROOTS) if r not in certain]
         for root in (*certain, *likely):
             found = self.at(f"{root}/{stem}" if root else stem)
             if found is None or found == importer:
                 continue
-            known = self._evident(found, attributes)
-            if standard and not (known and root != folder) and not (known and not self._is_package(folder)):
-                continue
-            needs_evidence = found.endswith("/") or (root == folder and root not in certain)
-            if known or not needs_evidence or (found.endswith("/") and not attributes and "." in module):
+            share = sum(self.defines(found, a) for a in named) / len(named) if named else None
+            if standard:  # a file that is named like a standard module hides it from scripts beside it alone
+                accepted = share == 1 and not (in_package and root == folder)
+            elif found.endswith("/"):
+                accepted = bool(share) or (share is None and "." in module)
+            elif share is None or root in ("", *_SOURCE_ROOTS) or (in_package and root == package_root):
+                accepted = share is not None or root in certain or root != folder
+            else:
+                accepted = share >= 0.5
+            if accepted:
                 return found
         if standard:
             return None
+        if self.is_own(module):
+            found = self.at(stem.partition("/")[2]) if "/" in stem else self.root
+            if found is not None and ("/" in stem or any(self.defines(found, a) for a in named)):
+                return found
         for other in self._by_last_name.get(stem.rpartition("/")[2], ()):
             found = self.at(other) if other.endswith(f"/{stem}") else None
-            if found is not None and found != importer and self._evident(found, attributes):
+            if found is not None and found != importer and any(self.defines(found, a) for a in named):
                 return found
         return None
+
+    def is_own(self, module: str) -> bool:
+        """Whether an import starts with the repository's own name: its folder is used as a package."""
+        top = slug(module.partition(".")[0])
+        return self.own_name == top or self.own_name.endswith(f"-{top}")
+
+    @property
+    def root(self) -> str:
+        """The repository's own folder as a module."""
+        return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
         """The folder that holds the top package of a file: the nearest one above without `__init__.py`."""
@@ -97,13 +121,10 @@ class ModuleIndex:
                 return None
             folder = _folder(folder)
         parts = [p for p in (folder, name.replace(".", "/")) if p]
-        return self.at("/".join(parts)) if parts else ("__init__.py" if "__init__.py" in self.names else "/")
+        return self.at("/".join(parts)) if parts else self.root
 
     def _is_package(self, folder: str) -> bool:
         return (f"{folder}/__init__.py" if folder else "__init__.py") in self.names
-
-    def _evident(self, module: str, attributes: Collection[str]) -> bool:
-        return any(a != "*" and self.defines(module, a) for a in attributes)
 
 
 def _folder(path: str) -> str:

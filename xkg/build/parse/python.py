@@ -249,6 +249,18 @@ def _leaves(tree: Tree) -> dict[str, list[Node]]:
             above.pop()
 
 
+def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Names used in the f-strings of an expression with the attributes read off them: start, end, path."""
+    prefix = b"("
+    leaves = _leaves(Parser(_language()).parse(prefix + expression + b")"))
+    ends = {n.start_byte: n.end_byte for n in reversed(leaves["chain"]) if _DOTTED.fullmatch(n.text or b"")}
+    found = []
+    for node in leaves["use"]:
+        start, end = node.start_byte - len(prefix), ends.get(node.start_byte, node.end_byte) - len(prefix)
+        found.append((start, end, tuple(expression[start:end].decode("utf-8", "replace").split("."))))
+    return found
+
+
 def _binds_in_pattern(node: Node, above: list[str]) -> bool:
     """`with … as (a, b)`, and a lone name in `case`."""
     if above[-1] == "tuple":

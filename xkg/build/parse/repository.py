@@ -58,7 +58,7 @@ def parse_repository(checkout: Checkout) -> Codebase:
 def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
     analyses = {path: analyse(path, text, identity) for path, text in sorted(sources.items())}
     names = {path: _top_names(analysis) for path, analysis in analyses.items()}
-    index = ModuleIndex(names)
+    index = ModuleIndex(names, identity)
     imports = {path: _resolve_imports(path, analysis, index) for path, analysis in analyses.items()}
     for path, more in _used_elsewhere(analyses, imports).items():
         analyses[path] = analyse(path, sources[path], identity, frozenset(more))
@@ -204,7 +204,7 @@ class Resolver:
             return None
         depth = item.module.count(".")  # `import a.b.c` binds `a`, which lies as many folders above
         folder = item.target.removesuffix("/__init__.py").removesuffix(".py")
-        return self.index.at("/".join(folder.split("/")[:-depth]))
+        return self.index.at("/".join(folder.split("/")[:-depth])) or self.index.root
 
     def _in_module(self, module: str, name: str, seen: set[tuple[str, str]]) -> str | None:
         found = self._name(module, name, seen) if module in self.modules else None

@@ -1,0 +1,2 @@
+from .scaling import *
+from .loading import load
