@@ -43,13 +43,16 @@ def forward(weights: Weights, config: dict[str, Any], ids: list[int]) -> NDArray
     def norm(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
         centred = x - x.mean(-1, keepdims=True)
         scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + config["layer_norm_eps"])
-        return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
+        y: NDArray[np.float64] = scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
+        return y
 
     def dense(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
-        return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+        y: NDArray[np.float64] = x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+        return y
 
     def gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+        y: NDArray[np.float64] = 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+        return y
 
     e = "embeddings"
     x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][: len(ids)]

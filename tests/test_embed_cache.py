@@ -5,7 +5,7 @@ import multiprocessing
 import sqlite3
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_written_is_still_read(
     path = tmp_path / "c"
     with opened(Counting(), path) as cached:
         cached.embed(["x"])
-    connect = sqlite3.connect
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def read_only(database: Any, **options: Any) -> sqlite3.Connection:
         uri = database if options.get("uri") else f"file:{database}?mode=ro"
@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_written_is_still_read(
 def test_a_full_disk_does_not_fail_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connect = sqlite3.connect
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def small(database: Any, **options: Any) -> sqlite3.Connection:
         connection = connect(database, **options)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from xkg.build.check import ran
 from xkg.model import Code, Level, Technique
 
 
@@ -20,9 +21,7 @@ def prune(
     for technique in reversed(techniques):
         if technique.parent and (reasons[technique.id] is None or technique.id in visible_above):
             visible_above.add(technique.parent)
-    return tuple(
-        t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques
-    )
+    return tuple(t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques)
 
 
 def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str | None:
@@ -36,5 +35,4 @@ def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str
 
 
 def _could_be_tried(code: Code, reachable: Level) -> Level:
-    ran = any(e.runner for e in code.evidence)
-    return reachable if ran and reachable.rank > Level.PARSED.rank else Level.PARSED
+    return reachable if ran(code.evidence) else Level.PARSED

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -12,9 +10,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from xkg.durable import write_whole
 from xkg.errors import StoreError
 
 T = TypeVar("T", bound=BaseModel)
+R = TypeVar("R")
 
 
 class StageReport(BaseModel):
@@ -67,20 +67,31 @@ class Workbench:
         `inputs` are JSON values that determine the output; `keep` says of an output whether it may be used again (one
         that met a registry that was down may not). Raises `StoreError` when the folder cannot be written.
         """
-        started = time.perf_counter()
         path = self.folder / f"{name}-{stage_key(inputs)}.json"
-        output = _read(path, kind)
-        reused = output is not None
-        if output is None:
-            output = compute()
-            if keep(output):
-                _write(path, output)
-        report = StageReport(
-            name=name, seconds=time.perf_counter() - started, reused=reused, summary=summary(output)
-        )
+        reused = True
+
+        def produce() -> T:
+            nonlocal reused
+            output = _read(path, kind)
+            if output is None:
+                reused = False
+                output = compute()
+                if keep(output):
+                    _write(path, output)
+            return output
+
+        return self.timed(name, produce, lambda output: (summary(output), reused))
+
+    def timed(self, name: str, work: Callable[[], R], tell: Callable[[R], tuple[str, bool]]) -> R:
+        """Does `work` and reports it; time that a report inside it has already counted is not counted again."""
+        started, before = time.perf_counter(), len(self.reports)
+        result = work()
+        seconds = time.perf_counter() - started - sum(r.seconds for r in self.reports[before:])
+        text, reused = tell(result)
+        report = StageReport(name=name, seconds=seconds, reused=reused, summary=text)
         self.reports.append(report)
         self._notify(report)
-        return output
+        return result
 
 
 def stage_key(inputs: Mapping[str, object]) -> str:
@@ -99,12 +110,10 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ensure_ascii keeps lone surrogates that undecodable input may have left
-    text = json.dumps(output.model_dump(mode="python"), default=str)
+    # ASCII alone, so that whatever a paper's text holds comes back as it was
+    data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False) as file:
-            file.write(text)
-        os.replace(file.name, path)
+        write_whole(path, data)
     except OSError as error:
         raise StoreError(f"cannot write {path.parent}: {error.strerror}; free space or rights are needed") from error

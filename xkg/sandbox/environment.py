@@ -113,8 +113,8 @@ class UvEnvironments:
             if known is not None:
                 return known
             plan = self._plan(names, hints)
-            environment, final = self._installed(plan)
-            if final:
+            environment = self._installed(plan)
+            if not environment.incomplete:
                 stamp.parent.mkdir(exist_ok=True)
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
             prune(self._folder, 4 * self._settings.max_mb)
@@ -151,12 +151,11 @@ class UvEnvironments:
             return Plan(wheels=(), missing=dict.fromkeys(names, trouble), unreachable=True)
         return plan.model_copy(update={"missing": missing | plan.missing})
 
-    def _installed(self, plan: Plan) -> tuple[Environment, bool]:
-        """The environment, and whether it would be the same tomorrow."""
+    def _installed(self, plan: Plan) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         digest = set_hash(f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels)
         if not plan.wheels:
-            return Environment(site=None, hash=digest, missing=plan.missing), not plan.unreachable
+            return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.unreachable)
         home = self._folder / digest
         if not (home / "site").is_dir():
             lines = [wheel.pin + (f" --hash=sha256:{wheel.sha256}" if wheel.sha256 else "") for wheel in plan.wheels]
@@ -169,10 +168,12 @@ class UvEnvironments:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {self._settings.max_mb:,} MB (environment.max_mb)"
             if trouble:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
-                return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing)), False
+                return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
             _write(making / "work/packages.json", json.dumps(pins))
             (making / "work").rename(home)
-        return Environment(site=home / "site", hash=digest, packages=pins, missing=plan.missing), not plan.unreachable
+        return Environment(
+            site=home / "site", hash=digest, packages=pins, missing=plan.missing, incomplete=plan.unreachable
+        )
 
     def _making(self) -> Path:
         return self._folder / "making"
