@@ -3,9 +3,10 @@
 Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages (which counts what forks
 share more than once), and only where that sum passes the limit, proportional sizes (PSS), which count it once. The
 watchdog looks every 20 ms (or ten times as long as a look takes), so a job can pass its limit by what it can touch in
-that time: about 2 GB/s for each core it runs on, some 40 MB a core, more where the machine is busy. Files in the box's memory file systems are not counted here but bounded by
-their own sizes; kernel memory (socket and pipe buffers, page tables) is bounded only by the limits on processes and
-open files.
+that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more where the machine is too busy to look.
+Files in the box's memory file systems are not counted here but bounded by their own sizes; kernel memory (socket and
+pipe buffers, page tables, the inodes of empty files) is bounded only by the limits on processes and open files and by
+the kernel's own.
 """
 
 import contextlib
