@@ -7,7 +7,7 @@ import pytest
 from xkg.sandbox import Job, Limits, Outcome
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 
-SMALL = Limits(seconds=10, memory_mb=300, disk_mb=8, processes=24, output_kb=64)
+SMALL = Limits(seconds=40, memory_mb=300, disk_mb=8, processes=24, output_kb=64)
 
 Attack = Callable[..., Outcome]
 

@@ -1,6 +1,7 @@
 """Which runner a machine and its settings give."""
 
 import functools
+import platform
 
 from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError
@@ -12,6 +13,8 @@ from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 def runner_for(settings: SandboxSettings) -> Runner:
     """The runner that the settings name, after a trial run (once a process). Raises `SandboxUnavailableError` with one
     line on what to install or allow; there is no silent step down to a weaker runner."""
+    if platform.system() != "Linux":
+        raise SandboxUnavailableError("code is run on Linux only: use a Linux machine or container for this step")
     if settings.runner == "unsafe-subprocess":
         return UnsafeSubprocessRunner()
     refusal = _refusal()

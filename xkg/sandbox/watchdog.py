@@ -1,11 +1,12 @@
 """Watch a running job: collect its output, and stop it at its limits of time, memory, processes and output.
 
-Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages, and only where that sum
-passes the limit, proportional sizes (PSS), which count pages that forks share once. The watchdog looks every 20 ms (or
-ten times as long as a look takes), so a job can pass its limit by what it can touch in that time: about 2 GB/s for
-each core it runs on, some 40 MB a core. Files in the box's memory file systems are not counted here but bounded by
-their own sizes; kernel memory (socket and pipe buffers, page tables) is bounded only by the limits on processes and
-open files.
+Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages (which counts what forks
+share more than once), and only where that sum passes the limit, proportional sizes (PSS), which count it once. The
+watchdog looks every 20 ms (or ten times as long as a look takes), so a job can pass its limit by what it can touch in
+that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more where the machine is too busy to look.
+Files in the box's memory file systems are not counted here but bounded by their own sizes; kernel memory (socket and
+pipe buffers, page tables, the inodes of empty files) is bounded only by the limits on processes and open files and by
+the kernel's own.
 """
 
 import contextlib
@@ -114,7 +115,8 @@ def memory_of(processes: list[int], limit: int) -> int:
     held = {process: _status_bytes(process) for process in processes}
     if sum(held.values()) <= limit:
         return sum(held.values())
-    return sum(min(size, _proportional_bytes(process, size)) for process, size in held.items())
+    # Twice, since a page that six processes shared counts for more as soon as one of them has ended.
+    return min(sum(min(size, _proportional_bytes(process, size)) for process, size in held.items()) for _ in range(2))
 
 
 def _status_bytes(process: int) -> int:
@@ -132,8 +134,10 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except OSError:  # a process can hide this of itself; then all of it counts
+    except PermissionError:  # a process can hide this of itself; then all of it counts
         return otherwise
+    except OSError:  # it has ended since
+        return 0
     return sum(int(line.split()[1]) << 10 for line in rollup.split(b"\n") if line.startswith((b"Pss:", b"SwapPss:")))
 
 
