@@ -4,9 +4,11 @@ Text is split as identifiers are (`xkg.ranking.split_identifier`), so `LayerNorm
 compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
 """
 
+import contextlib
 import re
+import tempfile
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,16 @@ class TextWriter:
         self._writer.wait_merging_threads()
 
 
+@contextlib.contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """A folder of links to the files of `folder`: Tantivy locks what it opens through a file that it writes there, and
+    a generation may lie where nothing can be written. What is open stays open without it."""
+    with tempfile.TemporaryDirectory(prefix="xkg-text-") as place:
+        for path in folder.iterdir():
+            (Path(place) / path.name).symlink_to(path.absolute())
+        yield Path(place)
+
+
 class TextIndex:
     """Searches a finished index; may be used from several threads."""
 
@@ -86,11 +98,12 @@ class TextIndex:
 
         self._tantivy = tantivy
         self._analyzer = _analyzer()
-        index = tantivy.Index.open(str(folder))
-        index.register_tokenizer("words", self._analyzer)
-        index.config_reader(reload_policy="manual")
-        self._schema = index.schema
-        self._searcher = index.searcher()
+        with _lockable(folder) as place:
+            index = tantivy.Index.open(str(place))
+            index.register_tokenizer("words", self._analyzer)
+            index.config_reader(reload_policy="manual")
+            self._schema = index.schema
+            self._searcher = index.searcher()
 
     def __len__(self) -> int:
         return int(self._searcher.num_docs)
