@@ -304,5 +304,5 @@ def _one_line(folder: Path) -> Iterator[None]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0:1]
         said = reason if isinstance(reason, str) else " ".join(reason) or type(error).__name__
         raise StoreError(
-            f"{folder} cannot be written ({said}): nothing was changed; mend space or permissions and try again"
+            f"{folder} cannot be written ({said}): nothing was changed; free space or mend permissions, then try again"
         ) from error

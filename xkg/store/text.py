@@ -5,6 +5,7 @@ compound also stands as one word, so "layernorm" finds the first two. Words are 
 """
 
 import contextlib
+import errno
 import re
 import tempfile
 import unicodedata
@@ -53,16 +54,17 @@ def _analyzer() -> Any:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder; `close` leaves finished files."""
+    """Fills a new index in an existing empty folder; `close` leaves finished files. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
 
         self._tantivy = tantivy
-        index = tantivy.Index(_schema(), path=str(folder))
-        index.register_tokenizer("words", _analyzer())
-        # One thread keeps documents in row order, so that equal graphs give equal rankings.
-        self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+        with _input_output():
+            index = tantivy.Index(_schema(), path=str(folder))
+            index.register_tokenizer("words", _analyzer())
+            # One thread keeps documents in row order, so that equal graphs give equal rankings.
+            self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
 
     def add(self, row: int, paper: int, entry: Entry) -> None:
         document = self._tantivy.Document()
@@ -73,11 +75,22 @@ class TextWriter:
         document.add_text("path", words(" ".join(entry.path[:-1])))
         document.add_text("definition", words(entry.technique.definition))
         document.add_text("documentation", words(entry.code.documentation if entry.code else ""))
-        self._writer.add_document(document)
+        with _input_output():
+            self._writer.add_document(document)
 
     def close(self) -> None:
-        self._writer.commit()
-        self._writer.wait_merging_threads()
+        with _input_output():
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+
+
+@contextlib.contextmanager
+def _input_output() -> Iterator[None]:
+    """Tantivy says "value" where a file could not be written."""
+    try:
+        yield
+    except ValueError as error:
+        raise OSError(errno.EIO, str(error).splitlines()[0]) from error
 
 
 @contextlib.contextmanager
