@@ -13,6 +13,9 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.store.embedded import EmbeddedStore
 from xkg.store.snapshot import EmbeddedSnapshot
 
+# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
 
 @pytest.fixture
 def kg(tmp_path: Path) -> Path:
