@@ -74,9 +74,9 @@ def serialise(bundle: PaperBundle) -> bytes:
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 
 
-def newest(folder: Path) -> tuple[list[tuple[PaperBundle, Path]], list[str]]:
+def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
     """The newest readable bundle of each paper under `folder`, and what could not be read, one line each."""
-    found: dict[str, tuple[PaperBundle, Path]] = {}
+    found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(_files(folder), key=lambda p: (p.stat().st_mtime_ns, p.name)):
         try:
@@ -84,7 +84,7 @@ def newest(folder: Path) -> tuple[list[tuple[PaperBundle, Path]], list[str]]:
         except CorruptStoreError as error:
             problems.append(str(error))
         else:
-            found[bundle.paper.id] = (bundle, path)
+            found[bundle.paper.id] = bundle
     return [found[paper] for paper in sorted(found)], problems
 
 

@@ -104,13 +104,12 @@ class EmbeddedStore:
             target = Current(
                 generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
             )
-            if target.generation and target.generation not in generation.numbers(self.folder):
-                raise StoreError(f"generation {manifest.previous} is no longer kept: there is nothing to go back to")
-            if target.generation:
-                earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
-                generation.verify_all(self.folder, earlier)
-                for file in earlier.bundles.values():
-                    bundles.read(self._bundles / file.name)
+            if target.generation not in generation.numbers(self.folder):
+                raise StoreError(f"no generation before {current.generation} is kept: there is nothing to go back to")
+            earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
+            generation.verify_all(self.folder, earlier)
+            for file in earlier.bundles.values():
+                bundles.read(self._bundles / file.name)
             generation.switch(self.folder, target)
             return target.generation
 
@@ -121,15 +120,19 @@ class EmbeddedStore:
         each, say so and name every file that could not be used. Raises as `publish` does."""
         notes: list[str] = []
         with self._writing(repair=notes) as current:
-            try:
-                manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256 or None)
-                known = dict(manifest.bundles)
-            except CorruptStoreError as error:
-                if current.generation or notes:
-                    notes.append(f"{str(error).partition(': ')[0]}: the newest bundle of each paper was taken")
+            known: dict[str, BundleFile] = {}
+            if current.generation:
+                try:
+                    manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
+                    known = dict(manifest.bundles)
+                except CorruptStoreError as error:
+                    notes.append(str(error).partition(": ")[0])
+                    current = Current(highest=current.highest)
+            if notes:
+                notes.append("the newest bundle of each paper was taken; what was removed lately may be back")
                 found, problems = bundles.newest(self._bundles)
                 notes += problems
-                known = {bundle.paper.id: bundles.write(self._bundles, bundle) for bundle, _ in found}
+                known = {bundle.paper.id: bundles.write(self._bundles, bundle) for bundle in found}
                 bundles.set_damaged_aside(self._bundles)
             return self._build(current, None, known), notes
 
@@ -222,8 +225,14 @@ class EmbeddedStore:
                         generation.switch(self.folder, current)
                 self._bundles.mkdir(exist_ok=True)
                 (self.folder / "generations").mkdir(exist_ok=True)
-                yield current
-                generation.clean_up(self.folder)
+                try:
+                    yield current
+                finally:
+                    # What this store itself still had open is of an earlier generation now.
+                    self.close()
+                    # After a failure too: on a full disk every byte counts.
+                    with contextlib.suppress(OSError, StoreError):
+                        generation.clean_up(self.folder)
 
     def _build(self, current: Current, opened: Generation | None, known: Mapping[str, BundleFile]) -> int:
         from xkg.store.building import build_files
@@ -234,8 +243,8 @@ class EmbeddedStore:
             built = build_files(building, self._stored(known), self._embedder_of, opened)
             manifest = Manifest(
                 number=number,
-                previous=current.generation if opened else 0,
-                previous_sha256=current.manifest_sha256 if opened else "",
+                previous=current.generation,
+                previous_sha256=current.manifest_sha256,
                 model=built.model,
                 dimension=built.dimension,
                 vectors=built.vectors,
@@ -295,5 +304,5 @@ def _one_line(folder: Path) -> Iterator[None]:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0:1]
         said = reason if isinstance(reason, str) else " ".join(reason) or type(error).__name__
         raise StoreError(
-            f"{folder} cannot be written ({said}): nothing was changed; mend space or permissions and try again"
+            f"{folder} cannot be written ({said}): nothing was changed; free space or mend permissions, then try again"
         ) from error

@@ -70,13 +70,15 @@ class GraphWriter:
         self._official: dict[str, tuple[Any, ...]] = {}
         self._citing: list[tuple[str, tuple[Reference, ...]]] = []
         self._titles: dict[str, str] = {}
-        self._papers: set[str] = set()
+        self._papers: dict[str, str] = {}
 
     def add(self, bundle: PaperBundle, entries: Sequence[Entry]) -> None:
         """Adds a paper with its visible techniques and all of its repositories and symbols."""
         paper = bundle.paper
         key = _key(paper.id)
-        self._papers.add(paper.id)
+        self._papers[paper.id] = paper.id
+        if paper.arxiv_id:
+            self._papers.setdefault(paper_id("", paper.arxiv_id), paper.id)
         self._titles.setdefault(slug(paper.title), paper.id)
         if paper.references:
             self._citing.append((paper.id, paper.references))
@@ -183,7 +185,7 @@ class GraphWriter:
                         named.append((paper, reference))
                     continue
                 ids = [paper_id("", reference.arxiv_id or None), paper_id("", None, reference.doi or None)]
-                known = [i for i in ids if i in self._papers]
+                known = [self._papers[i] for i in ids if i in self._papers]
                 cited = known[0] if known else ids[0] if reference.arxiv_id else ids[1]
                 if not known and self._titles.get(title) in self._papers and title != "untitled":
                     cited = self._titles[title]

@@ -4,9 +4,12 @@ Text is split as identifiers are (`xkg.ranking.split_identifier`), so `LayerNorm
 compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
 """
 
+import contextlib
+import errno
 import re
+import tempfile
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +54,17 @@ def _analyzer() -> Any:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder; `close` leaves finished files."""
+    """Fills a new index in an existing empty folder; `close` leaves finished files. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
 
         self._tantivy = tantivy
-        index = tantivy.Index(_schema(), path=str(folder))
-        index.register_tokenizer("words", _analyzer())
-        # One thread keeps documents in row order, so that equal graphs give equal rankings.
-        self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+        with _input_output():
+            index = tantivy.Index(_schema(), path=str(folder))
+            index.register_tokenizer("words", _analyzer())
+            # One thread keeps documents in row order, so that equal graphs give equal rankings.
+            self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
 
     def add(self, row: int, paper: int, entry: Entry) -> None:
         document = self._tantivy.Document()
@@ -71,11 +75,32 @@ class TextWriter:
         document.add_text("path", words(" ".join(entry.path[:-1])))
         document.add_text("definition", words(entry.technique.definition))
         document.add_text("documentation", words(entry.code.documentation if entry.code else ""))
-        self._writer.add_document(document)
+        with _input_output():
+            self._writer.add_document(document)
 
     def close(self) -> None:
-        self._writer.commit()
-        self._writer.wait_merging_threads()
+        with _input_output():
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+
+
+@contextlib.contextmanager
+def _input_output() -> Iterator[None]:
+    """Tantivy says "value" where a file could not be written."""
+    try:
+        yield
+    except ValueError as error:
+        raise OSError(errno.EIO, str(error).splitlines()[0]) from error
+
+
+@contextlib.contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """A folder of links to the files of `folder`: Tantivy locks what it opens through a file that it writes there, and
+    a generation may lie where nothing can be written. What is open stays open without it."""
+    with tempfile.TemporaryDirectory(prefix="xkg-text-") as place:
+        for path in folder.iterdir():
+            (Path(place) / path.name).symlink_to(path.absolute())
+        yield Path(place)
 
 
 class TextIndex:
@@ -86,11 +111,12 @@ class TextIndex:
 
         self._tantivy = tantivy
         self._analyzer = _analyzer()
-        index = tantivy.Index.open(str(folder))
-        index.register_tokenizer("words", self._analyzer)
-        index.config_reader(reload_policy="manual")
-        self._schema = index.schema
-        self._searcher = index.searcher()
+        with _lockable(folder) as place:
+            index = tantivy.Index.open(str(place))
+            index.register_tokenizer("words", self._analyzer)
+            index.config_reader(reload_policy="manual")
+            self._schema = index.schema
+            self._searcher = index.searcher()
 
     def __len__(self) -> int:
         return int(self._searcher.num_docs)

@@ -1,0 +1,81 @@
+"""A writer that is killed at any moment loses nothing that was stored."""
+
+import os
+import random
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.store.graphs import a_paper, open_store
+from xkg.model import PaperBundle
+
+KILLS = 50
+# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+
+
+@pytest.fixture
+def in_memory(tmp_path: Path) -> Iterator[Path]:
+    """A folder that waits for no disk, where the system has one: a kill loses what was not done, not what was not
+    synced."""
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
+        yield Path(folder)
+
+
+def test_fifty_kills_at_random_moments(in_memory: Path) -> None:
+    store = open_store(in_memory)
+    held = {b.paper.id: b for b in (a_paper(1), a_paper(2))}
+    store.publish(list(held.values()))
+    store.close()
+
+    def publishing(papers: list[PaperBundle]) -> int:
+        """The process id of a child at it. Forked, it has all modules loaded, so a kill falls into the publishing."""
+        child = os.fork()
+        if child == 0:
+            try:
+                open_store(in_memory).publish(papers)
+            finally:
+                os._exit(0)
+        return child
+
+    began = time.monotonic()
+    os.waitpid(publishing(list(held.values())), 0)
+    whole = time.monotonic() - began
+    moments = random.Random(7)
+    finished = 0
+    for n in range(KILLS):
+        replaced, added = a_paper(1, note=str(n)), a_paper(100 + n)
+        child = publishing([replaced, added])
+        time.sleep(moments.uniform(0, 1.3 * whole))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        survivor = open_store(in_memory)
+        found = {b.paper.id: b for b in survivor.bundles()}
+        after = {**held, replaced.paper.id: replaced, added.paper.id: added}
+        assert found in (held, after), "all of a publish or nothing"
+        finished += found == after
+        held = found
+        if n % 10 == 9:
+            survivor.publish([a_paper(2, note=str(n))])
+            held["arxiv:2101.00002"] = a_paper(2, note=str(n))
+            extra = [i for i in held if i >= "arxiv:2101.00100"]
+            if extra:
+                survivor.remove(extra)
+                held = {i: b for i, b in held.items() if i not in extra}
+            assert survivor.check() == []
+        survivor.close()
+    assert 0 < finished < KILLS
+    final = open_store(in_memory)
+    final.publish([a_paper(3)])
+    assert {b.paper.id: b for b in final.bundles()} == {**held, a_paper(3).paper.id: a_paper(3)}
+    assert final.check() == []
+    left = [p.name for folder in ("bundles", "generations") for p in (in_memory / folder).iterdir() if p.name[0] == "."]
+    assert left == [], "what the killed left behind is gone"

@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.store.graphs import open_store
+from xkg.model import Code, Paper, PaperBundle, Technique
+from xkg.store.embedded import EmbeddedStore
+from xkg.store.text import words
+
+NAMES = {
+    "norm": Technique(id="title:p#norm", name="LayerNorm", definition="Scales the activations of one example."),
+    "loss": Technique(id="title:p#loss", name="Loss", definition="The contrastive_loss of fine-tuned representations."),
+    "reset": Technique(
+        id="title:p#reset", name="Stochastic restore", definition="A random share of weights is restored."
+    ),
+    "cafe": Technique(id="title:p#cafe", name="Café sampling", aliases=("Kaffeehaus",)),
+    "code": Technique(id="title:p#code", name="Helper"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedStore:
+    store = open_store(tmp_path_factory.mktemp("text"))
+    code = Code(id="title:p#code@1", technique="title:p#code", implementation="", documentation="Computes getHTTPCode")
+    paper = Paper(id="title:p", title="P", origin="build")
+    store.publish([PaperBundle(paper=paper, techniques=tuple(NAMES.values()), code=(code,))])
+    return store
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("layer norm", "norm"),
+        ("layernorm", "norm"),
+        ("LAYER_NORM", "norm"),
+        ("the loss for contrastive learning", "loss"),
+        ("finetuning", "loss"),
+        ("restoring weights at random", "reset"),
+        ("cafe", "cafe"),
+        ("kaffeehaus", "cafe"),
+        ("http code", "code"),
+    ],
+)
+def test_identifiers_and_english_meet(store: EmbeddedStore, query: str, best: str) -> None:
+    with store.snapshot() as snapshot:
+        assert snapshot.find_text(query, 3)[0].id == NAMES[best].id
+
+
+def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:
+    with store.snapshot() as snapshot:
+        assert [h.id for h in snapshot.find_text("loss", 9)] == ["title:p#loss"]
+        assert [h.id for h in snapshot.find_text("the of a", 9)] == []
+        assert snapshot.find_text("loss", 0) == []
+
+
+@given(st.text(st.characters(codec=None)))
+@settings(deadline=None)
+def test_no_query_is_an_error(store: EmbeddedStore, query: str) -> None:
+    with store.snapshot() as snapshot:
+        scores = [h.score for h in snapshot.find_text(query, 10)]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_query_syntax_means_nothing(store: EmbeddedStore) -> None:
+    with store.snapshot() as snapshot:
+        assert snapshot.find_text('name:("LayerNorm" OR *) AND -x^2 ~ [a TO b]', 5)[0].id == NAMES["norm"].id
+
+
+def test_words_of_a_compound_stand_alone_and_together() -> None:
+    assert words("getHTTPCode of fine-tuning, é") == "get http code gethttpcode of fine tuning finetuning e"
+
+
+def test_the_graph_s_own_folder_is_not_written_by_reading(store: EmbeddedStore) -> None:
+    before = sorted(p for p in Path(store.folder).rglob("*"))
+    with store.snapshot() as snapshot:
+        snapshot.find_text("loss", 1)
+    assert sorted(p for p in Path(store.folder).rglob("*")) == before

@@ -1,0 +1,71 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from xkg.store.vectors import RECALL_GOAL, VectorIndex, build
+
+
+def unit_rows(count: int, dimension: int, seed: int = 0, clusters: int = 0) -> NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, dimension))
+    if clusters:
+        rows = 0.4 * rows + rng.standard_normal((clusters, dimension))[rng.integers(clusters, size=count)]
+    result: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return result
+
+
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=25)
+def test_exact_search_is_the_sorted_inner_product(
+    tmp_path_factory: pytest.TempPathFactory, count: int, k: int, seed: int
+) -> None:
+    path = tmp_path_factory.mktemp("v") / "index"
+    vectors = unit_rows(count, 8, seed)
+    info = build(path, vectors)
+    assert info.kind == "exact"
+    index = VectorIndex(path, info)
+    query = unit_rows(1, 8, seed + 1)[0]
+    hits = index.search(query, k)
+    truth = vectors @ query
+    assert [row for row, _ in hits] == np.argsort(-truth, kind="stable")[:k].tolist()
+    assert [score for _, score in hits] == pytest.approx(np.sort(truth)[::-1][:k].tolist(), abs=1e-5)
+    wanted = list(range(0, count, 3))
+    assert {row for row, _ in index.search(query, count, wanted)} == set(wanted)
+    assert index.search(query, k, []) == []
+    kept = index.exact_rows(wanted)
+    assert kept is not None
+    assert np.array_equal(kept, vectors[wanted])
+
+
+def test_above_the_limit_lists_reach_the_recall_that_is_stated(tmp_path: Path) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    info = build(tmp_path / "index", vectors, exact_up_to=1000)
+    assert info.kind == "ivf-sq8"
+    assert info.recall >= RECALL_GOAL
+    index = VectorIndex(tmp_path / "index", info)
+    assert len(index) == 4000
+    assert index.exact_rows([1]) is None
+    found = shared = 0
+    for query in unit_rows(100, 32, seed=5, clusters=60):
+        truth = set(np.argsort(-(vectors @ query))[:10].tolist())
+        hits = index.search(query, 10)
+        assert [s for _, s in hits] == sorted((s for _, s in hits), reverse=True)
+        shared += len(truth & {row for row, _ in hits})
+        found += 10
+    assert shared / found > 0.8, "also for queries that are none of its vectors"
+
+
+def test_a_filter_finds_its_rows_in_lists_that_are_far_away(tmp_path: Path) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=1000))
+    farthest = np.argsort(vectors @ vectors[0])[:5].tolist()
+    assert {row for row, _ in index.search(vectors[0], 5, farthest)} == set(farthest)
+
+
+def test_lists_that_miss_the_goal_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.store.vectors.RECALL_GOAL", 1.01)
+    assert build(tmp_path / "index", unit_rows(2000, 16), exact_up_to=1000).kind == "exact"
