@@ -1,10 +1,12 @@
 """The guard: what strangers may ask, what they may not, and that its reading is the engine's."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import ladybug
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from xkg.errors import QueryRefusedError
@@ -318,6 +320,80 @@ def test_no_clause_slips_in_after_a_finished_part(statement: str, where: int, wo
         return
     last = tokens[cut - 1].text
     assert last in (".", ":", "|", "$") or last.upper() == "AS" or word == "FROB", passed
+
+
+STATEMENTS = [
+    "MATCH (p:Paper) RETURN p.title",
+    "MATCH (p:Paper) WITH p AS x WHERE x.title = 's' RETURN x",
+    "MATCH (p:Paper) WHERE EXISTS { MATCH (p)-[:PROPOSES]->(t) } RETURN *",
+    "UNWIND [1] AS x RETURN x AS load",
+]
+INSERTS = [
+    *WORDS,
+    *(
+        "SET p.title = 'x'",
+        "MERGE (:Paper {id: 'q'})",
+        "DELETE p",
+        "EXPORT DATABASE 'z'",
+        "DROP TABLE Paper",
+        "(RETURN 1)",
+    ),
+    *(
+        "TO 'f.csv'",
+        "(:Paper {id: 'q'})",
+        "as",
+        "AS",
+        "set",
+        ".",
+        ":",
+        "|",
+        "*",
+        ",",
+        ";",
+        "`",
+        "'",
+        '"',
+        "\\'",
+        "/*",
+        "*/",
+    ),
+    *("//", "\n", "{", "}", "(", ")", "[", "]", "1", "p", "WITH p", "UNION", "CALL threads=2", "BEGIN TRANSACTION"),
+]
+
+
+@given(
+    st.sampled_from(STATEMENTS),
+    st.lists(st.tuples(st.integers(0, 12), st.sampled_from(INSERTS)), min_size=1, max_size=4),
+    st.sampled_from([" ", "\n", "/**/"]),
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_passes_changes_nothing_even_in_a_writable_graph(
+    writable: ladybug.Connection, statement: str, inserts: list[tuple[int, str]], space: str
+) -> None:
+    words = statement.split(" ")
+    for place, word in inserts:
+        words.insert(min(place, len(words)), word)
+    try:
+        passed = guard(space.join(words))
+    except QueryRefusedError:
+        return
+    with contextlib.suppress(RuntimeError):
+        writable.execute(passed)
+    rows = writable.execute("MATCH (p:Paper) RETURN p.id, p.title")
+    assert not isinstance(rows, list)
+    assert list(rows) == [["a", "A"]]
+    assert all(path.name.startswith("graph") for path in Path.cwd().iterdir())
+
+
+@pytest.fixture
+def writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ladybug.Connection]:
+    monkeypatch.chdir(tmp_path)
+    with ladybug.Database(tmp_path / "graph") as database, ladybug.Connection(database) as connection:
+        connection.execute("CREATE NODE TABLE Paper (id STRING PRIMARY KEY, title STRING)")
+        connection.execute("CREATE NODE TABLE Technique (id STRING PRIMARY KEY)")
+        connection.execute("CREATE REL TABLE PROPOSES (FROM Paper TO Technique)")
+        connection.execute("CREATE (:Paper {id: 'a', title: 'A'})")
+        yield connection
 
 
 def test_lists_hold_nothing_that_writes_or_reaches_out() -> None:

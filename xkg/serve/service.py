@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xkg.errors import StoreError, XkgError
-from xkg.serve import answers
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
 
     from xkg.config import EmbeddingSettings
     from xkg.embed import Embedder
+    from xkg.serve import answers
     from xkg.store.embedded import EmbeddedStore
     from xkg.store.snapshot import EmbeddedSnapshot
 
@@ -34,38 +34,44 @@ class Service:
         self._store: EmbeddedStore | None = None
         self._embedder: Embedder | None = None
 
-    def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> answers.SearchAnswer:
+    def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
         from xkg.serve.retrieval import search
 
         with self._snapshot() as snapshot:
             return search(snapshot, self._vector, query, k, papers, with_code)
 
-    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> answers.PaperAnswer:
-        with self._snapshot() as snapshot:
-            return answers.paper_answer(snapshot, paper, include_code=include_code, full=full)
+    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
+        from xkg.serve.answers import paper_answer
 
-    def technique(self, technique: str, *, full: bool = False) -> answers.TechniqueAnswer:
         with self._snapshot() as snapshot:
-            return answers.technique_answer(snapshot, technique, full=full)
+            return paper_answer(snapshot, paper, include_code=include_code, full=full)
 
-    def code(self, code: str, *, full: bool = False) -> answers.CodeAnswer:
+    def technique(self, technique: str, *, full: bool = False) -> "answers.TechniqueAnswer":
+        from xkg.serve.answers import technique_answer
+
         with self._snapshot() as snapshot:
-            return answers.code_answer(snapshot, code, full=full)
+            return technique_answer(snapshot, technique, full=full)
 
-    def schema(self) -> answers.SchemaAnswer:
+    def code(self, code: str, *, full: bool = False) -> "answers.CodeAnswer":
+        from xkg.serve.answers import code_answer
+
+        with self._snapshot() as snapshot:
+            return code_answer(snapshot, code, full=full)
+
+    def schema(self) -> "answers.SchemaAnswer":
+        from xkg.serve.answers import schema_answer
         from xkg.store.graph import schema
 
         with self._snapshot() as snapshot:
-            return answers.schema_answer(snapshot, schema())
+            return schema_answer(snapshot, schema())
 
-    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> answers.CypherAnswer:
+    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
+        from xkg.serve.answers import cypher_answer
         from xkg.store.guard import guard
 
         statement = guard(query)
         with self._snapshot() as snapshot:
-            return answers.cypher_answer(
-                snapshot.queries().run(statement, parameters, rows=rows, seconds=QUERY_SECONDS)
-            )
+            return cypher_answer(snapshot.queries().run(statement, parameters, rows=rows, seconds=QUERY_SECONDS))
 
     def warm(self) -> None:
         """Loads what the first search and the first query need; what is wrong is said when they are asked."""
