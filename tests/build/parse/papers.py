@@ -77,7 +77,8 @@ BIB = r"""@string{jmlr = "Journal of Machine Learning Research"}
   author = {Lind, Ada and Berg, Bo},
   journal = jmlr # { (draft)}, year = 2019, doi = {10.1234/jmlr.5},
 }
-@misc{berg2020, title = "Restarts Are Enough", author = "Bo Berg", eprint = {2001.01234}, archivePrefix={arXiv}, year=2020}
+@misc{berg2020, title = "Restarts Are Enough", author = "Bo Berg",
+  eprint = {2001.01234}, archivePrefix={arXiv}, year=2020}
 @book{unread, title = {Nobody Cites This}, year = 1999}
 """
 

@@ -11,7 +11,8 @@ from xkg.model import Reference
 BIB = r"""
 junk @comment{jabref-meta: x}
 @string{nips = "Advances in Nothing"}
-@inproceedings{one, author = {Lind, Ada and Berg, Bo}, title = {A {GAN} for the {\"O}resund}, booktitle = nips, year = {2019},
+@inproceedings{one, author = {Lind, Ada and Berg, Bo}, title = {A {GAN} for the {\"O}resund},
+  booktitle = nips, year = {2019},
   url = "https://doi.org/10.5555/12.34"}
 @article(two, title="Quotes {"} inside", journal="arXiv preprint arXiv:2001.01234", year=2020)
 @broken{three, title = {never closed
@@ -71,7 +72,9 @@ A.~Lind and B.~Berg, ``Sparse probes, revisited,'' \emph{J. Nothing}, vol.~3, no
 REVTEX = r"""\begin{thebibliography}{1}
 \bibitem [{\citenamefont {Lind}(2001)}]{lind}
   \BibitemOpen \bibfield {author} {\bibinfo {author} {\bibfnamefont {A.}~\bibnamefont {Lind}},\ }
-  \bibfield {title} {\bibinfo {title} {Quantum probes},\ }\href {https://doi.org/10.1103/PhysRev.1.2} {\bibfield {journal} {\bibinfo {journal} {PR}} (\bibinfo {year} {2001})}\BibitemShut {NoStop}
+  \bibfield {title} {\bibinfo {title} {Quantum probes},\ }
+  \href {https://doi.org/10.1103/PhysRev.1.2} {\bibfield {journal} {\bibinfo {journal} {PR}}
+  (\bibinfo {year} {2001})}\BibitemShut {NoStop}
 \end{thebibliography}"""
 
 BIBLATEX = r"""\refsection{0}

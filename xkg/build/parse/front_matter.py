@@ -17,42 +17,17 @@ _VENUE = re.compile(
     r"|\((?:neurips|nips|icml|iclr)\s+((?:19|20)\d\d)\)"
 )
 _INSTITUTION = re.compile(
-    r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|google|"
-    r"deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
+    r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|"
+    r"google|deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
 )
 _PARTICLES = frozenset(
-    [
-        "van",
-        "von",
-        "de",
-        "der",
-        "den",
-        "del",
-        "della",
-        "di",
-        "da",
-        "dos",
-        "du",
-        "la",
-        "le",
-        "el",
-        "al",
-        "bin",
-        "ibn",
-        "ter",
-        "ten",
-        "y",
-        "e",
-        "st",
-        "jr",
-        "jr.",
-        "iii",
-        "ii",
-    ]
-)
+    ("van", "von", "de", "der", "den", "del", "della", "di", "da", "dos", "du", "la", "le", "el", "al", "bin", "ibn",
+     "ter", "ten", "y", "e", "st", "jr", "jr.", "iii", "ii",)
+)  # fmt: skip
 _NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[^\W\d_]\.)*")
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?(?:\[[^\]]*\])?\{[^{}]*\}"
+    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"(?:\[[^\]]*\])?\{[^{}]*\}"
 )
 
 

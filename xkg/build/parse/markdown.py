@@ -3,6 +3,7 @@
 import bisect
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xkg.build.document import Algorithm, Document, Emphasis, Equation, SourceSpan
@@ -10,11 +11,9 @@ from xkg.build.parse.algorithms import LABEL, latex_algorithm
 from xkg.build.parse.front_matter import arxiv_id_in, authors_in, doi_in, first_year, is_person, venue_year
 from xkg.build.parse.headings import (
     Heading,
-    is_noun_phrase,
     is_references,
     normalised,
     numbered,
-    run_in,
     tree,
     without_running_heads,
 )
@@ -25,6 +24,7 @@ from xkg.build.parse.markdown_blocks import Region, inside_any, is_mathpix, line
 from xkg.build.parse.markdown_references import markdown_references
 from xkg.build.parse.markdown_text import inline, markdown_text
 from xkg.build.parse.paper_files import PaperFiles
+from xkg.build.parse.run_in import is_noun_phrase, run_in
 from xkg.build.parse.tex import Tex
 
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
@@ -190,11 +190,9 @@ class _Paper:
     def headings(self, title: _Title) -> list[Heading]:
         """All headings but the title's, with levels from 1 on."""
         found = [heading for heading, _ in self._marked_headings()]
-        latex = any(_SECTION.match(self.text, h.start) for h in found)
         if title.text:
             found = [h for h in found if not (h.body_start == title.end and not _SECTION.match(self.text, h.start))]
-        marked = [h.level for h in found if h.level < 4]
-        base = 1 if latex or not marked else min(marked)
+        base = min((h.level for h in found if h.level < 4 and not _SECTION.match(self.text, h.start)), default=1)
         out = []
         for heading in found:
             by_latex = bool(_SECTION.match(self.text, heading.start))
@@ -311,7 +309,7 @@ class _Paper:
             names += pieces
         return tuple(dict.fromkeys(names))
 
-    def equations(self, macros: dict[str, tuple[int, str]]) -> tuple[Equation, ...]:
+    def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
         found = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]
         for match in _DISPLAY_INLINE.finditer(self.text):
             if inside_any(self.regions, match.start()) is None:

@@ -3,6 +3,7 @@
 import re
 
 from xkg.build.document import Document
+from xkg.build.parse.headings import repeats_title
 from xkg.build.parse.latex_text import latex_text, math
 from xkg.build.parse.macros import expand
 from xkg.build.parse.markdown_blocks import is_mathpix, regions
@@ -11,6 +12,7 @@ _MATH = re.compile(
     r"\$\$[^$]{1,5000}+\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}+\$"
     r"|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)|\\\[(?:[^\\\n]|\\[^\[\]\n]){1,5000}+\\\]"
 )
+_MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}]|-\n|\s[,.;:!?]")
 _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:[^()\n]|\([^()\n]{0,200}\)){0,1000}\)")
@@ -21,7 +23,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 _PARENTHESES = re.compile(r"\s?\(([^()\n]{4,800})\)")
 _CITATION_PART = re.compile(r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]\s*(?:(?:19|20)\d\d)?[a-z]?)*$", re.DOTALL)
 _CITATION_FIRST = re.compile(
-    r"^(?:(?:see|e\.g\.|i\.e\.|cf\.|also|and|as in|in)[,:]?\s+)*(?:[A-ZÀ-ÖØ-Þ’'\"]|[a-z]{2,4} [A-Z]|(?:19|20)\d\d|\\)"
+    r"^(?:(?:see|e\.g\.|i\.e\.|cf\.|also|and|as in|in)[,:]?\s+)*(?:[A-ZÀ-ÖØ-Þ’'\"]|[a-z]{2,4} [A-Z]|[\w’'-]{1,40} et al|(?:19|20)\d\d|\\)"
 )
 _MARKS = re.compile(
     r"\*\*\*?|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__?(?=[^\s_])|(?<=[^\s_])__?(?!\w)|`+|~~"
@@ -46,12 +48,12 @@ def readable_markdown(document: Document, start: int, end: int) -> str:
     text = "".join((*pieces, document.text[at:end]))
     if document.macros:
         text = expand(text, document.macros, document.macro_defaults)
-    return markdown_text(text, mathpix=is_mathpix(document.text))
+    return markdown_text(text, mathpix=is_mathpix(document.text), running_head=document.title)
 
 
-def markdown_text(text: str, *, mathpix: bool) -> str:
+def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
     """Paragraphs of readable text, apart by blank lines. Code, algorithms, tables, figures, captions and footnotes are
-    gone, and a sentence that they cut in two is whole again."""
+    gone, headings too that repeat `running_head`, and a sentence that they cut in two is whole again."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):
@@ -62,10 +64,10 @@ def markdown_text(text: str, *, mathpix: bool) -> str:
             pieces.append("\n\n")
         at = region.end
     pieces.append(text[at:])
-    return _joined(_paragraphs("".join(pieces), mathpix), text)
+    return _joined(_paragraphs("".join(pieces), mathpix, running_head), text)
 
 
-def _paragraphs(text: str, mathpix: bool) -> list[str]:
+def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
     found: list[str] = []
     for block in re.split(r"\n[ \t]*\n\s*", _QUOTE.sub("", text)):
         current: list[str] = []
@@ -79,7 +81,8 @@ def _paragraphs(text: str, mathpix: bool) -> list[str]:
                 title = (
                     title[1:].rpartition("}")[0] or title.strip("{}") if line.lstrip()[0] == "\\" else title.strip("# ")
                 )
-                found += ["", title, ""]
+                if not repeats_title(title, running_head):
+                    found += ["", title, ""]
                 continue
             if re.fullmatch(r"\s{0,3}(?:=+|-{3,}|\*{3,}|_{3,})\s*", line):
                 continue
@@ -90,6 +93,8 @@ def _paragraphs(text: str, mathpix: bool) -> list[str]:
 
 def inline(text: str, *, mathpix: bool) -> str:
     """One paragraph as readable text: marks, links, citations and footnote marks gone, `$math$` kept."""
+    if not _MARKUP.search(text):
+        return " ".join(text.split())
     out: list[str] = []
     at = 0
     for match in _MATH.finditer(text):
@@ -128,7 +133,7 @@ def _dehyphenated(text: str) -> str:
 
 def _without_citations(text: str) -> str:
     def drop(match: re.Match[str]) -> str:
-        inner = match[1]
+        inner = match[1].strip()
         if not re.search(r"(?:19|20)\d\d", inner) or not _CITATION_FIRST.match(inner):
             return match.group()
         parts = [part.strip() for part in inner.split(";")]

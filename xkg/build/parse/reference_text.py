@@ -1,7 +1,7 @@
 """One entry of a bibliography as readable text: where is the title, the year, the identifier?
 
-Styles differ in one thing that matters: what ends the list of authors. Quotation marks, a year after the authors, initials
-("Blei, D. M. Title. Venue, 2017."), or simply the first full stop."""
+Styles differ in one thing that matters: what ends the list of authors. Quotation marks, a year after the authors,
+initials ("Blei, D. M. Title. Venue, 2017."), or simply the first full stop."""
 
 import re
 
