@@ -23,7 +23,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 _PARENTHESES = re.compile(r"\s?\(([^()\n]{4,800})\)")
 _CITATION_PART = re.compile(r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]\s*(?:(?:19|20)\d\d)?[a-z]?)*$", re.DOTALL)
 _CITATION_FIRST = re.compile(
-    r"^(?:(?:see|e\.g\.|i\.e\.|cf\.|also|and|as in|in)[,:]?\s+)*(?:[A-ZÀ-ÖØ-Þ’'\"]|[a-z]{2,4} [A-Z]|[\w’'-]{1,40} et al|(?:19|20)\d\d|\\)"
+    r"^(?:(?:see|e\.g\.|i\.e\.|cf\.|also|and|as in|in)[,:]?\s+)*"
+    r"(?:[A-ZÀ-ÖØ-Þ’'\"]|[a-z]{2,4} [A-Z]|[\w’'-]{1,40} et al|(?:19|20)\d\d|\\)"
 )
 _MARKS = re.compile(
     r"\*\*\*?|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__?(?=[^\s_])|(?<=[^\s_])__?(?!\w)|`+|~~"
@@ -34,6 +35,8 @@ _LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,2}[.)])[ \t]+")
 _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _OPEN_END = re.compile(r"[\w,;)\]$’'%-]$")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})-$")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _BROKEN_COMPOUND = re.compile(r"[^\W_]-$")
 _BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?](?!\d))")
 
@@ -146,24 +149,26 @@ def _without_citations(text: str) -> str:
 def _joined(paragraphs: list[str], source: str) -> str:
     """Where a page or column ended inside a sentence, its halves are put together; a word that was hyphenated there
     too, unless the paper writes it with the hyphen elsewhere."""
-    out: list[str] = []
-    heading_gap = True
+    out: list[list[str]] = []
+    hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):
         if not part:
-            heading_gap = heading_gap or (index + 2 < len(paragraphs) and paragraphs[index + 1 : index + 2] != [""])
             continue
-        before = out[-1] if out else ""
+        before = out[-1][-1][-80:] if out else ""
         is_title = 0 < index < len(paragraphs) - 1 and not paragraphs[index - 1] and not paragraphs[index + 1]
-        if before and not is_title and _BROKEN_COMPOUND.search(before) and part[0].isupper():
-            out[-1] = before + part
-        elif before and not is_title and part[0].islower() and _OPEN_END.search(before):
-            hyphen = _HYPHEN.search(before)
-            word = re.match(r"[^\W\d_]+", part)
-            if hyphen and word and len(word.group()) > 1:
-                kept = f"{hyphen[1]}-{word.group()}" in source
-                out[-1] = (before if kept else before[:-1]) + part
+        if not before or is_title:
+            out.append([part])
+        elif _BROKEN_COMPOUND.search(before) and part[0].isupper():
+            out[-1].append(part)
+        elif part[0].islower() and _OPEN_END.search(before):
+            hyphen, word = _HYPHEN.search(before), _WORD.match(part)
+            if hyphen and word:
+                hyphenated = set(_HYPHENATED.findall(source)) if hyphenated is None else hyphenated
+                if f"{hyphen[1]}-{word.group()}" not in hyphenated:
+                    out[-1][-1] = out[-1][-1][:-1]
+                out[-1].append(part)
             else:
-                out[-1] = f"{before} {part}"
+                out[-1] += [" ", part]
         else:
-            out.append(part)
-    return "\n\n".join(out)
+            out.append([part])
+    return "\n\n".join("".join(pieces) for pieces in out)
