@@ -10,9 +10,10 @@ from xkg.build.parse.tex import Tex
 LABEL = re.compile(r"\\label\s*\{([^{}]{1,200})\}")
 _NUMBERED = re.compile(r"(?i)^(?:algorithm|procedure|alg\.)\s*[\dA-Z]{0,3}(?:\.\d+)?\s*[.:—–-]*\s+")
 _WORDS = {
-    "state": "", "statex": "", "item": "", "require": "Require:", "ensure": "Ensure:", "input": "Input:",
-    "output": "Output:", "kwin": "Input:", "kwout": "Output:", "kwdata": "Data:", "kwresult": "Result:",
-    "kwinput": "Input:", "kwoutput": "Output:", "return": "return", "kwret": "return", "for": "for", "forall": "for all",
+    "state": "", "statex": "", "item": "", "require": "Require:", "ensure": "Ensure:",
+    "input": "Input:", "output": "Output:", "kwin": "Input:", "kwout": "Output:", "kwdata": "Data:",
+    "kwresult": "Result:", "kwinput": "Input:", "kwoutput": "Output:", "return": "return", "kwret": "return",
+    "for": "for", "forall": "for all",
     "foreach": "for each", "forpar": "for", "while": "while", "if": "if", "eif": "if", "uif": "if", "elsif": "else if",
     "elseif": "else if", "uelseif": "else if", "else": "else", "uelse": "else", "repeat": "repeat", "until": "until",
     "loop": "loop", "procedure": "procedure", "function": "function", "print": "print", "endfor": "end for",

@@ -21,25 +21,9 @@ HIGHEST_RATIO = 300
 _RATIO_COUNTS_FROM = 20_000_000
 
 _TEXT_SUFFIXES = frozenset(
-    [
-        ".tex",
-        ".ltx",
-        ".latex",
-        ".md",
-        ".markdown",
-        ".mmd",
-        ".txt",
-        ".bib",
-        ".bbl",
-        ".sty",
-        ".cls",
-        ".def",
-        ".cfg",
-        ".inc",
-        ".tikz",
-        ".pgf",
-    ]
-)
+    (".tex", ".ltx", ".latex", ".md", ".markdown", ".mmd", ".txt", ".bib", ".bbl", ".sty", ".cls", ".def", ".cfg",
+     ".inc", ".tikz", ".pgf",)
+)  # fmt: skip
 
 
 def is_archive(head: bytes) -> bool:
@@ -167,7 +151,7 @@ class _Files:
 
 def _untar(path: Path, stream: IO[bytes] | io.RawIOBase) -> dict[str, bytes]:
     files = _Files(path)
-    with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             name = files.admit(member.name)
             if member.isdir():

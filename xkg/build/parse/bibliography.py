@@ -1,5 +1,5 @@
-r"""The references of a LaTeX paper: the `.bbl` that its own run of BibTeX or biber left, a `thebibliography` in the text, or
-the cited entries of its `.bib` files."""
+r"""The references of a LaTeX paper: the `.bbl` that its own run of BibTeX or biber left, a `thebibliography` in the
+text, or the cited entries of its `.bib` files."""
 
 import posixpath
 import re
@@ -15,8 +15,10 @@ from xkg.build.parse.tex import Tex
 from xkg.model import Reference
 
 _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
-_BIB_FILES = re.compile(r"\\(?:bibliography|addbibresource|addglobalbib)\s*(?:\[[^\]]{0,200}\])?\s*\{([^{}]{1,1000})\}")
-_CITE = re.compile(r"\\(?:[a-zA-Z]*[cC]ite[a-zA-Z]*)\*?(?=\s*[\[{])")
+_BIB_FILES = re.compile(
+    r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
+)
+_CITE = re.compile(r"\\(?:[a-zA-Z]*[cC]ite[a-zA-Z]*)\*?(?=\s*+[\[{])")
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*)\n")
@@ -33,7 +35,7 @@ def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Ref
     inside = parse_bbl(text) if "\\bibitem" in text else ()
     if inside:
         return inside, ()
-    for path in _bbl_paths(files, main, text):
+    for path in _bbl_paths(main, text):
         content = files.text(path)
         found = parse_bbl(content) if content else ()
         if found:
@@ -41,7 +43,7 @@ def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Ref
     return _from_bib(files, text)
 
 
-def _bbl_paths(files: PaperFiles, main: str, text: str) -> list[str]:
+def _bbl_paths(main: str, text: str) -> list[str]:
     stem = posixpath.splitext(main)[0]
     named = [
         posixpath.splitext(name.strip())[0] + ".bbl" for m in _BIB_FILES.finditer(text) for name in m[1].split(",")
@@ -179,7 +181,7 @@ def _item_title(body: str, macros: Mapping[str, tuple[int, str]]) -> str | None:
 
 def _parse_biblatex(text: str) -> tuple[Reference, ...]:
     tex = Tex(text)
-    stops = [m for m in _ENTRY.finditer(text)]
+    stops = list(_ENTRY.finditer(text))
     found: dict[str, Reference] = {}
     for index, match in enumerate(stops[:_MOST]):
         end = stops[index + 1].start() if index + 1 < len(stops) else len(text)

@@ -119,7 +119,7 @@ class _File:
             piece = self.text[self.at : start]
             if output.length + len(piece) > LARGEST_TEXT:
                 raise UnsafeInputError(
-                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; give the paper's source"
+                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper does that"
                 )
             output.pieces.append(piece)
             output.spans.append((output.length, output.length + len(piece), self.path, self.line))
@@ -171,16 +171,16 @@ class _File:
             return at
         if name.lower().endswith(_PICTURES):
             return self._drop(start, at)
+        output.inputs += 1
+        if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
+            output.warn(f"{self.path}: the input {name} was left out, there are too many")
+            return self._drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:
             output.warn(f"{self.path}: the input {name} was not found")
             return self._drop(start, at)
         if path in self.stack:
             output.warn(f"{self.path}: the input {name} is part of a cycle and was left out")
-            return self._drop(start, at)
-        output.inputs += 1
-        if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
-            output.warn(f"{self.path}: the input {name} was left out, there are too many")
             return self._drop(start, at)
         self._drop(start, at)
         child = _File(self.files, path, text, output, (*self.stack, path))

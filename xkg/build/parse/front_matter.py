@@ -7,7 +7,7 @@ from xkg.build.parse.latex_text import latex_text
 from xkg.build.parse.macros import expand
 
 ARXIV = re.compile(
-    r"(?i)(?:arxiv(?:\.org)?\s*(?:preprint)?\s*[:/]?\s*(?:arxiv:|abs/|pdf/)?\s*|eprint\s*[:=]\s*)"
+    r"(?i)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
     r"(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,10}(?:\.[A-Z]{2})?/\d{7})(?!\d)"
 )
 DOI = re.compile(r"(?<![\w.])(10\.\d{4,9}/[^\s\"<>{}$|\\,;]{1,200})")
@@ -17,42 +17,17 @@ _VENUE = re.compile(
     r"|\((?:neurips|nips|icml|iclr)\s+((?:19|20)\d\d)\)"
 )
 _INSTITUTION = re.compile(
-    r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|google|"
-    r"deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
+    r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|"
+    r"google|deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
 )
 _PARTICLES = frozenset(
-    [
-        "van",
-        "von",
-        "de",
-        "der",
-        "den",
-        "del",
-        "della",
-        "di",
-        "da",
-        "dos",
-        "du",
-        "la",
-        "le",
-        "el",
-        "al",
-        "bin",
-        "ibn",
-        "ter",
-        "ten",
-        "y",
-        "e",
-        "st",
-        "jr",
-        "jr.",
-        "iii",
-        "ii",
-    ]
-)
+    ("van", "von", "de", "der", "den", "del", "della", "di", "da", "dos", "du", "la", "le", "el", "al", "bin", "ibn",
+     "ter", "ten", "y", "e", "st", "jr", "jr.", "iii", "ii",)
+)  # fmt: skip
 _NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[^\W\d_]\.)*")
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?(?:\[[^\]]*\])?\{[^{}]*\}"
+    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"(?:\[[^\]]*\])?\{[^{}]*\}"
 )
 
 
@@ -62,7 +37,7 @@ def arxiv_id_in(text: str) -> str | None:
 
 
 def doi_in(text: str) -> str | None:
-    match = re.search(r"(?i)(?:doi[:\s.{]|acmDOI\s*\{|doi\.org/)\s*" + DOI.pattern, text)
+    match = re.search(r"(?i)(?:doi[:\s.{]|acmDOI\s*\{|doi\.org/)\s{0,5}" + DOI.pattern, text)
     return match[1].rstrip(".)]") if match else None
 
 

@@ -10,10 +10,12 @@ from xkg.build.parse.algorithms import LABEL, latex_algorithm
 from xkg.build.parse.bibliography import latex_references
 from xkg.build.parse.flatten import flatten
 from xkg.build.parse.front_matter import arxiv_id_in, authors_in, doi_in, first_year, venue_year
-from xkg.build.parse.headings import Heading, is_noun_phrase, numbered, tree
-from xkg.build.parse.latex_text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, latex_text, math
+from xkg.build.parse.headings import Heading, numbered, tree
+from xkg.build.parse.latex_names import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
+from xkg.build.parse.latex_text import latex_text, math
 from xkg.build.parse.macros import Macros, aliases, expand, find_macros
 from xkg.build.parse.paper_files import PaperFiles
+from xkg.build.parse.run_in import is_noun_phrase
 from xkg.build.parse.tex import VERBATIM, Environment, Tex, environments
 
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
@@ -33,7 +35,7 @@ _PARAGRAPH_START = re.compile(
     r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z]))"
     r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*\{?$"
 )
-_STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*(?:\[[^\]]{0,400}\]\s*)?\{([^{}]{1,400})\}")
+_STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
 _LONGEST_TITLE = 1000
 _LONGEST_EMPHASIS = 300
 

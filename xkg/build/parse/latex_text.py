@@ -9,94 +9,10 @@ from functools import cache
 
 from pylatexenc import latex2text
 
+from xkg.build.parse.latex_names import ALGORITHMS, BOXES, FIRST_SILENT, HEADINGS, MATH_ENVIRONMENTS, NOT_READ, SILENT
 from xkg.build.parse.macros import expand, find_macros
 from xkg.build.parse.tex import Environment, Tex, environments
 
-MATH_ENVIRONMENTS = frozenset(
-    name + star
-    for name in [
-        "equation",
-        "align",
-        "gather",
-        "multline",
-        "eqnarray",
-        "alignat",
-        "flalign",
-        "displaymath",
-        "math",
-        "dmath",
-        "xalignat",
-    ]
-    for star in ("", "*")
-)
-FLOATS = frozenset(
-    name + star
-    for name in [
-        "figure",
-        "table",
-        "wrapfigure",
-        "wraptable",
-        "SCfigure",
-        "sidewaystable",
-        "sidewaysfigure",
-        "tikzpicture",
-        "tabular",
-        "tabularx",
-        "tabulary",
-        "longtable",
-        "teaserfigure",
-        "subfigure",
-        "subtable",
-        "pgfpicture",
-        "picture",
-    ]
-    for star in ("", "*")
-)
-ALGORITHMS = frozenset(
-    name + star
-    for name in ["algorithm", "algorithmic", "algorithm2e", "algorithmbox", "myalgorithm", "pseudocode"]
-    for star in ("", "*")
-)
-_DROPPED = FLOATS | ALGORITHMS | {"thebibliography", "comment", "filecontents", "filecontents*", "CCSXML"}
-
-# how many braced arguments go with a macro that leaves no text behind
-_SILENT = {
-    name: count
-    for count, names in {
-        0: "maketitle noindent centering clearpage newpage pagebreak linebreak newline xspace protect small footnotesize "
-        "scriptsize tiny large Large LARGE huge Huge normalsize bf it em sc tt rm sf sl bfseries itshape scshape ttfamily "
-        "rmfamily sffamily mdseries upshape normalfont smallskip medskip bigskip hfill vfill par relax appendix "
-        "tableofcontents printbibliography hline toprule midrule bottomrule ignorespaces unskip leavevmode raggedright "
-        "raggedbottom flushbottom sloppy balance footnotemark nopagebreak allowbreak break quad qquad",
-        1: "label ref eqref cref Cref autoref pageref vref nameref subref crefrange citealias footnote footnotetext thanks "
-        "marginpar todo vspace hspace vskip includegraphics bibliography bibliographystyle usepackage pagestyle "
-        "thispagestyle input include newcounter stepcounter refstepcounter hypertarget phantom hphantom vphantom index "
-        "glsadd affiliation email address institute date nocite caption captionof captionsetup graphicspath color "
-        "pdfoutput hyphenation theoremstyle looseness url path sidenote endnote ccsdesc keywords",
-        2: "setlength addtolength setcounter addtocounter rule addcontentsline definecolor numberwithin crefname "
-        "fontsize icmlcorrespondingauthor DeclareMathOperator",
-        3: "addtocontents multicolumn",
-    }.items()
-    for name in names.split()
-}
-_SILENT["multicolumn"] = 2
-# the first argument says how, the rest is text
-_FIRST_SILENT = frozenset(
-    [
-        "href",
-        "textcolor",
-        "colorbox",
-        "resizebox",
-        "scalebox",
-        "parbox",
-        "raisebox",
-        "rotatebox",
-        "hyperref",
-        "fontsize",
-        "foreignlanguage",
-    ]
-)
-_HEADINGS = frozenset(["part", "chapter", "section", "subsection", "subsubsection"])
 _CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-zA-Z]*$")
 
 _TOKEN = re.compile(
@@ -104,16 +20,16 @@ _TOKEN = re.compile(
     r"|\\(?P<symbol>.)"
     r"|(?P<math>\$\$?)"
     r"|(?P<paragraph>\n[ \t]*+\n\s*+)"
-    r"|(?P<brace>[{}])"
+    r"|(?P<brace>[{}])|(?P<bracket>\])"
     r"|(?P<tie>[~&])",
     re.DOTALL,
 )
 _INLINE = re.compile(r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
 _MATH_NOISE = re.compile(
-    r"\\(?:label|tag)\*?\s*\{[^{}]*\}|\\(?:nonumber|notag|displaystyle|limits|ensuremath)(?![a-zA-Z])"
+    r"\\(?:label|tag)\*?\s*\{[^{}]*\}|\\(?:nonumber|notag|displaystyle|limits|ensuremath|xspace)(?![a-zA-Z])"
 )
-_DIMENSION = re.compile(r"[ \t]*=?[ \t]*-?\d{0,5}\.?\d{1,5}[ \t]*(?:pt|em|ex|cm|mm|in|bp|pc|sp)(?![a-zA-Z])")
+_DIMENSION = re.compile(r"[ \t]*+=?[ \t]*+-?\d{0,5}\.?\d{1,5}[ \t]*+(?:pt|em|ex|cm|mm|in|bp|pc|sp)(?![a-zA-Z])")
 _LONGEST_MATH = 20_000
 _BREAK = "\x1d"
 
@@ -154,8 +70,9 @@ def latex_text(
 ) -> str:
     """Paragraphs of readable text, apart by blank lines: macros expanded, math as `$TeX$`; citations, references,
     footnotes, figures, tables and algorithms (unless kept) gone."""
-    definitions = find_macros(source).definitions if "\\" in source else ()
-    if definitions:
+    if not _MARKUP.search(source):
+        return _tidy(source.replace("\n\n", _BREAK))
+    if "\\" in source and (definitions := find_macros(source).definitions):
         source = "".join(_outside(source, definitions))
     return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms).read())
 
@@ -174,7 +91,8 @@ class _Reading:
         self.tex = Tex(text)
         self.out: list[str] = []
         self.no_close: set[str] = set()
-        self.dropped = _DROPPED - ALGORITHMS if keep_algorithms else _DROPPED
+        self.closing: dict[int, str] = {}
+        self.dropped = NOT_READ - ALGORITHMS if keep_algorithms else NOT_READ
         self.begins = {e.start: e for e in environments(text)} if "\\begin" in text else {}
 
     def read(self) -> str:
@@ -192,6 +110,10 @@ class _Reading:
                 out.append(_BREAK)
             elif match["tie"]:
                 out.append(" ")
+            elif self.closing and match.start() in self.closing:
+                self._close(match.start())
+            elif match["bracket"]:
+                out.append("]")
         out.append(text[at:])
         return "".join(out)
 
@@ -253,28 +175,31 @@ class _Reading:
             self.out.append(_BREAK)
             option = self.tex.option(after)
             if option:
-                self.out.append(self.tex.inner(option) + " ")
-            return option.after if option else after
+                self.closing[option.end] = " "
+            return option.start if option else after
         if word == "ensuremath" and (group := self.tex.group(after)):
             self.out.append(f"${math(self.tex.inner(group))}$")
+            return group.after
+        if word in ("url", "path", "nolinkurl") and (group := self.tex.group(after)):
+            self.out.append(self.tex.inner(group))
             return group.after
         if word == "texorpdfstring" and (group := self.tex.group(after)):
             second = self.tex.group(group.after)
             return second.start if second else group.after
-        if word in _HEADINGS or word in ("paragraph", "subparagraph"):
+        if word in HEADINGS or word in ("paragraph", "subparagraph"):
             return self._heading(word, after)
-        if word in _FIRST_SILENT:
+        if word in FIRST_SILENT:
             at = self.tex.skip_options(after)
             group = self.tex.group(at)
             return self.tex.skip_options(group.after) if group else at
         if _CITE.match(word):
             return self._skip(after, 1)
-        if word in _SILENT:
+        if word in SILENT:
             if word == "par":
                 self.out.append(_BREAK)
             if word == "xspace":
                 return after
-            return self._skip(after, _SILENT[word]) if _SILENT[word] else self._control_space(after)
+            return self._skip(after, SILENT[word]) if SILENT[word] else self._control_space(after)
         if word in _WORD_ACCENTS and self.text[after : after + 1] in ("{", " "):
             return self._accented(match.group(), after)
         symbol = _symbols().get(word)
@@ -309,13 +234,16 @@ class _Reading:
         group = self.tex.group(self._skip_options(after))
         if group is None:
             return after
-        title = latex_text(self.tex.inner(group)) if group.end - group.start < 1000 else ""
-        self.out.append(_BREAK + title)
-        if word in _HEADINGS:
-            self.out.append(_BREAK)
-        else:
-            self.out.append(" " if title.endswith((".", "?", "!", ":")) else ". ")
-        return group.after
+        self.out.append(_BREAK)
+        if group.after > group.end:
+            self.closing[group.end] = _BREAK if word in HEADINGS else ". "
+        return group.start
+
+    def _close(self, position: int) -> None:
+        """What a heading leaves at its closing brace: a new paragraph, or a full stop before the text that runs on."""
+        mark = self.closing.pop(position, "")
+        ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
+        self.out.append(" " if ended else mark)
 
     def _begin(self, start: int, after: int) -> int:
         environment = self.begins.get(start)
@@ -330,7 +258,7 @@ class _Reading:
             return environment.end
         self.out.append("\n")
         at = self._skip_options(environment.body_start)
-        if name in ("minipage", "adjustbox", "multicols", "thebibliography", "tabular", "tabularx", "wrapfigure"):
+        if name in BOXES:
             at = self._skip(at, 1)
         return at
 
@@ -340,6 +268,7 @@ class _Reading:
             self.out.append(f" ${formula}$ ")
 
 
+_MARKUP = re.compile(r"[\\{}$~&]|\n[ \t]+\n")
 _QUOTES = re.compile(r"``|''")
 _EMPTY = re.compile(r"[(\[](?:\s|[,;.]|\be\.?g\.?,?|\bsee\b,?|\bcf\.?|\bi\.e\.,?|and)*[)\]]")
 _BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?)\]](?!\d))")

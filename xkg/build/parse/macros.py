@@ -19,63 +19,12 @@ _COUNT = re.compile(r"\s*+\[(\d)\]")
 _DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
 _LONGEST_BODY = 5000
 _KEPT = frozenset(
-    [
-        "begin",
-        "end",
-        "item",
-        "section",
-        "subsection",
-        "subsubsection",
-        "paragraph",
-        "subparagraph",
-        "chapter",
-        "part",
-        "title",
-        "author",
-        "date",
-        "abstract",
-        "maketitle",
-        "appendix",
-        "caption",
-        "label",
-        "ref",
-        "eqref",
-        "cref",
-        "Cref",
-        "autoref",
-        "cite",
-        "citep",
-        "citet",
-        "footnote",
-        "emph",
-        "textbf",
-        "textit",
-        "textsc",
-        "texttt",
-        "bf",
-        "it",
-        "em",
-        "sc",
-        "tt",
-        "input",
-        "include",
-        "bibliography",
-        "bibitem",
-        "newblock",
-        "documentclass",
-        "usepackage",
-        "includegraphics",
-        "left",
-        "right",
-        "frac",
-        "par",
-        "relax",
-        "url",
-        "href",
-        "thanks",
-        "and",
-    ]
-)
+    ("begin", "end", "item", "section", "subsection", "subsubsection", "paragraph", "subparagraph", "chapter", "part",
+     "title", "author", "date", "abstract", "maketitle", "appendix", "caption", "label", "ref", "eqref", "cref",
+     "Cref", "autoref", "cite", "citep", "citet", "footnote", "emph", "textbf", "textit", "textsc", "texttt",
+     "bf", "it", "em", "sc", "tt", "input", "include", "bibliography", "bibitem", "newblock", "documentclass",
+     "usepackage", "includegraphics", "left", "right", "frac", "par", "relax", "url", "href", "thanks", "and",)
+)  # fmt: skip
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _PARAMETER = re.compile(r"#(\d)")
 _DEEPEST = 12
@@ -93,6 +42,8 @@ class Macros:
 
 def find_macros(text: str) -> Macros:
     """The definitions in `text`; the last one of a name counts, but `\\providecommand` never replaces."""
+    if _DEFINITION.search(text) is None:
+        return Macros()
     tex = Tex(text)
     table: dict[str, tuple[int, str]] = {}
     defaults: dict[str, str] = {}
@@ -103,8 +54,11 @@ def find_macros(text: str) -> Macros:
         name = match["a"] or match["b"] or match["c"] or match["d"]
         if match["let"]:
             spans.append(match.span())
-            if name not in _KEPT and match["same"] != "\\" + name:
-                table[name] = (0, match["same"])
+            same = match["same"][1:]
+            if name not in _KEPT and same != name:
+                table[name] = table.get(same, (0, match["same"]))
+                if same in defaults:
+                    defaults[name] = defaults[same]
             continue
         if match["environment"]:
             end = _arguments_end(tex, at)
@@ -205,7 +159,7 @@ def _expand(
         if arguments is None:
             continue
         budget.expansions -= 1
-        replaced = _PARAMETER.sub(lambda m, a=arguments: a[int(m[1]) - 1] if 0 < int(m[1]) <= len(a) else "", body)
+        replaced = _filled(body, arguments)
         budget.characters -= len(replaced)
         out.append(text[done : match.start()])
         replaced = _expand(replaced, table, defaults, inside | {name}, budget)
@@ -216,6 +170,14 @@ def _expand(
         done = after
     out.append(text[done:])
     return "".join(out)
+
+
+def _filled(body: str, arguments: list[str]) -> str:
+    pieces = _PARAMETER.split(body)
+    for index in range(1, len(pieces), 2):
+        number = int(pieces[index])
+        pieces[index] = arguments[number - 1] if 0 < number <= len(arguments) else ""
+    return "".join(pieces)
 
 
 def _escaped(text: str, position: int) -> bool:

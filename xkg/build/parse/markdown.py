@@ -3,6 +3,7 @@
 import bisect
 import posixpath
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xkg.build.document import Algorithm, Document, Emphasis, Equation, SourceSpan
@@ -10,11 +11,9 @@ from xkg.build.parse.algorithms import LABEL, latex_algorithm
 from xkg.build.parse.front_matter import arxiv_id_in, authors_in, doi_in, first_year, is_person, venue_year
 from xkg.build.parse.headings import (
     Heading,
-    is_noun_phrase,
     is_references,
     normalised,
     numbered,
-    run_in,
     tree,
     without_running_heads,
 )
@@ -25,6 +24,7 @@ from xkg.build.parse.markdown_blocks import Region, inside_any, is_mathpix, line
 from xkg.build.parse.markdown_references import markdown_references
 from xkg.build.parse.markdown_text import inline, markdown_text
 from xkg.build.parse.paper_files import PaperFiles
+from xkg.build.parse.run_in import is_noun_phrase, run_in
 from xkg.build.parse.tex import Tex
 
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
@@ -50,7 +50,8 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}\$|\\\([^\n]{1,2000}?\\\)")
+_NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
+_INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _FRONT_FIELD = re.compile(
     r"^(title|date|year|doi|arxiv(?:_id)?)\s*:\s*[\"']?(.*?)[\"']?\s*$", re.MULTILINE | re.IGNORECASE
@@ -189,11 +190,9 @@ class _Paper:
     def headings(self, title: _Title) -> list[Heading]:
         """All headings but the title's, with levels from 1 on."""
         found = [heading for heading, _ in self._marked_headings()]
-        latex = any(_SECTION.match(self.text, h.start) for h in found)
         if title.text:
             found = [h for h in found if not (h.body_start == title.end and not _SECTION.match(self.text, h.start))]
-        marked = [h.level for h in found if h.level < 4]
-        base = 1 if latex or not marked else min(marked)
+        base = min((h.level for h in found if h.level < 4 and not _SECTION.match(self.text, h.start)), default=1)
         out = []
         for heading in found:
             by_latex = bool(_SECTION.match(self.text, heading.start))
@@ -297,7 +296,9 @@ class _Paper:
         names: list[str] = []
         for line in self.text[title.end : max(title.end, min(stop, title.end + 3000))].split("\n"):
             marked = re.sub(
-                r"\$[^$]{0,80}\$|<sup>[^<]{0,40}</sup>|[*†‡§¶]+|\\textsuperscript\{[^{}]*\}|\[\d\]", ",", line
+                r"\$[^$]{0,80}\$|<sup>[^<]{0,40}</sup>|\^[^^\s]{1,10}\^|[*†‡§¶]+|\\textsuperscript\{[^{}]*\}|\[\d\]",
+                ",",
+                line,
             )
             pieces = [re.sub(r"[\d,\s]+$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|·", marked)]
             pieces = [p for p in pieces if re.search(r"[^\W\d_]{2}", p)]
@@ -308,7 +309,7 @@ class _Paper:
             names += pieces
         return tuple(dict.fromkeys(names))
 
-    def equations(self, macros: dict[str, tuple[int, str]]) -> tuple[Equation, ...]:
+    def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
         found = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]
         for match in _DISPLAY_INLINE.finditer(self.text):
             if inside_any(self.regions, match.start()) is None:
@@ -351,6 +352,6 @@ class _Paper:
             name = match.lastgroup or ""
             style = "bold" if "bold" in name else "monospace" if "monospace" in name else "italic"
             text = match[name] if style == "monospace" else self.readable(match[name])
-            if re.search(r"\w", text):
+            if re.search(r"\w", text) and not _NO_TERM.match(text):
                 out.append(Emphasis(start=start, end=match.end(), text=text.strip(), style=style))  # type: ignore[arg-type]
         return tuple(out)

@@ -1,14 +1,14 @@
 """The parts of a Markdown paper that are no running text: code, formulas, tables, figures, captions, footnotes.
 
-Two dialects: what people write, and what Mathpix makes from a PDF: LaTeX headings and formulas inside Markdown, one line a
-paragraph, figures and footnotes wherever the page had them, and fences that do not always match."""
+Two dialects: what people write, and what Mathpix makes from a PDF: LaTeX headings and formulas inside Markdown, one
+line a paragraph, figures and footnotes wherever the page had them, and fences that do not always match."""
 
 import bisect
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from xkg.build.parse.latex_text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
+from xkg.build.parse.latex_names import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
 from xkg.build.parse.tex import Tex, environments
 
 Kind = Literal["code", "math", "table", "image", "caption", "footnote", "comment", "front", "algorithm"]
@@ -59,6 +59,13 @@ def inside_any(spans: list[Region], offset: int) -> Region | None:
     return spans[index] if index >= 0 and offset < spans[index].end else None
 
 
+def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
+    """The fence that closes the one at `index`: of the same sign, as long at least, with nothing behind it."""
+    first = bisect.bisect_right(closers, index)
+    longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
+    return next(longer, None)
+
+
 class _Blocks:
     def __init__(self, text: str, mathpix: bool) -> None:
         self.text, self.mathpix = text, mathpix
@@ -89,11 +96,12 @@ class _Blocks:
     def _fences(self) -> list[Region]:
         marks = list(_FENCE.finditer(self.text))
         sections = [m.start() for m in _SECTION_LINE.finditer(self.text)] if self.mathpix else []
+        closers = {sign: [i for i, m in enumerate(marks) if m[1][0] == sign and not m[2].strip()] for sign in "`~"}
         found: list[Region] = []
         index = 0
         while index < len(marks):
             mark = marks[index]
-            closing = self._closing(marks, index)
+            closing = _closing(marks, index, closers[mark[1][0]])
             between = (
                 bisect.bisect(sections, mark.start()) != bisect.bisect(sections, marks[closing].start())
                 if closing is not None
@@ -120,14 +128,6 @@ class _Blocks:
             found.append(Region("code", start, mark.end(), start, mark.start()))
             index += 1
         return found
-
-    def _closing(self, marks: list[re.Match[str]], index: int) -> int | None:
-        opener = marks[index][1]
-        for other in range(index + 1, min(index + 200, len(marks))):
-            mark = marks[other]
-            if mark[1][0] == opener[0] and len(mark[1]) >= len(opener) and not mark[2].strip():
-                return other
-        return None
 
     def _paragraph_start(self, position: int, earliest: int) -> int:
         low = max(earliest, position - 20_000)

@@ -9,7 +9,8 @@ from xkg.model import Reference
 
 _NUMBERED = re.compile(r"\s*(?:\[\^?[\w+.:’'& -]{1,40}\]|\(?\d{1,3}[.)]\s|[-*+•]\s)")
 _AUTHOR = re.compile(
-    r"[^\W\d_][\w'’`\- ]{0,40}, (?:[A-Z][^\W\d_]?\.|[A-Z]\w+)|[A-Z][\w'’\-]+(?: [A-Z]\.?)*(?: [A-Z][\w'’\-]+)+(?:,| and )"
+    r"[^\W\d_][\w'’`\- ]{0,40}, (?:[A-Z][^\W\d_]?\.|[A-Z]\w+)"
+    r"|[A-Z][\w'’\-]+(?: [A-Z]\.?)*(?: [A-Z][\w'’\-]+)+(?:,| and )"
 )
 _FINISHED = re.compile(r"(?:[.)\]/”\"]|\d[a-z]?|https?:\S+)$")
 _PUBLISHER = re.compile(

@@ -3,13 +3,16 @@
 import re
 
 from xkg.build.document import Document
+from xkg.build.parse.headings import repeats_title
 from xkg.build.parse.latex_text import latex_text, math
 from xkg.build.parse.macros import expand
 from xkg.build.parse.markdown_blocks import is_mathpix, regions
 
 _MATH = re.compile(
-    r"\$\$[^$]{1,5000}\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[[^\n]{1,5000}?\\\]"
+    r"\$\$[^$]{1,5000}+\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}+\$"
+    r"|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)|\\\[(?:[^\\\n]|\\[^\[\]\n]){1,5000}+\\\]"
 )
+_MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}]|-\n|\s[,.;:!?]")
 _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
 _LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:[^()\n]|\([^()\n]{0,200}\)){0,1000}\)")
@@ -20,7 +23,8 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>\n]{0,200}>")
 _PARENTHESES = re.compile(r"\s?\(([^()\n]{4,800})\)")
 _CITATION_PART = re.compile(r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]\s*(?:(?:19|20)\d\d)?[a-z]?)*$", re.DOTALL)
 _CITATION_FIRST = re.compile(
-    r"^(?:(?:see|e\.g\.|i\.e\.|cf\.|also|and|as in|in)[,:]?\s+)*(?:[A-ZÀ-ÖØ-Þ’'\"]|[a-z]{2,4} [A-Z]|(?:19|20)\d\d|\\)"
+    r"^(?:(?:see|e\.g\.|i\.e\.|cf\.|also|and|as in|in)[,:]?\s+)*"
+    r"(?:[A-ZÀ-ÖØ-Þ’'\"]|[a-z]{2,4} [A-Z]|[\w’'-]{1,40} et al|(?:19|20)\d\d|\\)"
 )
 _MARKS = re.compile(
     r"\*\*\*?|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])|(?<!\w)__?(?=[^\s_])|(?<=[^\s_])__?(?!\w)|`+|~~"
@@ -31,21 +35,28 @@ _LIST = re.compile(r"^[ \t]*(?:[-*+]|\d{1,2}[.)])[ \t]+")
 _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _OPEN_END = re.compile(r"[\w,;)\]$’'%-]$")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})-$")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _BROKEN_COMPOUND = re.compile(r"[^\W_]-$")
 _BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?](?!\d))")
 
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
     """See `plain`."""
-    text = document.text[start:end]
+    pieces, at = [], start
+    for algorithm in document.algorithms:
+        if algorithm.start < end and algorithm.end > at and not algorithm.start <= start < end <= algorithm.end:
+            pieces += [document.text[at : max(at, algorithm.start)], "\n\n"]
+            at = min(end, algorithm.end)
+    text = "".join((*pieces, document.text[at:end]))
     if document.macros:
         text = expand(text, document.macros, document.macro_defaults)
-    return markdown_text(text, mathpix=is_mathpix(document.text))
+    return markdown_text(text, mathpix=is_mathpix(document.text), running_head=document.title)
 
 
-def markdown_text(text: str, *, mathpix: bool) -> str:
+def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
     """Paragraphs of readable text, apart by blank lines. Code, algorithms, tables, figures, captions and footnotes are
-    gone, and a sentence that they cut in two is whole again."""
+    gone, headings too that repeat `running_head`, and a sentence that they cut in two is whole again."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):
@@ -56,10 +67,10 @@ def markdown_text(text: str, *, mathpix: bool) -> str:
             pieces.append("\n\n")
         at = region.end
     pieces.append(text[at:])
-    return _joined(_paragraphs("".join(pieces), mathpix), text)
+    return _joined(_paragraphs("".join(pieces), mathpix, running_head), text)
 
 
-def _paragraphs(text: str, mathpix: bool) -> list[str]:
+def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
     found: list[str] = []
     for block in re.split(r"\n[ \t]*\n\s*", _QUOTE.sub("", text)):
         current: list[str] = []
@@ -73,7 +84,8 @@ def _paragraphs(text: str, mathpix: bool) -> list[str]:
                 title = (
                     title[1:].rpartition("}")[0] or title.strip("{}") if line.lstrip()[0] == "\\" else title.strip("# ")
                 )
-                found += ["", title, ""]
+                if not repeats_title(title, running_head):
+                    found += ["", title, ""]
                 continue
             if re.fullmatch(r"\s{0,3}(?:=+|-{3,}|\*{3,}|_{3,})\s*", line):
                 continue
@@ -84,6 +96,8 @@ def _paragraphs(text: str, mathpix: bool) -> list[str]:
 
 def inline(text: str, *, mathpix: bool) -> str:
     """One paragraph as readable text: marks, links, citations and footnote marks gone, `$math$` kept."""
+    if not _MARKUP.search(text):
+        return " ".join(text.split())
     out: list[str] = []
     at = 0
     for match in _MATH.finditer(text):
@@ -122,7 +136,7 @@ def _dehyphenated(text: str) -> str:
 
 def _without_citations(text: str) -> str:
     def drop(match: re.Match[str]) -> str:
-        inner = match[1]
+        inner = match[1].strip()
         if not re.search(r"(?:19|20)\d\d", inner) or not _CITATION_FIRST.match(inner):
             return match.group()
         parts = [part.strip() for part in inner.split(";")]
@@ -135,24 +149,26 @@ def _without_citations(text: str) -> str:
 def _joined(paragraphs: list[str], source: str) -> str:
     """Where a page or column ended inside a sentence, its halves are put together; a word that was hyphenated there
     too, unless the paper writes it with the hyphen elsewhere."""
-    out: list[str] = []
-    heading_gap = True
+    out: list[list[str]] = []
+    hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):
         if not part:
-            heading_gap = heading_gap or (index + 2 < len(paragraphs) and paragraphs[index + 1 : index + 2] != [""])
             continue
-        before = out[-1] if out else ""
+        before = out[-1][-1][-80:] if out else ""
         is_title = 0 < index < len(paragraphs) - 1 and not paragraphs[index - 1] and not paragraphs[index + 1]
-        if before and not is_title and _BROKEN_COMPOUND.search(before) and part[0].isupper():
-            out[-1] = before + part
-        elif before and not is_title and part[0].islower() and _OPEN_END.search(before):
-            hyphen = _HYPHEN.search(before)
-            word = re.match(r"[^\W\d_]+", part)
-            if hyphen and word and len(word.group()) > 1:
-                kept = f"{hyphen[1]}-{word.group()}" in source
-                out[-1] = (before if kept else before[:-1]) + part
+        if not before or is_title:
+            out.append([part])
+        elif _BROKEN_COMPOUND.search(before) and part[0].isupper():
+            out[-1].append(part)
+        elif part[0].islower() and _OPEN_END.search(before):
+            hyphen, word = _HYPHEN.search(before), _WORD.match(part)
+            if hyphen and word:
+                hyphenated = set(_HYPHENATED.findall(source)) if hyphenated is None else hyphenated
+                if f"{hyphen[1]}-{word.group()}" not in hyphenated:
+                    out[-1][-1] = out[-1][-1][:-1]
+                out[-1].append(part)
             else:
-                out[-1] = f"{before} {part}"
+                out[-1] += [" ", part]
         else:
-            out.append(part)
-    return "\n\n".join(out)
+            out.append([part])
+    return "\n\n".join("".join(pieces) for pieces in out)

@@ -79,7 +79,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:
-    """Higher is likelier the main file: complete, no figure or slide, with an abstract, named so, long, near the top."""
+    """Higher is likelier the main file: complete, no figure or slide, with front matter, named so, on top, long."""
     kind = _CLASS.search(text)
     whole = kind is not None and "\\begin{document}" in text
     paper = whole and kind is not None and not re.search(r"standalone|beamer|letter|poster|subfiles|minimal", kind[1])

@@ -9,7 +9,7 @@ VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"[ \t]*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
-_LONGEST_OPTION = 2000
+_LONGEST_OPTION = 1000
 _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 
@@ -64,6 +64,8 @@ class Tex:
         if not self.text.startswith("[", start):
             return None
         at, limit = start + 1, min(len(self.text), start + _LONGEST_OPTION)
+        if self.text.find("]", at, limit) < 0:
+            return None
         while match := _BRACKET.search(self.text, at, limit):
             found = match.group()
             if found == "]":
