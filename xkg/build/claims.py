@@ -142,7 +142,13 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
         if not url.casefold().startswith("http"):
             url = "https://" + url
         near = " ".join(text[before : match.start()].split())
-        if not (_RELEASE.search(near) or _RELEASE.search(context)):
+        labelled = re.search(
+            r"\b(?:code|data|models?|project page|website|"
+            r"demo)\b[^.\n]{0,20}:\W*$",
+            near,
+            re.IGNORECASE,
+        )
+        if not (labelled or _RELEASE.search(near) or _RELEASE.search(context)):
             continue
         if re.search(
             r"\b(?:from|uses?|using|of|see|by)\W*(?:\\(?:href|"

@@ -68,10 +68,8 @@ _DOES = re.compile(
     r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|"
     r"update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
     r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|"
-    r"introduce|present|collect|prompt)|(?:is|are|be) (?:\w+ )?(?:obtained|"
-    r"computed|given by|defined|implemented|trained|"
-    r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|"
-    r"initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
+    r"introduce|present|collect|prompt)|(?:is|are|be) (?:\w+ )?(?:\w{3,}ed|given by|"
+    r"drawn|written|built|split|set|sent|chosen))\b",
     re.IGNORECASE,
 )
 # What readable text shows where a reference or a citation was part of the sentence.
@@ -81,6 +79,11 @@ _GAP = re.compile(
     r"|\b(?:in|of|from|by) (?:to|by|with|and|is|are|we|which|that)\b"
 )
 _OPENING = 5  # sentences before any heading that say what the paper is about
+_HERE = re.compile(
+    r"in this (?:section|paper|work),? (?=we (?:propose|introduce|"
+    r"present|develop|describe a)\b)",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 _GOES_ON = re.compile(
     r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|"
@@ -197,7 +200,7 @@ def mentions(names: Sequence[str], sentences: Sequence[Sentence]) -> list[int]:
 
 
 def _mild(text: str) -> float:
-    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE):
+    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE) or _HERE.match(text):
         return 0.5
     return 2.0 if _MILD.match(text) else 5.0
 
@@ -212,7 +215,7 @@ def _alone(text: str, kind: str, *, opens: bool = False) -> float:
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
-    score -= 3 * min(2, len(_POINTER.findall(text))) + 1.2 * len(_EQUATION.findall(text))
+    score -= 3 * min(2, len(_POINTER.findall(_HERE.sub("", text)))) + 1.2 * len(_EQUATION.findall(text))
     if (
         re.match(
             r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|"
@@ -298,7 +301,7 @@ def choose(
         sentence = sentences[i]
         text = sentence.text
         score = _alone(text, kind, opens=rank.get(i) == 0) + _WHERE[reader.role(i)]
-        marked = pattern.sub("\x10", text)
+        marked = re.sub(r"[\"“”]", "", pattern.sub("\x10", text))
         if i in owned and kind and "\x10" not in text:
             marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)
         score += _about(marked)

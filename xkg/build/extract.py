@@ -18,7 +18,7 @@ from xkg.build.proposal import Proposal
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, Role, outline
 from xkg.build.terms import equation_names, terms
-from xkg.build.vocabulary import NOT_HEADS
+from xkg.build.vocabulary import NOT_HEADS, SAME_KIND
 from xkg.model import Excerpt, Finding, Resource, Technique, unique_slugs
 
 MAX_TECHNIQUES = 40
@@ -169,7 +169,7 @@ class _Builder:
             if not name:
                 node = above
             else:
-                node = self._find(name)
+                node = self._find(name, loosely=False)
                 if node is None:
                     node = _Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
                     self._name(node)
@@ -257,14 +257,14 @@ class _Builder:
         for top in self.tops:
             yield from top.walk()
 
-    def _find(self, name: str) -> _Node | None:
-        """The technique of the tree that `name` means."""
+    def _find(self, name: str, *, loosely: bool = True) -> _Node | None:
+        """The technique of the tree that `name` means; `loosely` also where one name has more words than the other."""
         spellings = {name, resolve(name, self.shorts), *re.findall(r"\((\w+)\)", name)}
         keys = {key(n) for n in spellings} - {()}
         for node in self._nodes():
             if keys & node.keys(self.shorts):
                 return node
-            if node is not self.root and any(same(a, b) for a in spellings for b in node.names):
+            if loosely and node is not self.root and any(same(a, b) for a in spellings for b in node.names):
                 return node
         return None
 
@@ -389,11 +389,16 @@ class _Builder:
         if found is not None:
             if i not in found.given and how != "use":
                 found.given.append(i)
+            if found is not self.root and len(found.aliases) < 3 and all(key(name) != key(n) for n in found.names):
+                found.aliases.append(name)
             return
         if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not is_method_like(name):
             return
         sentence = self.reader.sentences[i]
         if how == "use" and (leads or len(words(name)) < 2 or not self._cited(name, sentence.start, sentence.end)):
+            return
+        # "We propose a transfer learning method" describes the root.
+        if leads and how == "propose" and words(name)[-1] in SAME_KIND - {"loss", "objective", "module", "layer"}:
             return
         if how == "part" and self.root is not None and not any(n in sentence.text for n in self.root.names):
             return

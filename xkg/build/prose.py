@@ -78,6 +78,7 @@ _NOT_END = re.compile(
     r"|(?:^|[\s(])[A-Z])\.$"
 )
 _STARTS = re.compile(r"[\s\x01\x02]*(?:[^a-z\s\x01\x02]|m{3,})")
+_NUMBER = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)\s+(?=[A-Z])")
 _FLOAT, _GLUE, _PARAGRAPH = "\x01", "\x02", "\n\n"
 _MARKS = " \n\t\x01\x02"
 
@@ -234,6 +235,8 @@ def sentences(document: Document) -> list[Sentence]:
     lines = document.format == "markdown" and any(len(line) > 400 for line in document.text.split("\n"))
     for end, closes in [*_boundaries(shadow, lines=lines), (len(flat), True)]:
         spans = tuple(_spans(flat, runs, flats, at, end)) if end > at else ()
+        if spans and (number := _NUMBER.match(document.text, *spans[0])):
+            spans = ((number.end(), spans[0][1]), *spans[1:])
         text = " ".join(filter(None, (plain(document, start, stop) for start, stop in spans)))
         if re.search(r"\w", text):
             i = bisect_right(displays, end) - 1
