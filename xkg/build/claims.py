@@ -27,7 +27,7 @@ _GAIN = re.compile(
 _ROLES = (Role.ABSTRACT, Role.INTRODUCTION, Role.CONCLUSION)
 _PLACES = (
     r"(?:github\.com|gitlab\.com|bitbucket\.org|huggingface\.co|zenodo\.org|figshare\.com|osf\.io|"
-    r"kaggle\.com|codeberg\.org|sourceforge\.net|\w+\.github\.io|"
+    r"kaggle\.com|codeberg\.org|sourceforge\.net|(?<!\w)\w{1,60}\.github\.io|"
     r"anonymous\.4open\.science|drive\.google\.com|doi\.org/10\.5281)"
 )
 _URL = re.compile(rf"(?:https?\s*:\s*/\s*/\s*)?(?:www\.)?{_PLACES}/?[\w./~%#+=?&-]*", re.IGNORECASE)

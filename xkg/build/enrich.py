@@ -13,6 +13,7 @@ from xkg.build.document import Document
 from xkg.build.names import head, key, stem, words
 from xkg.build.prose import Sentence
 from xkg.build.roles import Part, Role
+from xkg.build.terms import Term, terms
 from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
@@ -152,6 +153,24 @@ class Reader:
         """The stems of the words of a sentence."""
         return self._stems[i]
 
+    @cached_property
+    def _having(self) -> dict[str, set[int]]:
+        out: dict[str, set[int]] = {}
+        for i, stems in enumerate(self._stems):
+            for each in stems:
+                out.setdefault(each, set()).add(i)
+        return out
+
+    def having(self, stems: Sequence[str]) -> set[int]:
+        """The sentences that have all of these stems; none for no stems."""
+        found = sorted((self._having.get(each, set()) for each in stems), key=len)
+        return set.intersection(*found) if found else set()
+
+    @cached_property
+    def terms(self) -> list[tuple[Term, ...]]:
+        """The names that each sentence gives."""
+        return [tuple(terms(s.text)) for s in self.sentences]
+
     def role(self, i: int) -> Role:
         part = self.part_of[i]
         if part is not None:
@@ -193,10 +212,13 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w])(?:{'|'.join(out) or '(?!)'})(?![\w])")
 
 
-def mentions(names: Sequence[str], sentences: Sequence[Sentence]) -> list[int]:
+def mentions(names: Sequence[str], reader: Reader) -> list[int]:
     """Indices of the sentences that any of the names occurs in."""
+    near: set[int] = set()
+    for name in names:
+        near |= reader.having([stem(w) for w in words(name)])
     pattern = _pattern(tuple(names))
-    return [i for i, s in enumerate(sentences) if pattern.search(s.text)]
+    return [i for i in sorted(near) if pattern.search(reader.sentences[i].text)]
 
 
 def _mild(text: str) -> float:
@@ -295,7 +317,7 @@ def choose(
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
     owned, seen = set(own), set(given)
-    where = sorted(owned | seen | set(mentions(names, sentences)) | set(_alike(reader, stems) if owned else ()))
+    where = sorted(owned | seen | set(mentions(names, reader)) | set(_alike(reader, stems) if owned else ()))
     scores: dict[int, float] = {}
     for i in where:
         sentence = sentences[i]

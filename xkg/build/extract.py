@@ -13,15 +13,28 @@ from pydantic import BaseModel, ConfigDict
 from xkg.build import claims, proposal
 from xkg.build.document import Algorithm, Document
 from xkg.build.enrich import Reader, choose, mentions
-from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, words
+from xkg.build.names import (
+    abbreviations,
+    about,
+    clean,
+    endings,
+    head,
+    is_method_like,
+    is_name,
+    key,
+    resolve,
+    same,
+    words,
+)
 from xkg.build.proposal import Proposal
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, Role, outline
-from xkg.build.terms import equation_names, terms
+from xkg.build.terms import equation_names
 from xkg.build.vocabulary import NOT_HEADS, SAME_KIND
 from xkg.model import Excerpt, Finding, Resource, Technique, unique_slugs
 
 MAX_TECHNIQUES = 40
+MOST_CANDIDATES = 400
 
 
 class Extraction(BaseModel):
@@ -34,7 +47,7 @@ class Extraction(BaseModel):
     resources: tuple[Resource, ...] = ()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Node:
     """A technique in the making. `score` is how sure it is one; `own` are the sentences under its heading."""
 
@@ -105,12 +118,15 @@ class _Builder:
         self.root: _Node | None = None
         self.tops: list[_Node] = []
         self.node_of: dict[int, _Node | None] = {}
+        self.by_ending: dict[str, list[_Node]] = {}
+        self.candidates: list[_Node] = []
         if self.proposal is not None:
             first = self.proposal.given[0] if self.proposal.given else 0
             start = reader.sentences[first].start if reader.sentences else 0
             self.root = _Node(
                 self.proposal.name, start, 10.0, list(self.proposal.aliases), given=list(self.proposal.given)
             )
+            self._index(self.root)
             self.tops.append(self.root)
 
     def build(self) -> list[_Node]:
@@ -228,7 +244,7 @@ class _Builder:
         """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
         SVD"."""
         for i in part.sentences:
-            for term in terms(self.reader.sentences[i].text):
+            for term in self.reader.terms[i]:
                 if (
                     term.how in ("propose", "call", "use")
                     and last[:6] in {w[:6] for w in words(term.name)}
@@ -261,14 +277,26 @@ class _Builder:
         """The technique of the tree that `name` means; `loosely` also where one name has more words than the other."""
         spellings = {name, resolve(name, self.shorts), *re.findall(r"\((\w+)\)", name)}
         keys = {key(n) for n in spellings} - {()}
-        for node in self._nodes():
+        near = [node for n in spellings for ending in sorted(endings(n)) for node in self.by_ending.get(ending, ())]
+        for node in near:
             if keys & node.keys(self.shorts):
                 return node
-            if loosely and node is not self.root and any(same(a, b) for a in spellings for b in node.names):
+        for node in near if loosely else ():
+            if node is not self.root and any(same(a, b) for a in spellings for b in node.names):
                 return node
         return None
 
+    def _index(self, node: _Node) -> None:
+        """Lets `_find` find a node by all its names; again after a name was added."""
+        for name in node.names:
+            for ending in endings(name) | endings(resolve(name, self.shorts)):
+                nodes = self.by_ending.setdefault(ending, [])
+                if node not in nodes:
+                    nodes.append(node)
+
     def _hang(self, node: _Node, parent: _Node | None) -> None:
+        self._index(node)
+        self.candidates.append(node)
         node.parent = parent
         (parent.children if parent is not None else self.tops).append(node)
 
@@ -311,6 +339,7 @@ class _Builder:
             if found is not None:
                 if found is not self.root and name not in found.names and same(name, found.name):
                     found.aliases.append(name)
+                    self._index(found)
                 continue
             if part.role is Role.DETAILS or self._names_only_root(name):
                 continue
@@ -374,7 +403,7 @@ class _Builder:
             sentence = self.reader.sentences[i]
             leads = roles[i] not in _MAIN and told
             named = equation_names(sentence.text) if sentence.display and not leads else ()
-            for term in (*terms(sentence.text), *named):
+            for term in (*self.reader.terms[i], *named):
                 self._term(term.name, term.how, term.short, i, leads=leads)
 
     def _term(self, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
@@ -391,6 +420,7 @@ class _Builder:
                 found.given.append(i)
             if found is not self.root and len(found.aliases) < 3 and all(key(name) != key(n) for n in found.names):
                 found.aliases.append(name)
+                self._index(found)
             return
         if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not is_method_like(name):
             return
@@ -402,7 +432,9 @@ class _Builder:
             return
         if how == "part" and self.root is not None and not any(n in sentence.text for n in self.root.names):
             return
-        seen = mentions([name, *([short] if short else [])], self.reader.sentences)
+        if len(self.candidates) > MOST_CANDIDATES:
+            return
+        seen = mentions([name, *([short] if short else [])], self.reader)
         inside = [n for n in seen if self.reader.role(n) in _MAIN]
         score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5, "define": 1.5}[how] + min(1.5, 0.3 * len(inside))
         if leads:

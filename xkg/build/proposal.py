@@ -9,7 +9,7 @@ from xkg.build.document import Document
 from xkg.build.enrich import Reader
 from xkg.build.names import clean, head, is_name, key, words
 from xkg.build.roles import Part, Role
-from xkg.build.terms import noun_phrase, terms
+from xkg.build.terms import noun_phrase
 
 _NO_METHOD = frozenset(
     [
@@ -155,10 +155,10 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
     document: Document = reader.document
     ballot = _Ballot(shorts)
     once: set[tuple[tuple[str, ...], Role]] = set()
-    for i, sentence in enumerate(reader.sentences):
+    for i in range(len(reader.sentences)):
         role = reader.role(i)
         weight = _WEIGHT.get(role, 0.0)
-        for term in terms(sentence.text) if weight else ():
+        for term in reader.terms[i] if weight else ():
             how = _HOW[term.how]
             seen = (key(term.name), role)
             if how:
