@@ -58,6 +58,8 @@ class Excerpt(Node):
 
 
 class Paper(Node):
+    """`claims` is what an imported file holds beyond the model (keys, values, orders of its own), kept for export."""
+
     id: str
     title: str
     abstract: str = ""
@@ -73,6 +75,7 @@ class Paper(Node):
     pipeline_version: str | None = None
     built_at: str | None = None
     cost_usd: float = 0.0
+    claims: dict[str, Any] = {}
 
 
 class Technique(Node):
@@ -204,13 +207,15 @@ def slug(text: str) -> str:
 def unique_slugs(names: Iterable[str]) -> list[str]:
     """Slugs for siblings in order; a repeated one gets -2, -3, … and never meets a slug that another name has."""
     taken: set[str] = set()
+    counts: dict[str, int] = {}
     result = []
     for name in names:
         base = slug(name)
-        candidate, n = base, 1
+        candidate, n = base, counts.get(base, 1)
         while candidate in taken:
             n += 1
             candidate = f"{base}-{n}"
+        counts[base] = n
         taken.add(candidate)
         result.append(candidate)
     return result

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from xkg.model import Code, Paper, PaperBundle, Technique
+
+if TYPE_CHECKING:
+    # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class _Value(BaseModel):
@@ -56,7 +59,7 @@ class Snapshot(Protocol):
         ...
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
-    def find_vector(self, vector: NDArray[np.float32], k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def embedding_model(self) -> str: ...
 
 

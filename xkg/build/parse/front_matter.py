@@ -7,7 +7,7 @@ from xkg.build.parse.latex_text import latex_text
 from xkg.build.parse.macros import expand
 
 ARXIV = re.compile(
-    r"(?i)(?:arxiv(?:\.org)?\s*(?:preprint)?\s*[:/]?\s*(?:arxiv:|abs/|pdf/)?\s*|eprint\s*[:=]\s*)"
+    r"(?i)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
     r"(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,10}(?:\.[A-Z]{2})?/\d{7})(?!\d)"
 )
 DOI = re.compile(r"(?<![\w.])(10\.\d{4,9}/[^\s\"<>{}$|\\,;]{1,200})")
@@ -62,7 +62,7 @@ def arxiv_id_in(text: str) -> str | None:
 
 
 def doi_in(text: str) -> str | None:
-    match = re.search(r"(?i)(?:doi[:\s.{]|acmDOI\s*\{|doi\.org/)\s*" + DOI.pattern, text)
+    match = re.search(r"(?i)(?:doi[:\s.{]|acmDOI\s*\{|doi\.org/)\s{0,5}" + DOI.pattern, text)
     return match[1].rstrip(".)]") if match else None
 
 

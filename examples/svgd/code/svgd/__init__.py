@@ -1,0 +1,1 @@
+"""Stein variational gradient descent in numpy."""

@@ -1,0 +1,310 @@
+"""What hostile code can use up: memory, processes, disk, output, time; and what outlives it."""
+
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.conftest import Attack
+from xkg.errors import InputError, UnsafeInputError
+from xkg.sandbox import Job, Limits, Outcome
+from xkg.sandbox.bubblewrap import BubblewrapRunner
+
+
+def processes_with(mark: str) -> list[str]:
+    """Command lines of this machine that hold `mark`."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            except OSError:
+                continue
+            if mark in line:
+                found.append(line)
+    return found
+
+
+def test_memory_in_one_process(attack: Attack) -> None:
+    outcome = attack("held = [bytearray(1 << 20) for _ in range(100_000)]", memory_mb=150)
+    assert outcome.ended == "memory"
+    assert outcome.exit_code is None
+    assert 150 < outcome.peak_memory_mb < 2 * 150 + 50
+
+
+def test_one_huge_allocation_is_refused_to_the_job_itself(attack: Attack) -> None:
+    outcome = attack("bytearray(1 << 40)", memory_mb=150)
+    assert (outcome.ended, outcome.exit_code) == ("exited", 1)
+    assert outcome.output.endswith("MemoryError\n")
+
+
+def test_memory_over_many_children(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import os, time
+        for _ in range(12):
+            if os.fork() == 0:
+                held = b"".join(os.urandom(1 << 20) for _ in range(30))
+                time.sleep(30)
+        time.sleep(30)
+        """,
+        memory_mb=200,
+    )
+    assert outcome.ended == "memory"
+    assert outcome.peak_memory_mb > 200
+
+
+def test_memory_that_children_share_counts_once(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import os, time
+        held = bytearray(100 << 20)
+        children = [os.fork() or (time.sleep(0.5), os._exit(0)) for _ in range(6)]
+        for child in children:
+            os.waitpid(child, 0)
+        print("shared")
+        """,
+        memory_mb=250,
+    )
+    assert outcome.ok, outcome
+    assert outcome.output == "shared\n"
+    assert outcome.peak_memory_mb >= 100
+
+
+def test_memory_that_nobody_is_charged_for(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import os
+        for make in (lambda: os.memfd_create("hidden"), lambda: open("/dev/shm/full", "wb", 0).fileno()):
+            try:
+                descriptor = make()
+                total = 0
+                while total < 300 << 20:
+                    total += os.write(descriptor, b"x" * (1 << 20))
+                print("held", total)
+            except OSError as error:
+                print("refused", error.errno)
+        """
+    )
+    assert outcome.ok, outcome
+    assert [line.split()[0] for line in outcome.output.splitlines()] == ["refused", "refused"]
+
+
+def test_a_fork_bomb(attack: Attack) -> None:
+    mark = str(uuid.uuid4())
+    outcome = attack(
+        """
+        import os
+        while True:
+            try:
+                os.fork()
+            except OSError:
+                pass
+        """,
+        mark,
+        seconds=2,
+        processes=20,
+    )
+    assert outcome.ended == "timeout"
+    assert processes_with(mark) == []
+
+
+def test_a_thread_bomb(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import threading, time
+        count = 0
+        try:
+            while count < 500:
+                threading.Thread(target=time.sleep, args=(60,), daemon=True).start(); count += 1
+        except RuntimeError:
+            pass
+        print(count)
+        """,
+        processes=20,
+    )
+    assert outcome.ok
+    assert int(outcome.output) <= 20
+
+
+@pytest.mark.usefixtures("both_ways")
+def test_a_daemon_ends_with_its_job(attack: Attack) -> None:
+    mark = str(uuid.uuid4())
+    outcome = attack(
+        """
+        import os, signal, sys, time
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.closerange(0, 3)
+                time.sleep(60)
+            os._exit(0)
+        time.sleep(0.2)
+        print("left a daemon")
+        """,
+        mark,
+    )
+    assert outcome.ok
+    assert outcome.output == "left a daemon\n"
+    assert outcome.seconds < 9
+    assert processes_with(mark) == []
+
+
+def test_a_child_that_keeps_the_output_open_does_not_keep_the_job(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import os, time
+        print("parent", flush=True)
+        if os.fork() == 0:
+            time.sleep(60)
+        """
+    )
+    assert outcome.ok
+    assert outcome.output == "parent\n"
+    assert outcome.seconds < 9
+
+
+def test_endless_output(attack: Attack) -> None:
+    outcome = attack("while True: print('endless ' * 1000)", output_kb=16)
+    assert outcome.ended == "output"
+    assert outcome.exit_code is None
+    assert len(outcome.output.encode()) <= 16 * 1024
+
+
+def test_long_output_keeps_its_end_and_does_not_stop_the_job(attack: Attack) -> None:
+    outcome = attack("for i in range(20_000): print(i)", output_kb=16)
+    assert outcome.ok
+    assert outcome.output.endswith("19998\n19999\n")
+    assert len(outcome.output) == 16 * 1024
+
+
+def test_output_that_is_no_text(attack: Attack) -> None:
+    outcome = attack("import os; os.write(1, bytes(range(256))); os.write(2, b'\\x1b[2J\\xff')")
+    assert outcome.ok
+    assert "�" in outcome.output
+
+
+def test_a_disk_fill(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import os
+        total = 0
+        for i in range(10_000):
+            for folder in ("/tmp", "/tmp/job", "/dev/shm"):
+                try:
+                    with open(f"{folder}/{i}", "wb") as file:
+                        total += file.write(b"x" * (1 << 20))
+                except OSError as error:
+                    reason = error.strerror
+            if total > 200 << 20:
+                break
+        print(total >> 20)
+        try:
+            with open("/tmp/sparse", "wb") as file:
+                file.truncate(1 << 40)
+            print("grew")
+        except OSError as error:
+            print("refused")
+        """,
+        disk_mb=8,
+        seconds=30,
+    )
+    assert outcome.ok, outcome
+    held, sparse = outcome.output.splitlines()
+    assert int(held) <= 8 + 64
+    assert sparse == "refused"
+
+
+def test_sleeping_past_the_end(attack: Attack) -> None:
+    outcome = attack(
+        """
+        import signal, time
+        for number in range(1, 65):
+            try:
+                signal.signal(number, signal.SIG_IGN)
+            except (OSError, ValueError):
+                pass
+        print("before", flush=True)
+        while True:
+            time.sleep(60)
+        """,
+        seconds=0.7,
+    )
+    assert outcome.ended == "timeout"
+    assert outcome.exit_code is None
+    assert outcome.output == "before\n"
+    assert outcome.seconds >= 0.7
+
+
+def test_stopping_and_freezing_itself(attack: Attack) -> None:
+    outcome = attack("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", seconds=0.7)
+    assert outcome.ended == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("source", "ended", "code"),
+    [
+        ("raise SystemExit(7)", "exited", 7),
+        ("import os; os.abort()", "killed", 134),
+        ("import ctypes; ctypes.string_at(1)", "killed", 139),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed", 137),
+        ("1 / 0", "exited", 1),
+    ],
+)
+def test_how_it_ended_is_told_as_it_was(attack: Attack, source: str, ended: str, code: int) -> None:
+    outcome = attack(source)
+    assert (outcome.ended, outcome.exit_code, outcome.runner) == (ended, code, "bubblewrap")
+    assert not outcome.ok
+
+
+def test_pretending_to_be_the_sandbox(attack: Attack) -> None:
+    outcome = attack("print('bwrap: setting up uid map: Permission denied'); raise SystemExit(1)")
+    assert (outcome.ended, outcome.exit_code) == ("exited", 1)
+
+
+def test_huge_arguments_are_refused_before_anything_runs() -> None:
+    for argument in ("x" * 10_000_000, "a\0b"):
+        with pytest.raises(InputError, match="give long code as a file"):
+            BubblewrapRunner().run(Job(arguments=("-c", argument)))
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../out", "a/../../out", "", "a\0b"])
+def test_files_stay_in_the_scratch_folder(name: str) -> None:
+    with pytest.raises(UnsafeInputError):
+        BubblewrapRunner().run(Job(arguments=("-c", ""), files={name: "x"}))
+
+
+def test_files_of_any_name_and_text() -> None:
+    files = {"-c": "dash", "a b/ü/ö.txt": "Größe", "deep/er/x.py": "x = '\ud800'", "--args": ""}
+    source = (
+        "import os; print(sorted(os.path.join(f, n) for f, _, ns in os.walk('.') for n in ns)); open('deep/er/y', 'w')"
+    )
+    outcome = BubblewrapRunner().run(Job(arguments=("-c", source), files=files))
+    assert outcome.ok, outcome
+    assert outcome.output.strip() == str(sorted(f"./{name}" for name in files))
+
+
+def test_jobs_side_by_side_do_not_count_against_each_other() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def fork(_: int) -> Outcome:
+        source = (
+            "import os, time\nfor _ in range(14):\n    if not os.fork(): time.sleep(0.5); os._exit(0)\nprint('all')"
+        )
+        return BubblewrapRunner().run(Job(arguments=("-c", source), limits=Limits(processes=20, seconds=20)))
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(fork, range(4)))
+    assert [outcome.output for outcome in outcomes] == ["all\n"] * 4
+
+
+def test_nothing_is_left_open(attack: Attack) -> None:
+    attack("pass")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for source in ("pass", "1 / 0", "while True: print('x' * 1000)"):
+        attack(source, output_kb=1)
+    time.sleep(0.05)
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before

@@ -1,0 +1,98 @@
+"""Small graphs for the tests of the store, and a stand-in for the embedding model."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xkg.model import (
+    Code,
+    Derivation,
+    Finding,
+    Level,
+    Location,
+    Paper,
+    PaperBundle,
+    Reference,
+    Repository,
+    Resource,
+    Symbol,
+    Technique,
+    code_id,
+    symbol_id,
+)
+from xkg.store.embedded import EmbeddedStore
+
+REPOSITORY = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", license="MIT")
+
+
+class FakeHashEmbedder:
+    """Unit vectors from hashes of texts: equal texts are equal, and nothing else means anything."""
+
+    def __init__(self, model: str = "fake-hash", dimension: int = 16) -> None:
+        self.model = model
+        self.dimension = dimension
+        self.texts: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += texts
+        rows = [np.frombuffer(hashlib.shake_128(t.encode()).digest(self.dimension), np.uint8) for t in texts]
+        matrix = np.stack(rows).astype(np.float32) - 127.5
+        return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+
+
+def no_embedder() -> FakeHashEmbedder:
+    raise AssertionError("nothing is to be embedded here")
+
+
+def open_store(folder: Path, **settings: float | str) -> EmbeddedStore:
+    return EmbeddedStore(folder, FakeHashEmbedder, **settings)  # type: ignore[arg-type]
+
+
+def a_paper(number: int = 1, *, note: str = "") -> PaperBundle:
+    """A paper with a method of two parts, code for one, a place in a repository that all of them share; `note` makes
+    one that differs."""
+    paper = f"arxiv:2101.{number:05d}"
+    top, first, second = f"{paper}#method", f"{paper}#method/layer-norm", f"{paper}#method/warm-up"
+    implementation = f"def layer_norm(x):\n    return x  # {number} {note}\n"
+    code = Code(
+        id=code_id(first, implementation, ""),
+        technique=first,
+        implementation=implementation,
+        documentation="Scales activations to unit variance",
+        packages=("numpy",),
+        level=Level.PARSED,
+        claims={"pass_exec": None},
+    )
+    symbol = Symbol(
+        id=symbol_id(REPOSITORY.id, "nn/norm.py", "LayerNorm"),
+        repository=REPOSITORY.id,
+        path="nn/norm.py",
+        qualified_name="LayerNorm",
+        kind="class",
+        start_line=3,
+        end_line=9,
+    )
+    return PaperBundle(
+        paper=Paper(
+            id=paper,
+            title=f"Paper {number}",
+            arxiv_id=f"2101.{number:05d}",
+            origin="build",
+            references=(Reference(title="A cited paper", arxiv_id="1706.03762"), Reference(title="paper  2.")),
+        ),
+        techniques=(
+            Technique(id=top, name=f"Method {number}", kind="methodology", definition=f"All of it. {note}"),
+            Technique(id=first, name="Layer normalisation", parent=top, depth=1, aliases=("LayerNorm", "LN")),
+            Technique(id=second, name="Warm-up", parent=top, depth=1, definition="The learning rate grows linearly."),
+        ),
+        code=(code,),
+        repositories=(REPOSITORY,),
+        symbols=(symbol,),
+        locations=(Location(technique=first, symbol=symbol.id, score=0.5, rank=1),),
+        derivations=(Derivation(code=code.id, symbol=symbol.id),),
+        findings=(Finding(id=f"{paper}#finding/1", name="It works"),),
+        resources=(Resource(id=f"{paper}#resource/1", name="Weights", description="on request"),),
+    )

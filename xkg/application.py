@@ -1,0 +1,225 @@
+"""Where the parts of the house meet: settings become a store, an embedder and a sandbox, and the jobs of the commands
+are done with them."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.config import Settings
+from xkg.errors import CorruptStoreError, SandboxUnavailableError, StoreError, UnknownIdError
+
+if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
+    from xkg.build.pipeline import Built
+    from xkg.build.stages import StageReport
+    from xkg.embed import Embedder
+    from xkg.embed_cache import CachedEmbedder
+    from xkg.model import PaperBundle
+    from xkg.sandbox import Runner
+    from xkg.serve.answers import Answer
+    from xkg.serve.service import Service
+    from xkg.store.embedded import EmbeddedStore
+
+
+def embedder(settings: Settings) -> "CachedEmbedder":
+    """The embedder in force behind the graph's cache; the model is loaded by the first text that misses it."""
+    from xkg.embed_cache import CachedEmbedder
+
+    def make() -> "Embedder":
+        from xkg.embed import OnnxEmbedder
+
+        return OnnxEmbedder(settings.embedding.weights, settings.embedding.model, settings.embedding.threads)
+
+    return CachedEmbedder(make, settings.kg / "embeddings.sqlite", settings.embedding.model)
+
+
+def open_store(settings: Settings) -> "EmbeddedStore":
+    """The store of the graph in force. Opening reads nothing."""
+    from xkg.store.embedded import EmbeddedStore
+
+    return EmbeddedStore(settings.kg, lambda: embedder(settings), model=settings.embedding.model)
+
+
+def open_service(settings: Settings) -> "Service":
+    """What answers questions about the graph in force. Opening reads nothing."""
+    from xkg.serve.service import Service
+
+    return Service(settings.kg, settings.embedding)
+
+
+class _Printed(BaseModel):
+    """What a command prints: as JSON its fields, for a person its `__str__`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StageSeconds(_Printed):
+    name: str
+    seconds: float
+    reused: bool
+    summary: str
+
+
+class BuildResult(_Printed):
+    """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it;
+    `levels` counts code nodes by level, `hidden` techniques by the reason why they are not shown."""
+
+    paper: str
+    title: str
+    generation: int
+    published: bool
+    techniques: int
+    hidden: dict[str, int]
+    levels: dict[str, int]
+    stages: tuple[StageSeconds, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        state = "published as" if self.published else "already in"
+        code = ", ".join(f"{n} {level}" for level, n in self.levels.items()) or "none"
+        hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
+        return (
+            f"{self.title}\n  {self.paper}, {state} generation {self.generation}\n"
+            f"  {self.techniques} techniques shown{hidden}; code: {code}"
+        )
+
+
+class ImportResult(_Printed):
+    """Papers that came in, and one line for each file that did not."""
+
+    papers: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.papers:
+            return "nothing was imported"
+        left_out = f", {len(self.problems)} files left out" if self.problems else ""
+        return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
+
+
+class ExportResult(_Printed):
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.files)
+
+
+class IndexReport(_Printed):
+    """What is wrong with the stored graph, one line each; empty where every file is as it was written."""
+
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems) or "every stored file is as it was written"
+
+
+def build(
+    settings: Settings,
+    paper: Path,
+    repository: str | None,
+    *,
+    given_id: str | None = None,
+    notify: "Callable[[StageReport], None]" = lambda _: None,
+) -> BuildResult:
+    """Builds one paper and publishes it, unless the graph already holds exactly that.
+
+    Raises what `build_paper` and `EmbeddedStore.publish` raise."""
+    from xkg.build.pipeline import Workshop, build_paper
+    from xkg.sandbox.environment import UvEnvironments
+
+    _require_folder(settings.kg)
+    runner = _runner(settings)
+    environments = runner and UvEnvironments(settings.kg / "environments", settings.environment, runner)
+    shop = Workshop(settings, embedder(settings), runner, environments, notify)
+    built = build_paper(paper, repository, shop, given_id=given_id)
+    store = open_store(settings)
+    known = _stored(store, built.bundle.paper.id)
+    if known is not None and known[1] == built.bundle:
+        return _result(built, known[0], published=False)
+    return _result(built, store.publish([built.bundle]), published=True)
+
+
+def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
+    bundle = built.bundle
+    return BuildResult(
+        paper=bundle.paper.id,
+        title=bundle.paper.title,
+        generation=generation,
+        published=published,
+        techniques=sum(t.hidden is None for t in bundle.techniques),
+        hidden=dict(Counter(t.hidden.partition(":")[0] for t in bundle.techniques if t.hidden is not None)),
+        levels=dict(Counter(c.level.value for c in bundle.code)),
+        stages=tuple(StageSeconds(**r.model_dump()) for r in built.stages),
+        notes=tuple(built.notes),
+    )
+
+
+def _require_folder(folder: Path) -> None:
+    """Refuses a folder that cannot be written before any work is done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made ({error.strerror}): give another folder with --kg") from error
+
+
+def _runner(settings: Settings) -> "Runner | None":
+    """None where nothing here can contain code; a runner that was asked for in words and is not there is an error."""
+    from xkg.sandbox.choose import runner_for
+
+    try:
+        return runner_for(settings.sandbox)
+    except SandboxUnavailableError:
+        return None
+
+
+def _stored(store: "EmbeddedStore", paper: str) -> "tuple[int, PaperBundle] | None":
+    with store.snapshot() as snapshot:
+        try:
+            return snapshot.generation, snapshot.bundle(paper)
+        except (UnknownIdError, CorruptStoreError):
+            return None
+
+
+def import_graphs(settings: Settings, folder: Path) -> ImportResult:
+    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. Raises what
+    `EmbeddedStore.publish` raises, and `InputError` where the folder has no graph file."""
+    from xkg.sandbox.levels import check_parsed
+    from xkg.store.exchange import import_folder
+
+    bundles, problems = import_folder(folder, check_parsed)
+    generation = open_store(settings).publish(bundles) if bundles else 0
+    return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
+
+
+def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
+    """Writes the named papers (none: all) into a folder, one file each. Raises `UnknownIdError`, and `InputError` where
+    the folder cannot be written."""
+    from xkg.store.exchange import export_folder
+
+    with open_store(settings).snapshot() as snapshot:
+        wanted = list(papers) or [p.id for p in snapshot.papers()]
+        if not wanted:
+            raise UnknownIdError(f"{settings.kg} holds no paper yet; build or import one first")
+        for paper in wanted:
+            snapshot.require_paper(paper)
+        files = export_folder((snapshot.bundle(paper) for paper in wanted), to, form)
+    return ExportResult(files=tuple(str(file) for file in files))
+
+
+def show(settings: Settings, node_id: str) -> "Answer":
+    """A paper, technique or code node in full, by its id. Raises `UnknownIdError` with the nearest ids there are."""
+    service = open_service(settings)
+    if re.search(r"@[0-9a-f]{12}$", node_id):
+        return service.code(node_id, full=True)
+    if "#" in node_id:
+        return service.technique(node_id, full=True)
+    return service.paper(node_id, full=True)
+
+
+def check_index(settings: Settings) -> IndexReport:
+    """Reads every stored file in full and compares it with its checksum."""
+    return IndexReport(problems=tuple(open_store(settings).check()))

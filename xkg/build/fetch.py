@@ -1,0 +1,398 @@
+"""Where repositories come from: a git URL, a git directory or a plain folder becomes a `Checkout` that can be read.
+
+Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
+
+What a folder means: with `@commit`, that commit. A git work tree without one: its HEAD commit when every tracked file
+is as committed and nothing unignored was added; otherwise the files as they lie there (tracked and unignored), named by
+their content, since that is what the caller sees. A folder without `.git`: its files, named by their content.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from xkg.build import git
+from xkg.build.licenses import FILE_NAME, spdx
+from xkg.errors import InputError, UnsafeInputError
+from xkg.model import Repository, slug
+
+MAX_FILES = 200_000
+MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
+_NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
+
+
+class File(NamedTuple):
+    """A path of a checkout. `size` is None where the content cannot be had (absent object, special file)."""
+
+    path: str
+    kind: Literal["file", "link", "submodule"]
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A repository at one commit, or a folder as it lies there. `notes` says what a reader should know of the choice.
+
+    `read` gives (path, bytes) in the order asked; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
+    cannot be read."""
+
+    repository: Repository
+    files: tuple[File, ...]
+    notes: tuple[str, ...] = ()
+    _read: Callable[[Sequence[str]], Iterator[bytes | None]] = field(default=lambda _: iter(()), repr=False)
+
+    def read(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+        sizes = {f.path: f.size for f in self.files if f.kind == "file"}
+        wanted = list(paths)
+        honest = [p for p in wanted if (size := sizes.get(p)) is not None and size <= MAX_READ_BYTES]
+        found = dict(zip(honest, self._read(honest), strict=True))
+        return ((path, found.get(path)) for path in wanted)
+
+
+def fetch_repository(spec: str, cache: Path) -> Checkout:
+    """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
+    with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
+
+    URLs are fetched shallow into a bare repository under `cache`, one a url and commit, and used again; what is local
+    is read in place. Raises `InputError` with one line: does not exist, no such commit, not reachable, empty.
+    """
+    spec = spec.strip()
+    if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
+        raise InputError(f"{spec!r} is no repository; give a https URL, a folder or a git directory")
+    scheme = re.match(r"([A-Za-z][\w+.-]*)://", spec)
+    if scheme and scheme[1].lower() == "https":
+        return _fetch_url(spec, cache)
+    if scheme and scheme[1].lower() == "file":
+        parts = urlsplit(spec)
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"{spec}: a file:// URL names a path of this machine (file:///path)")
+        path, commit = _split_commit(unquote(parts.path))
+        return _read_local(path, commit, spec)
+    if scheme or re.match(r"[\w.-]+@[\w.-]+:|[A-Za-z]\w+::", spec):
+        raise InputError(f"{spec}: only https:// and file:// URLs and folders are read; use the https URL")
+    path, commit = _split_commit(spec)
+    return _read_local(path, commit, spec)
+
+
+def _split_commit(text: str) -> tuple[Path, str | None]:
+    path = Path(text).expanduser()
+    if os.path.lexists(path) or "@" not in text:
+        return path, None
+    left, _, right = text.rpartition("@")
+    return Path(left).expanduser(), right
+
+
+def _check_reference(commit: str | None, spec: str) -> None:
+    if commit is not None and not _REFERENCE.fullmatch(commit):
+        raise InputError(f"{spec}: {commit!r} is not the name of a commit, branch or tag")
+
+
+# --- URLs -------------------------------------------------------------------------------------------------------------
+
+
+def _fetch_url(spec: str, cache: Path) -> Checkout:
+    url, commit = spec, None
+    parts = urlsplit(spec)
+    if "@" in parts.netloc:
+        raise InputError("a repository URL with a user or password in it is not taken; use the plain https URL")
+    if "@" in parts.path:
+        head, _, commit = parts.path.rpartition("@")
+        url = f"https://{parts.netloc}{head}"
+    _check_reference(commit, spec)
+    url = re.sub(r"(\.git)?/*$", "", url.split("?")[0].split("#")[0])
+    place = urlsplit(url)
+    name = place.netloc.lower() + place.path
+    if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:
+        raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
+    folder, commit = clone(url, commit, cache)
+    return _at_commit(folder, commit, f"{name}@{commit}", url, spec)
+
+
+def clone(url: str, reference: str | None, cache: Path, *, protocol: str = "https") -> tuple[Path, str]:
+    """The bare repository under `cache` that holds `reference` (None: HEAD) of `url`, and its full commit."""
+    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference, protocol)
+    if commit is not None and (known := _cached(url, commit, cache)).is_dir():
+        return known, commit
+    cache.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
+    try:
+        commit = _fetch_into(work, url, commit, reference, protocol)
+        target = _cached(url, commit, cache)
+        try:
+            work.rename(target)
+        except OSError:
+            if not target.is_dir():  # else: another process brought the same commit first
+                raise
+        return target, commit
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _cached(url: str, commit: str, cache: Path) -> Path:
+    digest = hashlib.sha256(f"{url}\0{commit}".encode()).hexdigest()[:16]
+    return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
+
+
+def _remote_commit(url: str, reference: str | None, protocol: str) -> str | None:
+    """The commit that a remote name stands for now; None for an abbreviated one, which only a full fetch can tell."""
+    names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
+    asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
+    try:
+        listing = git.run(["ls-remote", "--", url, *asked], protocols=[protocol], seconds=git.NETWORK_SECONDS)
+    except git.GitError as error:
+        raise InputError(f"{url} cannot be reached: {error}; check the address, or give a folder") from error
+    lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
+    found = {name: oid for oid, _, name in lines}
+    for name in reversed(asked):  # the commit that an annotated tag points to, before the tag itself
+        if name in found:
+            return found[name]
+    if reference is None:
+        raise InputError(f"{url} is empty: it has no commit yet")
+    if not re.fullmatch(r"[0-9a-f]{4,64}", reference):
+        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
+    return None
+
+
+def _fetch_into(work: Path, url: str, commit: str | None, reference: str | None, protocol: str) -> str:
+    git.run(["init", "--quiet", "--bare", "--", str(work)])
+    git.run(["config", "remote.origin.url", url], folder=work)
+    base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={MAX_READ_BYTES}"]
+
+    def fetch(*what: str) -> None:
+        git.run([*base, *what], folder=work, protocols=[protocol], seconds=git.NETWORK_SECONDS)
+
+    everything = ("origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+    try:
+        if commit is None:
+            fetch(*everything)
+        else:
+            try:
+                fetch("--depth=1", "origin", commit)
+            except git.GitError:  # a server that does not give out a commit by its name
+                fetch(*everything)
+    except git.GitError as error:
+        raise InputError(f"{url} cannot be fetched: {error}; check the address, or give a folder") from error
+    for setting in ("remote.origin.promisor", "remote.origin.partialclonefilter", "extensions.partialclone"):
+        try:  # what was left out is left out: nothing asks for it later
+            git.run(["config", "--unset-all", setting], folder=work)
+        except git.GitError:
+            continue
+    commit = _resolve(work, commit or reference, url)
+    git.run(["update-ref", "--no-deref", "HEAD", commit], folder=work)
+    return commit
+
+
+# --- local ------------------------------------------------------------------------------------------------------------
+
+
+def _read_local(path: Path, commit: str | None, spec: str) -> Checkout:
+    _check_reference(commit, spec)
+    if not path.exists():
+        raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
+    if not path.is_dir():
+        raise InputError(f"{spec} is a file, not a repository; give its folder")
+    path = path.resolve()
+    folder = _git_directory(path)
+    if folder is None:
+        if commit is not None:
+            raise InputError(f"{spec}: {path.name} is not a git repository, so it has no commit {commit!r}")
+        return _as_it_lies(path, _walk(path), spec, _name(path), "")
+    url = _origin(folder)
+    if commit is None and folder != path:
+        head = _head(folder)
+        tracked = git.list_tree(folder, head) if head else []
+        listed = _unignored(folder, path)
+        bare = head is not None and not listed  # a clone without a checkout
+        if not bare and (head is None or not _is_clean(path, tracked, listed)):
+            note = "the folder has changes that are not committed: its files were read as they lie there"
+            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if head else ())
+    resolved = _resolve(folder, commit or "HEAD", spec)
+    return _at_commit(folder, resolved, f"local:{_name(path)}@{resolved}", url, spec)
+
+
+def _name(path: Path) -> str:
+    """A folder's own name; one that is only called `.git` or `repo` goes by the name of the folder above."""
+    while path.name in (".git", "repo") and path.parent != path:
+        path = path.parent
+    return slug(re.sub(r"\.git$", "", path.name))
+
+
+def _git_directory(path: Path) -> Path | None:
+    if (path / ".git").exists():
+        return path / ".git" if (path / ".git").is_dir() else _pointed(path / ".git")
+    bare = (path / "objects").is_dir() and (path / "HEAD").is_file() and (path / "refs").is_dir()
+    return path if bare else None
+
+
+def _pointed(pointer: Path) -> Path | None:
+    """The git directory that a linked work tree's `.git` file names."""
+    try:
+        text = pointer.read_text("utf-8", "replace")[:4096]
+    except OSError:
+        return None
+    target = pointer.parent / text.removeprefix("gitdir:").strip()
+    return target.resolve() if text.startswith("gitdir:") and target.is_dir() else None
+
+
+def _head(folder: Path) -> str | None:
+    try:
+        return git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], folder=folder).decode().strip()
+    except git.GitError:
+        return None
+
+
+def _resolve(folder: Path, reference: str | None, spec: str) -> str:
+    try:
+        found = git.run(["rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"], folder=folder)
+    except git.GitError as error:
+        if reference == "HEAD":
+            raise InputError(f"{spec} is empty: it has no commit yet") from error
+        raise InputError(f"{spec} has no commit, branch or tag {reference!r}") from error
+    return found.decode().strip()
+
+
+def _origin(folder: Path) -> str:
+    try:
+        url = git.run(["config", "--get", "remote.origin.url"], folder=folder).decode("utf-8", "replace").strip()
+    except git.GitError:
+        return ""
+    parts = urlsplit(url)
+    return f"https://{parts.hostname}{parts.path}".removesuffix(".git") if parts.scheme == "https" else ""
+
+
+def _unignored(folder: Path, path: Path) -> list[str]:
+    """Tracked and unignored files that lie in the work tree, in order."""
+    out = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], folder=folder, work_tree=path)
+    names = sorted({os.fsdecode(name) for name in out.split(b"\0") if name})
+    return [name for name in names if os.path.lexists(path / name)]
+
+
+def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
+    """Whether the work tree is what the commit holds. Compared here, since git itself would run the filters and
+    monitors that the repository's configuration names."""
+    blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
+    if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
+        return False
+    for name, entry in blobs.items():
+        try:
+            if entry.size is None or entry.size > MAX_READ_BYTES:
+                continue
+            content = _read_file(path / name)
+        except OSError:
+            return False
+        if content is None or all(
+            _blob_id(c, entry.oid) != entry.oid for c in (content, content.replace(b"\r\n", b"\n"))
+        ):
+            return False
+    return True
+
+
+def _blob_id(content: bytes, like: str) -> str:
+    digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1
+    return digest(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _walk(path: Path) -> list[str]:
+    names = []
+    for folder, folders, files in os.walk(path, followlinks=False):
+        folders[:] = sorted(f for f in folders if f not in _NOT_WALKED)
+        links = [f for f in folders if (Path(folder) / f).is_symlink()]
+        names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files)]
+        if len(names) > MAX_FILES:
+            raise UnsafeInputError(
+                f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone"
+            )
+    return sorted(names)
+
+
+def _read_file(path: Path) -> bytes | None:
+    """A regular file's first `MAX_READ_BYTES` and one more; None for anything else. Never follows a link at its end."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        return stream.read(MAX_READ_BYTES + 1)
+
+
+# --- checkouts --------------------------------------------------------------------------------------------------------
+
+
+def _at_commit(folder: Path, commit: str, identity: str, url: str, spec: str) -> Checkout:
+    try:
+        entries = git.list_tree(folder, commit)
+    except git.GitError as error:
+        raise InputError(f"{spec}: the files of {commit[:12]} cannot be listed: {error}; fetch it again") from error
+    if len(entries) > MAX_FILES:
+        raise UnsafeInputError(f"{spec} holds more than {MAX_FILES:,} files")
+    oids = {e.path: e.oid for e in entries}
+    kinds: dict[str, Literal["link", "submodule"]] = {"120000": "link", "160000": "submodule"}
+    files = tuple(File(e.path, kinds.get(e.mode, "file"), e.size) for e in entries)
+
+    def read(paths: Sequence[str]) -> Iterator[bytes | None]:
+        return git.read_objects(folder, [oids[p] for p in paths])
+
+    return _finished(identity, url, commit, files, (), read, spec)
+
+
+def _as_it_lies(
+    path: Path, names: Sequence[str], spec: str, name: str, url: str, notes: tuple[str, ...] = ()
+) -> Checkout:
+    """A folder's files, named by a hash over paths, kinds and contents (sizes alone of files too large to read)."""
+    files, real = [], {}
+    digest = hashlib.sha256()
+    for raw in names:
+        shown = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
+        status = (path / raw).lstat()
+        kind: Literal["file", "link", "submodule"] = "file"
+        size: int | None = None
+        content = b""
+        if stat.S_ISLNK(status.st_mode):
+            kind = "link"
+        elif stat.S_ISDIR(status.st_mode):
+            kind = "submodule"
+        elif stat.S_ISREG(status.st_mode) and os.access(path / raw, os.R_OK):
+            size = status.st_size
+            content = (_read_file(path / raw) or b"") if size <= MAX_READ_BYTES else b""
+        files.append(File(shown, kind, size))
+        real[shown] = path / raw
+        digest.update(f"{kind}\0{size}\0{shown}\0".encode() + hashlib.sha256(content).digest())
+
+    def read(paths: Sequence[str]) -> Iterator[bytes | None]:
+        for shown in paths:
+            try:
+                yield _read_file(real[shown])
+            except OSError:
+                yield None
+
+    return _finished(f"local:{name}@{digest.hexdigest()[:40]}", url, None, tuple(files), notes, read, spec)
+
+
+def _finished(
+    identity: str,
+    url: str,
+    commit: str | None,
+    files: tuple[File, ...],
+    notes: tuple[str, ...],
+    read: Callable[[Sequence[str]], Iterator[bytes | None]],
+    spec: str,
+) -> Checkout:
+    if not files:
+        raise InputError(f"{spec} is empty: it holds no file")
+    bare = Checkout(Repository(id=identity, url=url, commit=commit), files, notes, read)
+    candidates = sorted(f.path for f in files if "/" not in f.path and FILE_NAME.match(f.path))
+    texts = [content.decode("utf-8", "replace") for _, content in bare.read(candidates) if content]
+    found = [spdx(text) for text in texts]
+    license_id = next((name for name in found if name != "NOASSERTION"), found[0] if found else None)
+    repository = Repository(id=identity, url=url, commit=commit, license=license_id)
+    return Checkout(repository, files, notes, read)

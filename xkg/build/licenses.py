@@ -1,0 +1,40 @@
+"""The licence of a repository, where its licence file makes it evident."""
+
+import re
+
+FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
+UNKNOWN = "NOASSERTION"
+
+# Ordered: a text that quotes another licence comes before the one it quotes.
+_EVIDENT: tuple[tuple[str, str], ...] = (
+    (r"attribution-noncommercial-sharealike 4\.0", "CC-BY-NC-SA-4.0"),
+    (r"attribution-noncommercial-noderivatives 4\.0", "CC-BY-NC-ND-4.0"),
+    (r"attribution-noncommercial 4\.0", "CC-BY-NC-4.0"),
+    (r"attribution-sharealike 4\.0", "CC-BY-SA-4.0"),
+    (r"attribution 4\.0 international", "CC-BY-4.0"),
+    (r"cc0 1\.0 universal", "CC0-1.0"),
+    (r"gnu affero general public license version 3", "AGPL-3.0"),
+    (r"gnu lesser general public license version 3", "LGPL-3.0"),
+    (r"gnu lesser general public license version 2\.1", "LGPL-2.1"),
+    (r"gnu general public license version 3", "GPL-3.0"),
+    (r"gnu general public license version 2", "GPL-2.0"),
+    (r"mozilla public license,? version 2\.0", "MPL-2.0"),
+    (r"apache license,? version 2\.0", "Apache-2.0"),
+    (r"boost software license - version 1\.0", "BSL-1.0"),
+    (r"this is free and unencumbered software released into the public domain", "Unlicense"),
+    (r"permission is hereby granted, free of charge, to any person obtaining a copy", "MIT"),
+    (r"permission to use, copy, modify, and/or distribute this software", "ISC"),
+    (r"neither the names? of .{1,200}? (may|nor).{1,200}? be used to endorse or promote", "BSD-3-Clause"),
+    (r"redistributions of source code must retain the above copyright notice", "BSD-2-Clause"),
+)
+
+
+def spdx(text: str) -> str:
+    """The SPDX identifier of a licence text, `NOASSERTION` where it is not evident (https://spdx.org/licenses)."""
+    tag = re.search(r"SPDX-License-Identifier:\s*([\w.+-]+)", text)
+    if tag:
+        return tag[1]
+    words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
+    found = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
+    # The first licence named is the one that is given: later ones are compared with, quoted or bundled.
+    return min(found, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]

@@ -1,0 +1,119 @@
+"""Which file of a repository an import means.
+
+Python asks a search path that the repository does not tell. What stands for it here, in this order: the folder above
+the importer's top package, the importer's own folder and those above it, the usual source roots; then any folder at
+all. The further from certain, the more evidence is asked for: that what is imported is defined there.
+"""
+
+import sys
+from collections.abc import Collection, Mapping
+from functools import cached_property
+
+_SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
+
+
+class ModuleIndex:
+    """Built from the top-level names of every Python file by path. A package is known by its `__init__.py`; a folder
+    of modules without one is a namespace, written with a slash at its end (`pkg/sub/`)."""
+
+    def __init__(self, names: Mapping[str, Collection[str]]) -> None:
+        self.names = names
+        self.folders = {folder for path in names for folder in _ancestors(_folder(path)) if folder}
+
+    @cached_property
+    def _by_last_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
+            stem = path.removesuffix("/__init__.py").removesuffix(".py")
+            found.setdefault(stem.rpartition("/")[2], []).append(stem)
+        return found
+
+    def at(self, stem: str) -> str | None:
+        """The module whose path without ending is `stem`: a package before a file, then a namespace."""
+        for candidate in (f"{stem}/__init__.py", f"{stem}.py"):
+            if candidate in self.names:
+                return candidate
+        return f"{stem}/" if stem in self.folders else None
+
+    def submodule(self, package: str, name: str) -> str | None:
+        """The module `name` inside a package or namespace, None where `package` is a plain module."""
+        if not package.endswith(("/", "/__init__.py")) and package != "__init__.py":
+            return None
+        folder = package.removesuffix("__init__.py").rstrip("/")
+        return self.at(f"{folder}/{name}" if folder else name)
+
+    def defines(self, module: str, name: str) -> bool:
+        return name in self.names.get(module, ()) or self.submodule(module, name) is not None
+
+    def resolve(self, importer: str, module: str, attributes: Collection[str] = ()) -> str | None:
+        """The path that `module` (`a.b`, `..m`) means in `importer`, a namespace's folder with a slash at its end, None
+        for what is outside the repository. `attributes` are the names that are taken from it, as evidence."""
+        if module.startswith("."):
+            return self._relative(importer, module)
+        stem = module.replace(".", "/")
+        standard = module.partition(".")[0] in sys.stdlib_module_names
+        folder = _folder(importer)
+        package_root = self.package_root(importer)
+        certain = dict.fromkeys((package_root, *([] if self._is_package(folder) else [folder])))
+        likely = [r for r in (folder, *_ancestors(folder), *_SOURCE_ROOTS) if r not in certain]
+        for root in (*certain, *likely):
+            found = self.at(f"{root}/{stem}" if root else stem)
+            if found is None or found == importer:
+                continue
+            known = self._evident(found, attributes)
+            if standard and not (known and root != folder) and not (known and not self._is_package(folder)):
+                continue
+            needs_evidence = found.endswith("/") or (root == folder and root not in certain)
+            if known or not needs_evidence or (found.endswith("/") and not attributes and "." in module):
+                return found
+        if standard:
+            return None
+        for other in self._by_last_name.get(stem.rpartition("/")[2], ()):
+            found = self.at(other) if other.endswith(f"/{stem}") else None
+            if found is not None and found != importer and self._evident(found, attributes):
+                return found
+        return None
+
+    def package_root(self, path: str) -> str:
+        """The folder that holds the top package of a file: the nearest one above without `__init__.py`."""
+        folder = _folder(path)
+        while folder and self._is_package(folder):
+            folder = _folder(folder)
+        return folder
+
+    def dotted(self, path: str) -> str:
+        """A file's own dotted name, counted from its source root."""
+        stem = path.removesuffix(".py").removesuffix("/__init__")
+        root = self.package_root(path)
+        if root.rpartition("/")[2] in _SOURCE_ROOTS:
+            stem = stem.removeprefix(f"{root}/")
+        return stem.replace("/", ".")
+
+    def _relative(self, importer: str, module: str) -> str | None:
+        name = module.lstrip(".")
+        folder: str = _folder(importer)
+        for _ in range(len(module) - len(name) - 1):
+            if not folder:
+                return None
+            folder = _folder(folder)
+        parts = [p for p in (folder, name.replace(".", "/")) if p]
+        return self.at("/".join(parts)) if parts else ("__init__.py" if "__init__.py" in self.names else "/")
+
+    def _is_package(self, folder: str) -> bool:
+        return (f"{folder}/__init__.py" if folder else "__init__.py") in self.names
+
+    def _evident(self, module: str, attributes: Collection[str]) -> bool:
+        return any(a != "*" and self.defines(module, a) for a in attributes)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _ancestors(folder: str) -> list[str]:
+    """The folder itself and all above it, nearest first; the repository's root, '', is last."""
+    found = [folder]
+    while folder:
+        folder = _folder(folder)
+        found.append(folder)
+    return found

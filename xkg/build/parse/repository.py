@@ -1,0 +1,234 @@
+"""A checkout to a `Codebase`: every Python file parsed, imports and calls resolved inside the repository."""
+
+import re
+from collections.abc import Iterable
+
+from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
+from xkg.build.fetch import Checkout
+from xkg.build.parse.imports import ModuleIndex
+from xkg.build.parse.python import Analysis, analyse
+from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix
+from xkg.errors import InputError
+
+_REQUIREMENTS = re.compile(
+    r"^(.*/)?(requirements[^/]*\.(txt|in)|requirements/[^/]+\.txt|pyproject\.toml|setup\.(py|cfg)|environment[^/]*\.ya?ml"
+    r"|Pipfile)$"
+)
+_README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
+
+
+def parse_repository(checkout: Checkout) -> Codebase:
+    """Raises `InputError` where the checkout holds no Python source that can be read."""
+    skipped = Skips()
+    wanted = [f for f in checkout.files if is_wanted(f, skipped)]
+    requirements = sorted(f.path for f in checkout.files if f.kind == "file" and _REQUIREMENTS.match(f.path))
+    readmes = sorted(f.path for f in checkout.files if f.kind == "file" and _README.match(f.path))[:1]
+    sources: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for path, content in checkout.read(dict.fromkeys([*(f.path for f in wanted), *requirements, *readmes])):
+        if path in requirements or path in readmes:
+            texts[path] = decode(content or b"")
+        if suffix(path) not in ("py", ""):
+            continue
+        if content is None:
+            skipped.add("unreadable", path)
+        elif is_source(path, content, skipped):
+            sources[path] = decode(content)
+    identity = checkout.repository.id
+    if not sources:
+        reasons = ", ".join(f"{s.count} {s.reason}" for s in skipped.listed())
+        found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
+        raise InputError(
+            f"{identity} holds no Python source that can be read ({found}); give the repository of the code"
+        )
+    modules = _parse_all(identity, sources)
+    return Codebase(
+        repository=checkout.repository,
+        files=tuple(f.path for f in checkout.files),
+        modules=modules,
+        readme=texts.get(readmes[0], "") if readmes else "",
+        requirements={path: texts[path] for path in requirements if path in texts},
+        skipped=skipped.listed(),
+    )
+
+
+# --- resolving --------------------------------------------------------------------------------------------------------
+
+
+def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
+    analyses = {path: analyse(path, text, identity) for path, text in sorted(sources.items())}
+    names = {path: _top_names(analysis) for path, analysis in analyses.items()}
+    index = ModuleIndex(names)
+    imports = {path: _resolve_imports(path, analysis, index) for path, analysis in analyses.items()}
+    for path, more in _used_elsewhere(analyses, imports).items():
+        analyses[path] = analyse(path, sources[path], identity, frozenset(more))
+    resolver = Resolver(analyses, imports, index)
+    return tuple(
+        analysis.module.model_copy(
+            update={
+                "dotted": index.dotted(path),
+                "imports": imports[path],
+                "symbols": tuple(
+                    s.model_copy(update={"calls": resolver.calls(path, s)}) for s in analysis.module.symbols
+                ),
+            }
+        )
+        for path, analysis in analyses.items()
+    )
+
+
+def _top_names(analysis: Analysis) -> frozenset[str]:
+    own = {s.symbol.qualified_name for s in analysis.module.symbols if "." not in s.symbol.qualified_name}
+    return frozenset(own | analysis.assigned | {i.name for i in analysis.module.imports} - {"", "*"})
+
+
+def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple[Import, ...]:
+    used: dict[str, set[str]] = {}
+    for references in analysis.references.values():
+        for chain in references:
+            head, _, rest = chain.partition(".")
+            used.setdefault(head, set()).add(rest)
+    resolved = []
+    for item in analysis.module.imports:
+        if item.attribute is not None:
+            evidence = {item.attribute}
+        else:  # `import a.b`: what is used of it stands behind `a.b.`, or behind the alias
+            prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
+            rests = used.get(item.name, set())
+            inside = {r.removeprefix(prefix).lstrip(".") for r in rests if r.startswith(prefix)}
+            evidence = {r.partition(".")[0] for r in inside if r}
+        target = index.resolve(path, item.module, evidence)
+        if (
+            target is not None
+            and item.attribute not in (None, "*")
+            and item.attribute not in index.names.get(target, ())
+        ):
+            target = index.submodule(target, str(item.attribute)) or target
+        resolved.append(item.model_copy(update={"target": target}) if target and not target.endswith("/") else item)
+    return tuple(resolved)
+
+
+def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
+    """Assigned names that no rule kept as a constant but another file uses, by the file that assigns them."""
+    found: dict[str, set[str]] = {}
+    kept = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
+    for path, items in imports.items():
+        heads: dict[str, set[str]] = {}
+        for references in analyses[path].references.values():
+            for chain in references:
+                parts = chain.split(".")
+                heads.setdefault(parts[0], set()).update(parts[1:])
+        for item in items:
+            if item.target and item.target != path:
+                asked = {str(item.attribute)} if item.attribute else set()
+                asked |= heads.get(item.name, set()) if item.attribute != "*" else set(heads)
+                more = (asked & analyses[item.target].assigned) - kept[item.target]
+                if more:
+                    found.setdefault(item.target, set()).update(more)
+    return found
+
+
+class Resolver:
+    """Finds the symbol that a dotted name means in a file: through imports, re-exports, star imports, packages,
+    classes and their bases."""
+
+    def __init__(
+        self, analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]], index: ModuleIndex
+    ) -> None:
+        self.index = index
+        self.bases = {i: b for a in analyses.values() for i, b in a.bases.items() if b}
+        self.references = {i: r for a in analyses.values() for i, r in a.references.items()}
+        self.symbols = {s.symbol.id: s for a in analyses.values() for s in a.module.symbols}
+        self.members: dict[str, dict[str, str]] = {}
+        for source in self.symbols.values():
+            name = source.symbol.qualified_name.rpartition(".")[2]
+            if source.parent is not None:
+                self.members.setdefault(source.parent, {}).setdefault(name, source.symbol.id)
+        self.modules = {p: a.module.symbols[0].symbol.id for p, a in analyses.items()}
+        self.imports = {p: {i.name: i for i in reversed(items) if i.name != "*"} for p, items in imports.items()}
+        self.stars = {p: [i.target for i in items if i.name == "*" and i.target] for p, items in imports.items()}
+
+    def calls(self, path: str, source: SourceSymbol) -> tuple[str, ...]:
+        """Ids of the symbols of this repository that `source` refers to, itself left out, in order of first use."""
+        found: dict[str, None] = {}
+        for chain in self.references[source.symbol.id]:
+            parts = chain.split(".")
+            if parts[0] in ("self", "cls"):
+                owner = self._class_around(source)
+                target = self._member(owner, parts[1], set()) if owner and len(parts) > 1 else None
+            else:
+                target = self.chain(path, parts)
+            if target is not None and target != source.symbol.id:
+                found[target] = None
+        return tuple(found)
+
+    def chain(self, path: str, parts: Iterable[str]) -> str | None:
+        """The symbol id that `a.b.c` means in a file: the furthest part that can be followed inside the repository."""
+        first, *rest = parts
+        place = self._name(path, first, set())
+        for part in rest:
+            if place is None:
+                return None
+            if place in self.symbols:
+                if self.symbols[place].symbol.kind != "class":
+                    break
+                place = self._member(place, part, set()) or place
+            else:
+                place = self._in_module(place, part, set())
+        return place if place in self.symbols else self.modules.get(place or "")
+
+    def _name(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """A symbol id, or the path of a module (a namespace's ends with a slash)."""
+        if (path, name) in seen:
+            return None
+        seen.add((path, name))
+        own = self.members.get(self.modules[path], {}).get(name)
+        if own is not None:
+            return own
+        item = self.imports[path].get(name)
+        if item is not None:
+            return self._imported(path, item, seen)
+        for star in self.stars[path]:
+            if (found := self._name(star, name, seen)) is not None:
+                return found
+        return None
+
+    def _imported(self, path: str, item: Import, seen: set[tuple[str, str]]) -> str | None:
+        if item.attribute is not None:
+            module = self.index.resolve(path, item.module, {item.attribute})
+            return self._in_module(module, item.attribute, seen) if module else None
+        top = item.module.partition(".")[0]
+        if item.name != top or item.module == top:
+            return item.target or self.index.resolve(path, item.module)
+        if item.target is None:
+            return None
+        depth = item.module.count(".")  # `import a.b.c` binds `a`, which lies as many folders above
+        folder = item.target.removesuffix("/__init__.py").removesuffix(".py")
+        return self.index.at("/".join(folder.split("/")[:-depth]))
+
+    def _in_module(self, module: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        found = self._name(module, name, seen) if module in self.modules else None
+        return found or self.index.submodule(module, name)
+
+    def _class_around(self, source: SourceSymbol) -> str | None:
+        if source.symbol.kind == "class":
+            return source.symbol.id
+        above = self.symbols.get(source.parent or "")
+        return above.symbol.id if above is not None and above.symbol.kind == "class" else None
+
+    def _member(self, owner: str, name: str, seen: set[str]) -> str | None:
+        """A member of a class or of its bases in this repository, depth first."""
+        if owner in seen:
+            return None
+        seen.add(owner)
+        own = self.members.get(owner, {}).get(name)
+        if own is not None:
+            return own
+        path = self.symbols[owner].symbol.path
+        for base in self.bases.get(owner, ()):
+            above = self.chain(path, base.split("."))
+            if above is not None and self.symbols[above].symbol.kind == "class":
+                found = self._member(above, name, seen)
+                if found is not None:
+                    return found
+        return None

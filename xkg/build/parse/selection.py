@@ -1,0 +1,109 @@
+"""Which files of a repository are source to read, and why the others are not."""
+
+import io
+import re
+import tokenize
+
+from xkg.build.codebase import Skipped
+from xkg.build.fetch import File
+
+MAX_SOURCE_BYTES = 1_000_000
+_EXAMPLES = 5
+
+_VENDORED = {
+    "vendor", "vendors", "_vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "external",
+    "externals", "extern", "site-packages", "dist-packages", "node_modules", "bower_components", "venv", ".venv",
+    ".tox",
+}  # fmt: skip
+_OTHER_SOURCE = {
+    "c", "cc", "cpp", "cxx", "h", "hpp", "cu", "cuh", "java", "js", "jsx", "ts", "tsx", "jl", "r", "rmd", "m", "lua",
+    "go", "rs", "scala", "kt", "swift", "rb", "pl", "php", "cs", "f", "f90", "sh", "bash", "ipynb", "pyx", "pxd",
+    "pyi", "hs", "ml", "sql",
+}  # fmt: skip
+_BINARY = {
+    "png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "webp", "ico", "pdf", "eps", "zip", "gz", "tgz", "bz2", "xz",
+    "7z", "tar", "rar", "npy", "npz", "pt", "pth", "ckpt", "pkl", "pickle", "h5", "hdf5", "mat", "so", "dll", "dylib",
+    "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
+    "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
+}  # fmt: skip
+_GENERATED_NAME = re.compile(r"_pb2(_grpc)?\.py$")
+_GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |do not edit|@generated")
+
+
+class Skips:
+    """Counts what is left out, by reason."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    def add(self, reason: str, path: str) -> None:
+        self.found.setdefault(reason, []).append(path)
+
+    def listed(self) -> tuple[Skipped, ...]:
+        return tuple(
+            Skipped.model_validate(
+                {"reason": reason, "count": len(paths), "examples": tuple(sorted(paths)[:_EXAMPLES])}
+            )
+            for reason, paths in sorted(self.found.items())
+        )
+
+
+def suffix(path: str) -> str:
+    """A file name's ending in lower case without the dot, '' where there is none."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name[1:] else ""
+
+
+def is_wanted(file: File, skipped: Skips) -> bool:
+    """Whether a path can be Python source, as far as its name and size tell."""
+    ending = suffix(file.path)
+    code = ending == "py" or ending in _OTHER_SOURCE
+    reason = None
+    if file.kind == "link":
+        reason = "link"
+    elif file.kind == "submodule" or (code and not _VENDORED.isdisjoint(file.path.split("/")[:-1])):
+        reason = "vendored"
+    elif file.size is None:
+        reason = "unreadable"
+    elif ending in _BINARY:
+        reason = "binary"
+    elif ending in _OTHER_SOURCE:
+        reason = "other-language"
+    elif ending == "py" and _GENERATED_NAME.search(file.path):
+        reason = "generated"
+    elif ending == "py" and file.size > MAX_SOURCE_BYTES:
+        reason = "too-large"
+    if reason:
+        skipped.add(reason, file.path)
+        return False
+    return ending == "py" or (not ending and (file.size or 0) < 100_000)
+
+
+def is_source(path: str, content: bytes, skipped: Skips) -> bool:
+    """Whether what was read is source that somebody wrote."""
+    if not suffix(path) and not re.match(rb"#![^\n]*\bpython", content):
+        return False  # a file without an ending is Python only where its first line says so
+    if b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        skipped.add("binary", path)
+        return False
+    lines = content[:2000].decode("utf-8", "replace").split("\n")[:10]
+    head = [line for line in lines if line.lstrip().startswith("#")]
+    longest = max((len(line) for line in content.split(b"\n")), default=0)
+    minified = longest > 20_000 and longest * 2 > len(content)
+    if minified or any(_GENERATED_HEAD.search(line) for line in head):
+        skipped.add("generated", path)
+        return False
+    return True
+
+
+def decode(content: bytes) -> str:
+    """The text in its declared encoding (PEP 263), what cannot be decoded as U+FFFD, line ends as one newline."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16", "replace")
+    else:
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+            text = content.decode(encoding, "replace")
+        except (SyntaxError, LookupError, UnicodeError):
+            text = content.decode("utf-8", "replace")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,38 @@
+"""Which techniques a published graph shows: those with code that reached the level asked for, and all above them."""
+
+from collections.abc import Sequence
+
+from xkg.build.check import ran
+from xkg.model import Code, Level, Technique
+
+
+def prune(
+    techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, reachable: Level
+) -> tuple[Technique, ...]:
+    """The techniques, each with `hidden` set to a reason or None; preorder is kept.
+
+    Hidden is a technique with no code at the level asked for and no visible descendant. `min_level` None asks of each
+    code node the highest rung that could be tried: `reachable` for the machine, less where `Evidence.level` says that
+    the rung above could not be tried for this node (a package that cannot be had), and at least `parsed`.
+    """
+    by_technique = {c.technique: c for c in code}
+    reasons = {t.id: _reason(by_technique.get(t.id), min_level, reachable) for t in techniques}
+    visible_above: set[str] = set()
+    for technique in reversed(techniques):
+        if technique.parent and (reasons[technique.id] is None or technique.id in visible_above):
+            visible_above.add(technique.parent)
+    return tuple(t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques)
+
+
+def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str | None:
+    if code is None:
+        return "no code in the repository was found for it"
+    asked = min_level or _could_be_tried(code, reachable)
+    if code.level.rank >= asked.rank:
+        return None
+    why = next((e.reason for e in reversed(code.evidence) if e.reason), None)
+    return f"its code is at '{code.level}', below '{asked}'" + (f": {why}" if why else "")
+
+
+def _could_be_tried(code: Code, reachable: Level) -> Level:
+    return reachable if ran(code.evidence) else Level.PARSED

@@ -1,0 +1,119 @@
+"""Stage outputs on disk: a rerun picks up where the last one stopped, and redoes only what its input changed."""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xkg.durable import write_whole
+from xkg.errors import StoreError
+
+T = TypeVar("T", bound=BaseModel)
+R = TypeVar("R")
+
+
+class StageReport(BaseModel):
+    """One stage of one build: wall seconds, whether its output was there already, and what it gave in a few words."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    seconds: float
+    reused: bool
+    summary: str
+
+
+@cache
+def pipeline_version() -> str:
+    """12 hex digits over the source of every module that a stage's output depends on: code that changed never meets
+    an output that the old code made."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    files = [root / "model.py", root / "ranking.py", root / "embed.py"]
+    for folder in ("build", "sandbox"):
+        files += sorted((root / folder).rglob("*.py")) + sorted((root / folder).rglob("*.txt"))
+    for file in files:
+        if file.is_file():
+            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+class Workbench:
+    """The stage outputs of one paper, in one folder, and the report of what ran. `notify` hears of each stage as it
+    ends."""
+
+    def __init__(self, folder: Path, notify: Callable[[StageReport], None] = lambda _: None) -> None:
+        self.folder = folder
+        self.reports: list[StageReport] = []
+        self._notify = notify
+
+    def stage(
+        self,
+        name: str,
+        inputs: Mapping[str, object],
+        kind: type[T],
+        compute: Callable[[], T],
+        summary: Callable[[T], str],
+        *,
+        keep: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """The output of a stage for these inputs: read back where it was made before, else computed and kept.
+
+        `inputs` are JSON values that determine the output; `keep` says of an output whether it may be used again (one
+        that met a registry that was down may not). Raises `StoreError` when the folder cannot be written.
+        """
+        path = self.folder / f"{name}-{stage_key(inputs)}.json"
+        reused = True
+
+        def produce() -> T:
+            nonlocal reused
+            output = _read(path, kind)
+            if output is None:
+                reused = False
+                output = compute()
+                if keep(output):
+                    _write(path, output)
+            return output
+
+        return self.timed(name, produce, lambda output: (summary(output), reused))
+
+    def timed(self, name: str, work: Callable[[], R], tell: Callable[[R], tuple[str, bool]]) -> R:
+        """Does `work` and reports it; time that a report inside it has already counted is not counted again."""
+        started, before = time.perf_counter(), len(self.reports)
+        result = work()
+        seconds = time.perf_counter() - started - sum(r.seconds for r in self.reports[before:])
+        text, reused = tell(result)
+        report = StageReport(name=name, seconds=seconds, reused=reused, summary=text)
+        self.reports.append(report)
+        self._notify(report)
+        return result
+
+
+def stage_key(inputs: Mapping[str, object]) -> str:
+    """16 hex digits that change with any input and with the pipeline's own code."""
+    text = json.dumps({**inputs, "pipeline": pipeline_version()}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):  # half-written or of another shape: made anew
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read the stage output {path}: {error.strerror}") from error
+
+
+def _write(path: Path, output: BaseModel) -> None:
+    # ASCII alone, so that whatever a paper's text holds comes back as it was
+    data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
+    except OSError as error:
+        raise StoreError(f"cannot write {path.parent}: {error.strerror}; free space or rights are needed") from error

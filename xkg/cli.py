@@ -1,0 +1,246 @@
+"""Thin commands: parse arguments, call one function, print. Exit codes: 0 done, 1 it could not be done, 2 usage."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from xkg.errors import XkgError
+
+if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
+    from pydantic import BaseModel
+
+    from xkg.build.stages import StageReport
+    from xkg.config import Settings
+    from xkg.serve.answers import Answer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
+)
+index_app = typer.Typer(no_args_is_help=True, help="Look after the indexes of the published graph.")
+store_app = typer.Typer(no_args_is_help=True, help="Look after the stored generations.")
+app.add_typer(index_app, name="index")
+app.add_typer(store_app, name="store")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; README.md lists the fields.")]
+Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
+
+
+@app.callback()
+def _global_options(
+    context: typer.Context,
+    kg: Annotated[Path | None, typer.Option("--kg", help="Folder of the graph [XKG_KG, or storage/default].")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
+) -> None:
+    context.obj = {"kg": kg, "verbose": verbose}
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    paper: Annotated[Path, typer.Option(help="LaTeX file or folder, arXiv archive, or Markdown.")],
+    repo: Annotated[str | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")] = None,
+    given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
+    llm: Annotated[Literal["none"], typer.Option(help="Language model: 'none' is static analysis.")] = "none",  # noqa: ARG001
+    as_json: Json = False,
+) -> None:
+    """Build the graph of one paper and its repository, and publish it."""
+    from xkg import application
+
+    result = application.build(_settings(context), paper, repo, given_id=given_id, notify=_show_stage)
+    for note in result.notes:
+        typer.echo(f"note: {note}", err=True)
+    _print(result, as_json)
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What the code should do, or the name of a technique.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
+    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
+    with_code: Annotated[bool, typer.Option("--with-code", help="Show the code of each row.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find techniques, best first; no row where nothing fits."""
+    from xkg import application
+
+    service = application.open_service(_settings(context))
+    answer = service.search(query, k, tuple(paper or ()), with_code)
+    _print_answer(answer, as_json)
+    if with_code and not as_json:
+        for row in answer.rows:
+            _print_answer(service.code(row.id), as_json)
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="A paper, technique or code id.")],
+    as_json: Json = False,
+) -> None:
+    """Show a paper, a technique or a code node in full."""
+    from xkg import application
+
+    _print_answer(application.show(_settings(context), id), as_json)
+
+
+@app.command("import")
+def import_(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Folder of graph files: the peer's JSON, or bundles.")],
+    as_json: Json = False,
+) -> None:
+    """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
+    from xkg import application
+
+    result = application.import_graphs(_settings(context), folder)
+    for problem in result.problems:
+        typer.echo(f"left out: {problem}", err=True)
+    _print(result, as_json)
+    if result.problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    to: Annotated[Path, typer.Option(help="Folder to write to; it is made.")],
+    papers: Papers = None,
+    format: Annotated[Literal["peer", "bundle"], typer.Option(help="The peer's JSON, or whole bundles.")] = "peer",
+    as_json: Json = False,
+) -> None:
+    """Write papers into a folder, one file each."""
+    from xkg import application
+
+    _print(application.export_graphs(_settings(context), tuple(papers or ()), to, format), as_json)
+
+
+@app.command()
+def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
+    """Take a paper out of the graph (`xkg store rollback` brings it back)."""
+    from xkg import application
+
+    generation = application.open_store(_settings(context)).remove([paper])
+    typer.echo(f"removed {paper}; the graph is generation {generation}")
+
+
+@app.command()
+def cypher(
+    context: typer.Context,
+    statement: Annotated[str, typer.Argument(help="One read-only statement.")],
+    format: Annotated[Literal["table", "json", "csv"], typer.Option(help="How to print the rows.")] = "table",
+    rows: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="At most so long.")] = 30,
+) -> None:
+    """Ask the graph in read-only Cypher.
+
+    Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, REPORTS, RELEASES.
+    """
+    from xkg import application
+    from xkg.tables import render
+
+    table = application.open_store(_settings(context)).query(statement, rows=rows, seconds=seconds)
+    typer.echo(render(table, format), nl=False)
+    if table.truncated:
+        typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
+
+
+@app.command()
+def serve(context: typer.Context) -> None:
+    """Serve the graph to agents: MCP over stdin and stdout."""
+    from xkg.serve.server import serve as run
+
+    run(_settings(context))
+
+
+@app.command()
+def doctor(context: typer.Context, as_json: Json = False) -> None:
+    """Say what is installed and reachable, and what each missing thing costs."""
+    from xkg.doctor import examine
+
+    _print(examine(_settings(context)), as_json)
+
+
+@index_app.command("check")
+def index_check(context: typer.Context, as_json: Json = False) -> None:
+    """Check every stored file against its checksum."""
+    from xkg import application
+
+    result = application.check_index(_settings(context))
+    _print(result, as_json)
+    if result.problems:
+        raise typer.Exit(1)
+
+
+@index_app.command("rebuild")
+def index_rebuild(context: typer.Context) -> None:
+    """Make graph, vectors and text index anew from the bundles."""
+    from xkg import application
+
+    generation, notes = application.open_store(_settings(context)).rebuild()
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"rebuilt; the graph is generation {generation}")
+
+
+@store_app.command("rollback")
+def store_rollback(context: typer.Context) -> None:
+    """Go back to the generation before the current one."""
+    from xkg import application
+
+    generation = application.open_store(_settings(context)).rollback()
+    typer.echo(f"the graph is generation {generation} again" if generation else "the graph is empty again")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The `xkg` command: one line on stderr for an error, its traceback with `-v`."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(given)
+    except XkgError as error:
+        _fail(str(error), error.exit_code, given)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has gone: nothing more to say
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _fail("interrupted; what was stored is as it was, and the next run goes on from here", 130, given)
+    except Exception as error:  # a fault of xkg itself: still one line
+        line = f"{type(error).__name__}: {error}".splitlines()[0]
+        _fail(f"xkg met a fault of its own ({line}); run again with -v and report what it shows", 1, given)
+
+
+def _fail(message: str, code: int, arguments: Sequence[str]) -> None:
+    if any(a in ("-v", "--verbose") for a in arguments):
+        import traceback
+
+        traceback.print_exc()
+    sys.stderr.write(f"xkg: {message}\n")
+    sys.exit(code)
+
+
+def _settings(context: typer.Context) -> "Settings":
+    from xkg.config import load
+
+    return load(kg=context.obj["kg"])
+
+
+def _show_stage(report: "StageReport") -> None:
+    kept = " (kept)" if report.reused else ""
+    typer.echo(f"  {report.name:<12}{report.seconds:7.1f} s  {report.summary}{kept}", err=True)
+
+
+def _print(result: "BaseModel", as_json: bool) -> None:
+    typer.echo(result.model_dump_json(indent=2) if as_json else str(result))
+
+
+def _print_answer(answer: "Answer", as_json: bool) -> None:
+    from xkg.serve.answers import text
+
+    typer.echo(answer.model_dump_json(indent=2) if as_json else text(answer))

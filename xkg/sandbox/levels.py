@@ -1,0 +1,165 @@
+"""The two lowest levels of a code node: `parsed`, told without running anything, and `imported`, in the sandbox."""
+
+import ast
+import re
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from pyflakes import checker, messages
+
+from xkg.model import Evidence, Level
+from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
+
+_MAX_SOURCE = 5_000_000
+_OUTPUT_END = 2000
+_MODULE = "implementation"
+_DONE = "xkg: import ended"
+_DRIVER = f"import {_MODULE}; print({_DONE!r}, flush=True)"
+_ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Group)\b.*|^\w+(?:\.\w+)+: .*")
+
+# Filters of warnings belong to the process, not to a thread.
+_warnings = threading.Lock()
+
+
+def check_parsed(source: str) -> Evidence:
+    """`parsed` when `source` compiles and every name in it is defined, imported or builtin, else `none` and why.
+
+    Names behind `from m import *` count as imported, names in strings (such as string annotations) are not used.
+    Nothing of the source is run. Never raises for what the source holds.
+    """
+    reason = _unparsed(source)
+    return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=_now())
+
+
+def check_imported(source: str, runner: Runner, environment: Environment, limits: Limits | None = None) -> Evidence:
+    """`imported` when the module ends its import in the sandbox, else `parsed` (or `none`) and why, in one line.
+
+    An import that `environment` misses and that the module cannot do without gives its reason without a run. Raises
+    `SandboxUnavailableError` as the runner does."""
+    parsed = check_parsed(source)
+    if parsed.level is Level.NONE:
+        return parsed
+    absent = [name for name in needed_imports(source) if name in environment.missing]
+    if absent:
+        why = "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
+        return parsed.model_copy(update={"reason": f"missing package {why}", "environment": environment.hash})
+    used = limits or Limits()
+    outcome = runner.run(
+        Job(
+            arguments=("-c", _DRIVER),
+            files={f"{_MODULE}.py": source},
+            site=environment.site,
+            limits=used,
+        )
+    )
+    output = outcome.output.rstrip()
+    finished = outcome.ok and output.endswith(_DONE)
+    return Evidence(
+        level=Level.IMPORTED if finished else Level.PARSED,
+        runner=outcome.runner,
+        command=outcome.command,
+        environment=environment.hash,
+        exit_code=outcome.exit_code,
+        seconds=round(outcome.seconds, 3),
+        peak_memory_mb=round(outcome.peak_memory_mb, 1),
+        output_end=output.removesuffix(_DONE).rstrip()[-_OUTPUT_END:],
+        reason=None if finished else failure(outcome, used),
+        checked_at=_now(),
+    )
+
+
+def failure(outcome: Outcome, limits: Limits) -> str:
+    """Why a run did not do what it should, in one line: the limit it met, or the last error it printed."""
+    if outcome.ended == "timeout":
+        return f"timeout: ran longer than {limits.seconds:g} s"
+    if outcome.ended == "memory":
+        return f"memory: needed more than {limits.memory_mb:,} MB"
+    if outcome.ended == "output":
+        return "output: printed without end"
+    if outcome.ended == "killed":
+        return f"killed by signal {outcome.exit_code - 128}" if outcome.exit_code else "killed for too many processes"
+    lines = [line.strip() for line in outcome.output.splitlines() if line.strip()]
+    said = next((line for line in reversed(lines) if _ERROR_LINE.match(line)), lines[-1] if lines else "")
+    missing = re.match(r"ModuleNotFoundError: No module named '([^'.]+)", said)
+    if missing:
+        return f"missing package {missing[1]}: {said}"
+    if said.startswith("MemoryError"):
+        return f"memory: {said}"
+    if outcome.exit_code == 0:
+        return "ended the process before the end of its import"
+    return said[:500] or f"exit code {outcome.exit_code} and no output"
+
+
+def needed_imports(source: str) -> list[str]:
+    """Top-level names of the packages that importing the module imports, in order, without those it can do without:
+    in function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for what does not parse."""
+    try:
+        tree = _parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return list(dict.fromkeys(_needed(tree.body)))
+
+
+def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        match statement:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=orelse):
+                yield from _needed(orelse)
+            case ast.If():  # either branch may be the one that is not taken
+                continue
+            case ast.Try(body=inner, handlers=handlers, orelse=orelse, finalbody=finalbody):
+                yield from _needed([*([] if handlers else inner), *([] if handlers else orelse), *finalbody])
+            case ast.With(body=inner) | ast.ClassDef(body=inner):
+                yield from _needed(inner)
+            case _:
+                continue
+
+
+def _unparsed(source: str) -> str | None:
+    if not source.strip():
+        return "there is no code"
+    if len(source) > _MAX_SOURCE:
+        return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
+    try:
+        tree = _parse(source)
+        with _warnings, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "<code>", "exec", dont_inherit=True)
+        found = _Checker(tree, filename="<code>", withDoctest=False).messages
+    except SyntaxError as error:
+        return f"does not parse: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
+    except RecursionError:
+        return "does not parse: nested too deeply"
+    except MemoryError:
+        return "does not parse: too large or nested too deeply"
+    except UnicodeEncodeError:
+        return "does not parse: holds characters that are no text (surrogates)"
+    except ValueError as error:  # NUL among others
+        return f"does not parse: {error}"
+    undefined = dict.fromkeys(str(m.message_args[0]) for m in found if isinstance(m, messages.UndefinedName))
+    if undefined:
+        names = list(undefined)
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        return f"undefined: {', '.join(names[:10])}{more}"
+    return None
+
+
+def _parse(source: str) -> ast.Module:
+    with _warnings, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source, "<code>")
+
+
+class _Checker(checker.Checker):  # type: ignore[misc]
+    def handleStringAnnotation(self, *_: object) -> None:
+        """Strings in annotations are not evaluated, and often shapes ("batch dim") rather than names."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

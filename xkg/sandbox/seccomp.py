@@ -1,0 +1,163 @@
+"""The system calls that code in the box may not make, as a BPF program for `bwrap --seccomp`.
+
+A deny list: everything else is allowed, since numerical libraries use a wide and changing part of the kernel's
+interface. Denied is what reaches past the namespaces (AF_VSOCK, netlink and other address families a network namespace
+does not contain), what builds new namespaces or mounts inside (more kernel code in reach), what looks into other
+processes, and what allocates memory that no process is charged for (memfd, SysV shared memory), which the watchdog
+could not see. Names follow the syscalls(2) table; flags of clone are from clone(2).
+"""
+
+import errno
+import functools
+import os
+
+from xkg.errors import SandboxUnavailableError
+
+_FORBIDDEN = (
+    # other processes
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "process_mrelease",
+    "pidfd_getfd",
+    "kcmp",
+    # namespaces and mounts
+    "unshare",
+    "setns",
+    "mount",
+    "umount",
+    "umount2",
+    "pivot_root",
+    "chroot",
+    "open_tree",
+    "move_mount",
+    "fsopen",
+    "fsconfig",
+    "fsmount",
+    "fspick",
+    "mount_setattr",
+    "statmount",
+    "listmount",
+    "open_tree_attr",
+    "name_to_handle_at",
+    "open_by_handle_at",
+    "quotactl",
+    "quotactl_fd",
+    # kernel surface that numerical code does not use
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "lookup_dcookie",
+    "fanotify_init",
+    "fanotify_mark",
+    "vmsplice",
+    "personality",
+    "modify_ldt",
+    "vm86",
+    "vm86old",
+    "remap_file_pages",
+    "migrate_pages",
+    "move_pages",
+    # the machine
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "create_module",
+    "kexec_load",
+    "kexec_file_load",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "acct",
+    "syslog",
+    "settimeofday",
+    "clock_settime",
+    "clock_adjtime",
+    "adjtimex",
+    "stime",
+    "sethostname",
+    "setdomainname",
+    "iopl",
+    "ioperm",
+    "nfsservctl",
+    "uselib",
+    "ustat",
+    "sysfs",
+    "_sysctl",
+)
+
+# Callers fall back when these are "not implemented": glibc from clone3 to clone, whose flags a filter can read.
+_ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
+
+_UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
+
+_CLONE_NEW = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
+_AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_INT = 0xFFFFFFFF  # the kernel reads an int of these arguments, a filter sees the whole register
+
+# The same on every architecture, for a libseccomp older than the call.
+_NUMBERS = {
+    "process_madvise": 440,
+    "process_mrelease": 448,
+    "mount_setattr": 442,
+    "quotactl_fd": 443,
+    "memfd_secret": 447,
+    "statmount": 457,
+    "listmount": 458,
+    "open_tree_attr": 467,
+}
+
+
+@functools.cache
+def program(*, unix_sockets: bool) -> bytes:
+    """The filter for this machine's architecture; with `unix_sockets`, `socket(AF_UNIX)` stays open.
+
+    Raises `SandboxUnavailableError` where libseccomp is missing."""
+    try:
+        import pyseccomp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise SandboxUnavailableError(
+            "the sandbox needs libseccomp; install it with: apt-get install libseccomp2; pip install pyseccomp"
+        ) from error
+
+    forbidden, absent = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(errno.ENOSYS)
+    rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+
+    def deny(action: int, name: str, *arguments: object) -> None:
+        try:
+            number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
+        except ValueError:
+            number = -1
+        if number == -1:  # not known to this libseccomp
+            number = _NUMBERS.get(name, -1)
+        if number >= 0:  # below zero: a call that this architecture does not have
+            rules.add_rule(action, number, *arguments)
+
+    for name in (*_FORBIDDEN, *_UNCHARGED):
+        deny(forbidden, name)
+    for name in _ABSENT:
+        deny(absent, name)
+    for flag in _CLONE_NEW:
+        deny(forbidden, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, flag, flag))
+    for request in (_TIOCSTI, _TIOCLINUX):
+        deny(forbidden, "ioctl", pyseccomp.Arg(1, pyseccomp.MASKED_EQ, _INT, request))
+    allowed = {_AF_INET, _AF_INET6} | ({_AF_UNIX} if unix_sockets else set())
+    for family in range(64):
+        if family not in allowed:
+            deny(forbidden, "socket", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _INT, family))
+    for bit in range(6, 32):
+        deny(forbidden, "socket", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, 1 << bit, 1 << bit))
+    for family in range(64):
+        if family not in (_AF_UNIX, _AF_INET, _AF_INET6):
+            deny(forbidden, "socketpair", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _INT, family))
+
+    descriptor = os.memfd_create("seccomp")
+    with os.fdopen(descriptor, "rb") as file:
+        rules.export_bpf(file)
+        file.seek(0)
+        return file.read()

@@ -1,0 +1,115 @@
+"""Building the derived files of a generation from bundles, in one pass over them."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.embed import Embedder
+from xkg.errors import CorruptStoreError
+from xkg.model import PaperBundle
+from xkg.store.bundles import BundleFile
+from xkg.store.catalogue import Catalogue, CatalogueWriter
+from xkg.store.generation import Generation
+from xkg.store.graph import GraphWriter
+from xkg.store.snapshot import CATALOGUE, GRAPH, TEXT, VECTORS
+from xkg.store.text import TextWriter
+from xkg.store.vectors import VectorIndex, VectorsInfo, build
+from xkg.store.visible import entries, vector_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a manifest says of built files; no model where there was nothing to embed."""
+
+    model: str
+    dimension: int
+    vectors: VectorsInfo | None
+    counts: dict[str, int]
+
+
+def build_files(
+    folder: Path,
+    stored: Iterable[tuple[PaperBundle, BundleFile]],
+    embedder: Callable[[str], Embedder],
+    previous: Generation | None,
+) -> Built:
+    """Fills the empty `folder` with catalogue, text index, graph and vectors.
+
+    Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share,
+    only when others are left. Raises `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    (folder / TEXT).mkdir()
+    texts: list[str] = []
+    hashes: list[bytes] = []
+    papers = 0
+    with CatalogueWriter(folder / CATALOGUE) as catalogue, GraphWriter(scratch) as graph:
+        text = TextWriter(folder / TEXT)
+        for bundle, file in stored:
+            shown = list(entries(bundle))
+            composed = [vector_text(entry) for entry in shown]
+            digests = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
+            rows = catalogue.add(bundle, file, list(zip(shown, digests, strict=True)))
+            for row, entry in zip(rows, shown, strict=True):
+                text.add(row, papers, entry)
+            graph.add(bundle, shown)
+            texts += composed
+            hashes += digests
+            papers += 1
+        text.close()
+        counts = graph.load(folder / GRAPH)
+        catalogue.close()
+    shutil.rmtree(scratch)
+    for lock in (folder / TEXT).glob(".tantivy-*.lock"):
+        lock.unlink()
+    counts["vectors"] = len(texts)
+    counts["papers"] = papers
+    if not texts:
+        return Built("", 0, None, counts)
+    model, matrix = _vectors(texts, hashes, embedder, previous)
+    info = build(folder / VECTORS, matrix)
+    return Built(model, int(matrix.shape[1]), info, counts)
+
+
+def _vectors(
+    texts: list[str], hashes: list[bytes], embedder: Callable[[str], Embedder], previous: Generation | None
+) -> "tuple[str, NDArray[np.float32]]":
+    """The model, and the vector of each text in order."""
+    import numpy as np
+
+    reused = _stored_vectors(previous, set(hashes)) if previous else {}
+    model = previous.manifest.model if previous else ""
+    missing = {sha256: text for sha256, text in zip(hashes, texts, strict=True) if sha256 not in reused}
+    if missing:
+        source = embedder(model)
+        model = source.model
+        found = source.embed(list(missing.values()))
+        reused.update(zip(missing, np.ascontiguousarray(found, dtype=np.float32), strict=True))
+    return model, np.stack([reused[sha256] for sha256 in hashes])
+
+
+def _stored_vectors(previous: Generation, wanted: set[bytes]) -> "dict[bytes, NDArray[np.float32]]":
+    """Vectors by the hash of their text, from a generation that keeps them exactly; none from a damaged one."""
+    info = previous.manifest.vectors
+    if info is None or info.kind != "exact":
+        return {}
+    try:
+        previous.verify(CATALOGUE, VECTORS)
+    except CorruptStoreError:
+        return {}
+    catalogue = Catalogue(previous.folder / CATALOGUE)
+    try:
+        rows = {sha256: row for sha256, row in catalogue.texts() if sha256 in wanted}
+    finally:
+        catalogue.close()
+    if not rows:
+        return {}
+    vectors = VectorIndex(previous.folder / VECTORS, info).exact_rows(list(rows.values()))
+    return {} if vectors is None else dict(zip(rows, vectors, strict=True))

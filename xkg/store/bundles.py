@@ -1,0 +1,159 @@
+"""Bundle files: the truth of an embedded graph, one immutable file for each state of a paper.
+
+A file is one JSON object, `{"format", "sha256", "bundle"}`, where the hash covers the bytes of the bundle as they stand
+in the file. All is ASCII, so control characters and lone surrogates come back as they were. The name is a readable
+prefix of the paper's id, the hash of the id, and the hash of the content: a file of that name never changes.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xkg.errors import CorruptStoreError, InputError
+from xkg.model import PaperBundle, paper_of
+from xkg.durable import write_whole
+
+_HEAD = b'{"format":"xkg-bundle-1","sha256":"'
+_MIDDLE = b'","bundle":'
+_HASH_END = len(_HEAD) + 64
+
+
+class BundleFile(BaseModel):
+    """A bundle file as a manifest lists it; `sha256` is that of the bundle inside."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    size: int
+    sha256: str
+
+
+def write(folder: Path, bundle: PaperBundle) -> BundleFile:
+    """Stores a bundle under `folder`, which must exist. Raises `OSError`."""
+    data = serialise(bundle)
+    sha256 = data[len(_HEAD) : _HASH_END].decode("ascii")
+    path = folder / _name(bundle.paper.id, sha256)
+    try:
+        there = path.read_bytes() == data
+    except OSError:
+        there = False
+    if not there:
+        write_whole(path, data)
+    return BundleFile(name=path.name, size=len(data), sha256=sha256)
+
+
+def read(path: Path) -> PaperBundle:
+    """The bundle in a file. Raises `CorruptStoreError` naming the file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CorruptStoreError(_mend(path, f"cannot be read ({error.strerror})")) from error
+    return parse(data, path)
+
+
+def parse(data: bytes, path: Path) -> PaperBundle:
+    """The bundle in the bytes of a file; `path` is for the message of `CorruptStoreError`."""
+    payload = data[_HASH_END + len(_MIDDLE) : -2]
+    if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
+        raise CorruptStoreError(_mend(path, "is cut short or is no bundle file"))
+    if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
+        raise CorruptStoreError(_mend(path, "is not what was written"))
+    try:
+        return PaperBundle.model_validate(json.loads(payload))
+    except (ValueError, ValidationError, RecursionError) as error:
+        raise CorruptStoreError(_mend(path, "was written by another version of xkg")) from error
+
+
+def serialise(bundle: PaperBundle) -> bytes:
+    """The bytes of a bundle file; equal bundles give equal bytes."""
+    payload = json.dumps(bundle.model_dump(), separators=(",", ":")).encode("ascii")
+    return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
+
+
+def newest(folder: Path) -> tuple[list[tuple[PaperBundle, Path]], list[str]]:
+    """The newest readable bundle of each paper under `folder`, and what could not be read, one line each."""
+    found: dict[str, tuple[PaperBundle, Path]] = {}
+    problems = []
+    for path in sorted(_files(folder), key=lambda p: (p.stat().st_mtime_ns, p.name)):
+        try:
+            bundle = read(path)
+        except CorruptStoreError as error:
+            problems.append(str(error))
+        else:
+            found[bundle.paper.id] = (bundle, path)
+    return [found[paper] for paper in sorted(found)], problems
+
+
+def set_damaged_aside(folder: Path) -> None:
+    """Renames what `newest` could not read to `*.damaged`, which no clean-up removes."""
+    for path in list(_files(folder)):
+        try:
+            read(path)
+        except CorruptStoreError:
+            path.rename(path.with_suffix(".damaged"))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return folder.glob("[!.]*.json")
+
+
+def _name(paper: str, sha256: str) -> str:
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", paper)[:48].strip("-.") or "paper"
+    identity = hashlib.sha256(paper.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{readable}-{identity[:12]}-{sha256[:16]}.json"
+
+
+def _mend(path: Path, problem: str) -> str:
+    return f"bundle file {path} {problem}: build or import that paper again, or `xkg remove` it"
+
+
+def validate(bundle: PaperBundle) -> None:
+    """Raises `InputError` naming the first thing in a bundle that no graph can hold."""
+    paper = bundle.paper.id
+
+    def refuse(what: str) -> InputError:
+        return InputError(f"the bundle of paper {paper!r} cannot be stored: {what}")
+
+    def unique(kind: str, ids: list[str]) -> set[str]:
+        known = set(ids)
+        if len(known) != len(ids):
+            twice = next(i for n, i in enumerate(ids) if i in ids[:n])
+            raise refuse(f"{kind} {twice!r} appears twice")
+        return known
+
+    if not paper or "#" in paper:
+        raise refuse("an id of a paper is not empty and has no '#'")
+    above: set[str] = set()
+    hidden: set[str] = set()
+    for technique in bundle.techniques:
+        if technique.parent is not None and technique.parent not in above:
+            raise refuse(f"technique {technique.id!r} comes before its parent {technique.parent!r}, or without it")
+        if technique.parent in hidden and technique.hidden is None:
+            raise refuse(f"technique {technique.id!r} is visible under a hidden one")
+        above.add(technique.id)
+        if technique.hidden is not None:
+            hidden.add(technique.id)
+    techniques = unique("technique", [t.id for t in bundle.techniques])
+    code = unique("code", [c.id for c in bundle.code])
+    unique("the code of technique", [c.technique for c in bundle.code])
+    repositories = unique("repository", [r.id for r in bundle.repositories])
+    symbols = unique("symbol", [s.id for s in bundle.symbols])
+    findings = unique("finding", [f.id for f in bundle.findings])
+    resources = unique("resource", [r.id for r in bundle.resources])
+    for node in (*techniques, *code, *findings, *resources):
+        if paper_of(node) != paper:
+            raise refuse(f"id {node!r} does not begin with the paper's")
+    ends = [
+        ("technique", techniques, [c.technique for c in bundle.code] + [x.technique for x in bundle.locations]),
+        ("symbol", symbols, [x.symbol for x in bundle.locations] + [d.symbol for d in bundle.derivations]),
+        ("code", code, [d.code for d in bundle.derivations]),
+        ("repository", repositories, [s.repository for s in bundle.symbols]),
+    ]
+    for kind, known, used in ends:
+        for node in used:
+            if node not in known:
+                raise refuse(f"{kind} {node!r} is referred to and not in it")

@@ -1,0 +1,205 @@
+"""The catalogue of a generation: nodes by id, ready to serve, in one read-only SQLite file.
+
+LadybugDB answers Cypher; looking nodes up there costs a query each, here a keyed read. Ids are kept as bytes and bodies
+as ASCII JSON, so every string comes back as it was. A technique's `row` numbers it in the vector and text index too.
+"""
+
+import json
+import re
+import sqlite3
+import threading
+import unicodedata
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from xkg.model import Code, Paper, PaperBundle, Technique
+from xkg.store import TechniqueView
+from xkg.store.bundles import BundleFile
+from xkg.store.visible import Entry
+
+_SCHEMA = """
+CREATE TABLE paper (number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, body TEXT);
+CREATE TABLE technique (
+    row INTEGER PRIMARY KEY, id BLOB UNIQUE, paper INTEGER, parent INTEGER, path TEXT, text_sha256 BLOB, body TEXT
+);
+CREATE INDEX technique_parent ON technique (parent);
+CREATE INDEX technique_paper ON technique (paper);
+CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, body TEXT);
+CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
+"""
+_BATCH = 500
+
+
+class CatalogueWriter:
+    """Fills a new catalogue; `close` leaves a finished file."""
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path)
+        self._db.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + _SCHEMA
+        )
+        self._papers = 0
+        self._rows = 0
+
+    def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
+        """Adds a paper with its visible techniques and the hashes of their vector texts; gives their rows."""
+        paper = self._papers
+        self._papers += 1
+        self._db.execute(
+            "INSERT INTO paper VALUES (?, ?, ?, ?, ?)",
+            (paper, _key(bundle.paper.id), _json(bundle.paper.title), file.name, _json(bundle.paper.model_dump())),
+        )
+        rows: dict[str, int] = {}
+        for entry, text_sha256 in entries:
+            technique = entry.technique
+            row = self._rows
+            self._rows += 1
+            rows[technique.id] = row
+            parent = None if technique.parent is None else rows[technique.parent]
+            body = _json(technique.model_dump())
+            self._db.execute(
+                "INSERT INTO technique VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (row, _key(technique.id), paper, parent, _json(entry.path), text_sha256, body),
+            )
+            if entry.code is not None:
+                body = _json(entry.code.model_dump())
+                self._db.execute("INSERT INTO code VALUES (?, ?, ?)", (row, _key(entry.code.id), body))
+            names = {name_key(name) for name in (technique.name, *technique.aliases)} - {""}
+            self._db.executemany("INSERT INTO name VALUES (?, ?)", [(name, row) for name in sorted(names)])
+        return list(rows.values())
+
+    def close(self) -> None:
+        self._db.commit()
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._db.close()
+
+
+class Catalogue:
+    """Reads a finished catalogue; may be used from several threads. Unknown ids give None or are left out."""
+
+    def __init__(self, path: Path) -> None:
+        # "immutable" reads without locks or journals, also from a folder that may not be written.
+        self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        self._turn = threading.Lock()
+
+    def close(self) -> None:
+        with self._turn:
+            self._db.close()
+
+    def papers(self) -> list[Paper]:
+        return [
+            Paper.model_validate(json.loads(body)) for (body,) in self._all("SELECT body FROM paper ORDER BY number")
+        ]
+
+    def paper_file(self, paper: str) -> str | None:
+        """The name of a paper's bundle file."""
+        found = self._all("SELECT file FROM paper WHERE id = ?", (_key(paper),))
+        return str(found[0][0]) if found else None
+
+    def technique(self, technique: str) -> TechniqueView | None:
+        found = self._all(
+            "SELECT t.row, t.body, t.path, p.title, c.body FROM technique t JOIN paper p ON p.number = t.paper "
+            "LEFT JOIN code c ON c.technique = t.row WHERE t.id = ?",
+            (_key(technique),),
+        )
+        if not found:
+            return None
+        row, body, path, title, code = found[0]
+        children = self._all("SELECT body FROM technique WHERE parent = ? ORDER BY row", (row,))
+        return TechniqueView(
+            technique=Technique.model_validate(json.loads(body)),
+            paper_title=json.loads(title),
+            path=tuple(json.loads(path)),
+            children=tuple(Technique.model_validate(json.loads(child)) for (child,) in children),
+            code=None if code is None else Code.model_validate(json.loads(code)),
+        )
+
+    def code(self, code: str) -> Code | None:
+        found = self._all("SELECT body FROM code WHERE id = ?", (_key(code),))
+        return Code.model_validate(json.loads(found[0][0])) if found else None
+
+    def named(self, name: str) -> list[str]:
+        found = self._all(
+            "SELECT t.id FROM name n JOIN technique t ON t.row = n.technique WHERE n.key = ? ORDER BY t.row",
+            (name_key(name),),
+        )
+        return [_id(key) for (key,) in found]
+
+    def ids(self, rows: Iterable[int]) -> dict[int, str]:
+        """Technique ids by row."""
+        found: dict[int, str] = {}
+        for part in _batches(list(rows)):
+            marks = ",".join("?" * len(part))
+            for row, key in self._all(f"SELECT row, id FROM technique WHERE row IN ({marks})", part):
+                found[row] = _id(key)
+        return found
+
+    def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
+        """Numbers of those of `papers` that are here."""
+        found: dict[str, int] = {}
+        for part in _batches([_key(paper) for paper in papers]):
+            marks = ",".join("?" * len(part))
+            for number, key in self._all(f"SELECT number, id FROM paper WHERE id IN ({marks})", part):
+                found[_id(key)] = number
+        return found
+
+    def rows_of(self, papers: Iterable[int]) -> list[int]:
+        """Rows of the techniques of papers, ascending."""
+        found: list[int] = []
+        for part in _batches(list(papers)):
+            marks = ",".join("?" * len(part))
+            found += [row for (row,) in self._all(f"SELECT row FROM technique WHERE paper IN ({marks})", part)]
+        return sorted(found)
+
+    def texts(self) -> list[tuple[bytes, int]]:
+        """The hash of each technique's vector text, with its row."""
+        return [(bytes(sha256), row) for sha256, row in self._all("SELECT text_sha256, row FROM technique")]
+
+    def technique_ids(self, paper: str) -> list[str]:
+        found = self._all(
+            "SELECT t.id FROM technique t JOIN paper p ON p.number = t.paper WHERE p.id = ? ORDER BY t.row",
+            (_key(paper),),
+        )
+        return [_id(key) for (key,) in found]
+
+    def paper_ids(self) -> list[str]:
+        return [_id(key) for (key,) in self._all("SELECT id FROM paper ORDER BY number")]
+
+    def counts(self) -> dict[str, int]:
+        return {
+            table: int(self._all(f"SELECT count(*) FROM {table}")[0][0]) for table in ("paper", "technique", "code")
+        }
+
+    def _all(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._turn:
+            return self._db.execute(statement, values).fetchall()
+
+
+def name_key(name: str) -> str:
+    """What two names have in common that differ in case, spaces and punctuation only; may be empty."""
+    return "".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold()))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _key(node_id: str) -> bytes:
+    return node_id.encode("utf-8", "surrogatepass")
+
+
+def _id(key: bytes) -> str:
+    return key.decode("utf-8", "surrogatepass")
+
+
+def _batches(values: list[Any]) -> Iterable[list[Any]]:
+    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))

@@ -1,0 +1,299 @@
+"""`EmbeddedStore`: one graph in one folder, without a server.
+
+Writers take one lock, build the next generation beside the current one from the bundles it is to hold, and switch. A
+writer that dies, or finds the disk full, changes nothing: what it left is removed by the next one.
+"""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.model import PaperBundle
+from xkg.store import Table, bundles, generation
+from xkg.store.bundles import BundleFile
+from xkg.store.generation import REBUILD, Current, Generation, Manifest
+from xkg.store.lock import writing
+from xkg.store.snapshot import EmbeddedSnapshot
+
+if TYPE_CHECKING:
+    from xkg.embed import Embedder
+
+WAIT_SECONDS = 60.0
+"""A writer waits this long for another: publishing one paper takes seconds."""
+
+
+class EmbeddedStore:
+    """`xkg.store.GraphStore` in `folder`, which is made by the first write.
+
+    `embedder` is called when something must be embedded, never to open or read. `model` is the name of the embedding
+    model in force: where it is given, indexes of another are refused at once. Safe to use from several threads, and in
+    a forked child. Needs a file system with `flock`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        embedder: "Callable[[], Embedder]",
+        *,
+        model: str | None = None,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
+        self.folder = folder
+        self._embedder = embedder
+        self._model = model
+        self._wait = wait
+        self._turn = threading.RLock()
+        self._shared: _Shared | None = None
+        self._process = os.getpid()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[EmbeddedSnapshot]:
+        """The generation that is current now; an empty one (number 0) where nothing was published yet.
+
+        Snapshots of one generation share what they have open. Raises `CorruptStoreError` or `ModelMismatchError`, whose
+        message names the command that mends it."""
+        shared = self._acquire()
+        try:
+            yield shared.snapshot
+        finally:
+            self._release(shared)
+
+    def publish(self, new: Sequence[PaperBundle]) -> int:
+        """Adds or replaces papers in one step, and gives the new generation's number.
+
+        Raises `InputError` for a bundle that contradicts itself, `StoreBusyError` when another writer does not finish,
+        `ModelMismatchError` when the indexes are of another model, `CorruptStoreError` when another paper's bundle is
+        damaged, and `StoreError` when the folder cannot be written. Nothing is changed then."""
+        by_paper = {bundle.paper.id: bundle for bundle in new}
+        if len(by_paper) != len(new):
+            raise StoreError("one paper was given twice: give each once")
+        for bundle in new:
+            bundles.validate(bundle)
+        with self._writing() as current, generation_or_none(self.folder) as opened:
+            known = dict(opened.manifest.bundles) if opened else {}
+            for paper, bundle in by_paper.items():
+                known[paper] = bundles.write(self._bundles, bundle)
+            return self._build(current, opened, known)
+
+    def remove(self, papers: Sequence[str]) -> int:
+        """Takes papers out in one step, and gives the new generation's number. Raises as `publish` does, and
+        `UnknownIdError`."""
+        with self.snapshot() as snapshot:
+            for paper in papers:
+                snapshot.require_paper(paper)
+        with self._writing() as current, generation_or_none(self.folder) as opened:
+            known = dict(opened.manifest.bundles) if opened else {}
+            for paper in papers:
+                if known.pop(paper, None) is None:
+                    raise UnknownIdError(f"paper {paper!a} was removed by another process meanwhile")
+            return self._build(current, opened, known)
+
+    def rollback(self) -> int:
+        """Makes the generation before the current one current again, with its bundles, and gives its number; the last
+        two can be had. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
+        with self._writing() as current:
+            if current.generation == 0:
+                raise StoreError(f"{self.folder} holds no graph yet: there is nothing to go back from")
+            manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
+            target = Current(
+                generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
+            )
+            if target.generation and target.generation not in generation.numbers(self.folder):
+                raise StoreError(f"generation {manifest.previous} is no longer kept: there is nothing to go back to")
+            if target.generation:
+                earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
+                generation.verify_all(self.folder, earlier)
+                for file in earlier.bundles.values():
+                    bundles.read(self._bundles / file.name)
+            generation.switch(self.folder, target)
+            return target.generation
+
+    def rebuild(self) -> tuple[int, list[str]]:
+        """Makes all derived files anew with the embedding model in force, and gives the new generation's number.
+
+        Where `CURRENT` or the manifest cannot be read, the newest bundle of each paper is taken; the notes, one line
+        each, say so and name every file that could not be used. Raises as `publish` does."""
+        notes: list[str] = []
+        with self._writing(repair=notes) as current:
+            try:
+                manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256 or None)
+                known = dict(manifest.bundles)
+            except CorruptStoreError as error:
+                if current.generation or notes:
+                    notes.append(f"{str(error).partition(': ')[0]}: the newest bundle of each paper was taken")
+                found, problems = bundles.newest(self._bundles)
+                notes += problems
+                known = {bundle.paper.id: bundles.write(self._bundles, bundle) for bundle, _ in found}
+                bundles.set_damaged_aside(self._bundles)
+            return self._build(current, None, known), notes
+
+    def check(self) -> list[str]:
+        """What is wrong with the stored graph, one line each, every file read in full; empty where all is well."""
+        from xkg.store.checking import problems
+
+        return problems(self.folder, self._model)
+
+    def bundles(self) -> Iterator[PaperBundle]:
+        """Every paper's bundle in id order. Raises `CorruptStoreError` at a damaged one; the others can still be had
+        by id."""
+        with self.snapshot() as snapshot:
+            for paper in snapshot.papers():
+                yield snapshot.bundle(paper.id)
+
+    def query(
+        self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
+    ) -> Table:
+        """Runs a read-only statement in a process without file access; the guard looks at it first. Raises
+        `QueryRefusedError` and `QueryFailedError`."""
+        from xkg.store.guard import guard
+
+        with self.snapshot() as snapshot:
+            return snapshot.queries().run(guard(statement), parameters, rows=rows, seconds=seconds)
+
+    def close(self) -> None:
+        """Lets go of the open generation; the store can be used again after it."""
+        with self._turn:
+            shared, self._shared = self._shared, None
+            if shared is not None:
+                shared.stale = True
+                if shared.users == 0:
+                    shared.snapshot.close()
+
+    @property
+    def _bundles(self) -> Path:
+        return self.folder / "bundles"
+
+    def _acquire(self) -> "_Shared":
+        with self._turn:
+            if self._process != os.getpid():
+                # What a parent opened belongs to the parent.
+                self._process, self._shared = os.getpid(), None
+            current = generation.read_current(self.folder)
+            if self._shared is None or self._shared.current != current:
+                opened = generation.open_current(self.folder)
+                try:
+                    self._check_model(opened)
+                    snapshot = EmbeddedSnapshot(self.folder, opened)
+                except BaseException:
+                    if opened is not None:
+                        opened.close()
+                    raise
+                self.close()
+                self._shared = _Shared(current, snapshot)
+            self._shared.users += 1
+            return self._shared
+
+    def _release(self, shared: "_Shared") -> None:
+        with self._turn:
+            shared.users -= 1
+            if shared.stale and shared.users == 0:
+                shared.snapshot.close()
+
+    def _check_model(self, opened: Generation | None) -> None:
+        model = opened.manifest.model if opened else ""
+        if self._model is not None and model and model != self._model:
+            raise ModelMismatchError(_mismatch(model, self._model))
+
+    @contextlib.contextmanager
+    def _writing(self, repair: list[str] | None = None) -> Iterator[Current]:
+        """Holds the write lock over one change, and makes one line of whatever the system refuses. With `repair`,
+        a `CURRENT` that cannot be read is noted there and taken as empty."""
+        with _one_line(self.folder):
+            if self.folder.exists() and not self.folder.is_dir():
+                raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with writing(self.folder, self._wait):
+                try:
+                    current = generation.read_current(self.folder)
+                except CorruptStoreError as error:
+                    if repair is None:
+                        raise
+                    repair.append(str(error).partition(": ")[0])
+                    current = Current(highest=max(generation.numbers(self.folder), default=0))
+                else:
+                    if not (self.folder / "CURRENT").exists():
+                        # From here on a missing CURRENT means that it was lost.
+                        generation.switch(self.folder, current)
+                self._bundles.mkdir(exist_ok=True)
+                (self.folder / "generations").mkdir(exist_ok=True)
+                yield current
+                generation.clean_up(self.folder)
+
+    def _build(self, current: Current, opened: Generation | None, known: Mapping[str, BundleFile]) -> int:
+        from xkg.store.building import build_files
+
+        number = max(current.highest, *generation.numbers(self.folder), 0) + 1
+        building = generation.building_folder(self.folder, number)
+        try:
+            built = build_files(building, self._stored(known), self._embedder_of, opened)
+            manifest = Manifest(
+                number=number,
+                previous=current.generation if opened else 0,
+                previous_sha256=current.manifest_sha256 if opened else "",
+                model=built.model,
+                dimension=built.dimension,
+                vectors=built.vectors,
+                counts=built.counts,
+                files=generation.stamp(building),
+                bundles=dict(sorted(known.items())),
+            )
+            generation.commit(self.folder, building, manifest, current.highest)
+        except BaseException:
+            shutil.rmtree(building, ignore_errors=True)
+            raise
+        return number
+
+    def _stored(self, known: Mapping[str, BundleFile]) -> Iterable[tuple[PaperBundle, BundleFile]]:
+        return ((bundles.read(self._bundles / file.name), file) for _, file in sorted(known.items()))
+
+    def _embedder_of(self, stored_model: str) -> "Embedder":
+        embedder = self._embedder()
+        if stored_model and embedder.model != stored_model:
+            raise ModelMismatchError(_mismatch(stored_model, embedder.model))
+        return embedder
+
+
+class _Shared:
+    """An open snapshot with the number of those who use it; closed by the last after it went stale."""
+
+    def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
+        self.current = current
+        self.snapshot = snapshot
+        self.users = 0
+        self.stale = False
+
+
+def _mismatch(stored: str, in_force: str) -> str:
+    return (
+        f"the indexes were made with embedding model {stored!r}, and {in_force!r} is set: set {stored!r} again, or "
+        f"{REBUILD} to embed everything anew"
+    )
+
+
+@contextlib.contextmanager
+def generation_or_none(folder: Path) -> Iterator[Generation | None]:
+    """The current generation, held for the time of the context."""
+    opened = generation.open_current(folder)
+    try:
+        yield opened
+    finally:
+        if opened is not None:
+            opened.close()
+
+
+@contextlib.contextmanager
+def _one_line(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0:1]
+        said = reason if isinstance(reason, str) else " ".join(reason) or type(error).__name__
+        raise StoreError(
+            f"{folder} cannot be written ({said}): nothing was changed; mend space or permissions and try again"
+        ) from error

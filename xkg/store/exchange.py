@@ -1,0 +1,81 @@
+"""Papers in and out as files: the peer's graph files, and bundle files, which carry all that xkg knows."""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from xkg.errors import CorruptStoreError, InputError
+from xkg.model import PaperBundle, slug
+from xkg.store import bundles as bundle_files
+from xkg.durable import write_whole
+from xkg.store.peer import Check, peer_bytes, read_peer
+
+_BUNDLE = b'{"format":"xkg-bundle-'
+
+
+def import_folder(folder: Path, check: Check) -> tuple[list[PaperBundle], list[str]]:
+    """The papers of all `*.json` files in a folder, in the order of their names, and one line for each file that could
+    not be read or that has the paper of an earlier file. `check` judges the code of the peer's files; a bundle comes
+    in as it went out. Raises `InputError` when the folder has no such file."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; name one that holds graph files (*.json)")
+    paths = sorted(folder.glob("[!.]*.json"))
+    if not paths:
+        raise InputError(f"{folder}: holds no graph file (*.json); name the folder that does")
+    found: list[PaperBundle] = []
+    problems: list[str] = []
+    first: dict[str, Path] = {}
+    for path in paths:
+        try:
+            bundle = read_file(path, check)
+        except InputError as error:
+            problems.append(str(error))
+            continue
+        if bundle.paper.id in first:
+            earlier = first[bundle.paper.id].name
+            problems.append(f"{path}: has the same paper as {earlier} ({bundle.paper.id}); leave one of them out")
+            continue
+        first[bundle.paper.id] = path
+        found.append(bundle)
+    return found, problems
+
+
+def read_file(path: Path, check: Check) -> PaperBundle:
+    """The paper in a bundle file or a peer's graph file. Raises `InputError` naming the file and what is wrong."""
+    try:
+        with path.open("rb") as file:
+            is_bundle = file.read(len(_BUNDLE)) == _BUNDLE
+        if not is_bundle:
+            return read_peer(path, check)
+        bundle = bundle_files.parse(path.read_bytes(), path)
+        bundle_files.validate(bundle)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); mend the file or leave it out") from error
+    except CorruptStoreError as error:
+        raise InputError(f"{path}: is no whole bundle file of this version of xkg; export it again") from error
+    return bundle
+
+
+def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
+    """Writes one file a paper into `folder`, which is made, each whole or not at all, and gives their paths. A name is
+    a readable part of the title and the hash of the paper's id, so an earlier export of the paper is replaced.
+
+    Raises `InputError` when the folder cannot be written."""
+    paths = []
+    for bundle in papers:
+        path = folder / _name(bundle, form)
+        data = peer_bytes(bundle) if form == "peer" else bundle_files.serialise(bundle)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_whole(path, data)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
+        paths.append(path)
+    return paths
+
+
+def _name(bundle: PaperBundle, form: str) -> str:
+    readable = slug(bundle.paper.title).encode()[:120].decode(errors="ignore")
+    identity = hashlib.sha256(bundle.paper.id.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{readable}-{identity}{'.bundle' if form == 'bundle' else ''}.json"

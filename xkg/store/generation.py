@@ -1,0 +1,279 @@
+"""Generations: immutable folders of derived files, and `CURRENT`, the only thing that a commit changes.
+
+    CURRENT                       which generation holds, and the hash of its manifest
+    bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
+    generations/<n>/manifest.json   model, counts, the hash of every file
+                    catalogue.sqlite, vectors.faiss, text/, graph.lbug
+
+A reader holds a shared lock on the manifest of its generation; clean-up leaves held generations alone.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xkg.errors import CorruptStoreError, StoreError
+from xkg.store.bundles import BundleFile
+from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
+from xkg.store.lock import hold, unheld
+from xkg.store.vectors import VectorsInfo
+
+FORMAT = 1
+KEPT = 2
+"""How many generations before the current one are kept for `rollback`."""
+REBUILD = "run `xkg index rebuild`"
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FileStamp(_Value):
+    size: int
+    sha256: str
+
+
+class Manifest(_Value):
+    """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
+    `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id."""
+
+    format: int = FORMAT
+    number: int
+    previous: int
+    previous_sha256: str
+    model: str
+    dimension: int
+    vectors: VectorsInfo | None
+    counts: dict[str, int]
+    files: dict[str, FileStamp]
+    bundles: dict[str, BundleFile]
+
+
+class Current(_Value):
+    """`highest` is the largest number ever given out: numbers are not used twice."""
+
+    generation: int = 0
+    highest: int = 0
+    manifest_sha256: str = ""
+
+
+class Generation:
+    """An open generation, held against clean-up until `close`. `folder` lies in `generations/`."""
+
+    def __init__(self, folder: Path, manifest: Manifest, descriptor: int) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._descriptor = descriptor
+
+    def verify(self, *names: str) -> None:
+        """Compares files with their hashes in the manifest; raises `CorruptStoreError` naming the first that differs.
+        A name that ends in `/` stands for all files under it."""
+        for name, stamp in self.manifest.files.items():
+            if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
+                _verify(self.folder / name, stamp)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_current(root: Path) -> Current:
+    """What `CURRENT` says; generation 0 for a graph that holds nothing yet. Raises `StoreError`."""
+    if root.exists() and not root.is_dir():
+        raise StoreError(f"{root} is a file, not a folder: give another folder with --kg")
+    path = root / "CURRENT"
+    try:
+        return Current.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        if any((root / name).exists() for name in ("bundles", "generations")):
+            raise CorruptStoreError(f"{path} is missing though the graph has content: {REBUILD}") from None
+        return Current()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+    except (ValueError, ValidationError) as error:
+        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}") from error
+
+
+def open_current(root: Path) -> Generation | None:
+    """The current generation, held; None where nothing was published yet. Checks that the manifest is what `CURRENT`
+    promises and that every file has its size. Raises `StoreError`."""
+    for _ in range(100):
+        current = read_current(root)
+        if current.generation == 0:
+            return None
+        try:
+            return _open(root, current)
+        except _MovedOn:
+            continue
+    raise StoreError(f"{root} changes faster than it can be read: try again")
+
+
+class _MovedOn(Exception):
+    """The generation was replaced and cleaned up between reading `CURRENT` and holding it."""
+
+
+def _open(root: Path, current: Current) -> Generation:
+    folder = generation_folder(root, current.generation)
+    path = folder / "manifest.json"
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        if read_current(root) != current:
+            raise _MovedOn from None
+        raise CorruptStoreError(f"{path} is missing: {REBUILD}") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+    try:
+        if not hold(descriptor) or not path.exists():
+            if read_current(root) != current:
+                raise _MovedOn
+            raise CorruptStoreError(f"{path} is missing: {REBUILD}")
+        manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
+        for name, stamp in manifest.files.items():
+            _check_size(folder / name, stamp)
+        return Generation(folder, manifest, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def verify_all(root: Path, manifest: Manifest) -> None:
+    """Compares every file of a generation with its hash; raises `CorruptStoreError` naming the first that differs."""
+    for name, stamp in manifest.files.items():
+        _verify(generation_folder(root, manifest.number) / name, stamp)
+
+
+def _verify(path: Path, stamp: FileStamp) -> None:
+    try:
+        same = sha256_of(path) == stamp.sha256
+    except OSError:
+        same = False
+    if not same:
+        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+
+
+def _check_size(path: Path, stamp: FileStamp) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
+    if size != stamp.size:
+        raise CorruptStoreError(f"{path} has {size} bytes and should have {stamp.size}: {REBUILD}")
+
+
+def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+    try:
+        manifest = Manifest.model_validate(json.loads(data))
+    except (ValueError, ValidationError) as error:
+        raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
+    if manifest.format != FORMAT:
+        raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
+    return manifest
+
+
+def generation_folder(root: Path, number: int) -> Path:
+    return root / "generations" / str(number)
+
+
+def building_folder(root: Path, number: int) -> Path:
+    """A new, empty folder to build a generation in; what a killed process left there is gone. Hold the write lock."""
+    folder = root / "generations" / f".building-{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def stamp(folder: Path) -> dict[str, FileStamp]:
+    """Size and hash of every file under `folder`, all of them forced to disk."""
+    stamps = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            sync_folder(path)
+        else:
+            sync_file(path)
+            name = path.relative_to(folder).as_posix()
+            stamps[name] = FileStamp(size=path.stat().st_size, sha256=sha256_of(path))
+    return stamps
+
+
+def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
+    """Publishes a built generation: its manifest, its place, then the switch of `CURRENT`. Hold the write lock."""
+    data = json.dumps(manifest.model_dump()).encode("ascii")
+    write_whole(building / "manifest.json", data)
+    building.rename(generation_folder(root, manifest.number))
+    sync_folder(root / "generations")
+    switch(
+        root,
+        Current(
+            generation=manifest.number,
+            highest=max(highest, manifest.number),
+            manifest_sha256=hashlib.sha256(data).hexdigest(),
+        ),
+    )
+
+
+def switch(root: Path, current: Current) -> None:
+    """The commit point: readers that come after see what `current` names."""
+    write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
+
+
+def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
+    """The manifest of a generation, held against its hash where that is given. Raises `CorruptStoreError`."""
+    path = generation_folder(root, number) / "manifest.json"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
+    return _parse_manifest(path, data, sha256)
+
+
+def numbers(root: Path) -> list[int]:
+    """Numbers of the generations on disk, ascending."""
+    folder = root / "generations"
+    return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal()) if folder.is_dir() else []
+
+
+def clean_up(root: Path) -> None:
+    """Removes what neither the current generation, nor the `KEPT` before it, nor a reader needs. Hold the write lock.
+
+    Does nothing where a manifest that says what is needed cannot be read."""
+    current = read_current(root)
+    needed: set[int] = set()
+    number = current.generation
+    try:
+        while number and len(needed) <= KEPT and number in numbers(root):
+            needed.add(number)
+            number = read_manifest(root, number).previous
+        for other in numbers(root):
+            folder = generation_folder(root, other)
+            if other not in needed:
+                with unheld(folder / "manifest.json") as free:
+                    if free:
+                        doomed = folder.with_name(f".removed-{other}")
+                        shutil.rmtree(doomed, ignore_errors=True)
+                        folder.rename(doomed)
+        bundles = {b.name for n in numbers(root) for b in read_manifest(root, n).bundles.values()}
+    except CorruptStoreError:
+        return
+    for path in (root / "generations").glob(".*"):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in (root / "bundles").iterdir():
+        abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
+        if abandoned or (path.suffix == ".json" and path.name not in bundles):
+            path.unlink(missing_ok=True)
+    for path in root.glob(".CURRENT.*.tmp"):
+        path.unlink(missing_ok=True)

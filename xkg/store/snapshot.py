@@ -1,0 +1,214 @@
+"""Reading one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
+
+import difflib
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
+from xkg.model import Code, Paper, PaperBundle, paper_of
+from xkg.store import Hit, TechniqueView, bundles
+from xkg.store.catalogue import Catalogue
+from xkg.store.generation import REBUILD, Generation
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.store.query_process import QueryProcess
+    from xkg.store.text import TextIndex
+    from xkg.store.vectors import VectorIndex
+
+CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
+
+_Index = TypeVar("_Index")
+
+
+class EmbeddedSnapshot:
+    """`xkg.store.Snapshot` over a held generation, or over nothing at all (generation 0).
+
+    Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
+    it.
+    """
+
+    def __init__(self, root: Path, opened: Generation | None) -> None:
+        self._root = root
+        self._opened = opened
+        self._turn = threading.RLock()
+        self._vectors: VectorIndex | None = None
+        self._text: TextIndex | None = None
+        self._queries: QueryProcess | None = None
+        self._papers: list[Paper] | None = None
+        self._graph_checked = False
+        self._catalogue: Catalogue | None = None
+        self.generation = 0
+        if opened is not None:
+            opened.verify(CATALOGUE)
+            self._catalogue = Catalogue(opened.folder / CATALOGUE)
+            self.generation = opened.manifest.number
+
+    def close(self) -> None:
+        with self._turn:
+            if self._queries is not None:
+                self._queries.close()
+            if self._catalogue is not None:
+                self._catalogue.close()
+            if self._opened is not None:
+                self._opened.close()
+            self._vectors = self._text = None
+
+    def embedding_model(self) -> str:
+        """The model of the vectors; empty where there are none."""
+        return self._opened.manifest.model if self._opened else ""
+
+    def papers(self) -> Sequence[Paper]:
+        """All papers in id order; stubs of cited papers are only in the graph."""
+        with self._turn:
+            if self._papers is None:
+                self._papers = self._catalogue.papers() if self._catalogue else []
+            return tuple(self._papers)
+
+    def require_paper(self, paper: str) -> None:
+        """Raises `UnknownIdError` where there is no such paper."""
+        if self._catalogue is None or self._catalogue.paper_file(paper) is None:
+            raise self._unknown("paper", paper)
+
+    def bundle(self, paper: str) -> PaperBundle:
+        name = self._catalogue.paper_file(paper) if self._catalogue else None
+        if name is None:
+            raise self._unknown("paper", paper)
+        return bundles.read(self._root / "bundles" / name)
+
+    def technique(self, technique: str) -> TechniqueView:
+        found = self._catalogue.technique(technique) if self._catalogue else None
+        if found is None:
+            raise self._unknown("technique", technique)
+        return found
+
+    def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
+        return [self.technique(technique) for technique in ids]
+
+    def code(self, code: str) -> Code:
+        found = self._catalogue.code(code) if self._catalogue else None
+        if found is None:
+            raise self._unknown("code", code)
+        return found
+
+    def named(self, name: str) -> Sequence[str]:
+        return self._catalogue.named(name) if self._catalogue else []
+
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
+        if self._catalogue is None or self._opened is None or k < 1:
+            return []
+        numbers = self._paper_numbers(papers)
+        return self._hits(self._text_index().search(query, k, numbers))
+
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
+        `UnknownIdError` for a paper that is not here."""
+        if self._catalogue is None or self._opened is None or k < 1:
+            return []
+        numbers = self._paper_numbers(papers)
+        manifest = self._opened.manifest
+        if manifest.vectors is None:
+            return []
+        if vector.size != manifest.dimension:
+            raise ModelMismatchError(
+                f"the query vector has {vector.size} dimensions, the index of model {manifest.model!r} has "
+                f"{manifest.dimension}: use that model, or {REBUILD}"
+            )
+        rows = None if numbers is None else self._catalogue.rows_of(numbers)
+        return self._hits(self.vector_index().search(vector, k, rows))
+
+    def vector_index(self) -> "VectorIndex":
+        """The vector index, checked and mapped once."""
+        from xkg.store.vectors import VectorIndex
+
+        with self._turn:
+            if self._vectors is None:
+                if self._opened is None or self._opened.manifest.vectors is None:
+                    raise ValueError("this generation has no vectors")
+                manifest = self._opened.manifest
+                self._vectors = self._load(VECTORS, lambda folder: VectorIndex(folder / VECTORS, manifest.vectors))  # type: ignore[arg-type]
+            return self._vectors
+
+    def graph_file(self) -> Path | None:
+        """The LadybugDB file of this generation, checked once, to be opened read-only while the snapshot is held."""
+        with self._turn:
+            if self._opened is None:
+                return None
+            if not self._graph_checked:
+                self._opened.verify(GRAPH)
+                self._graph_checked = True
+            return self._opened.folder / GRAPH
+
+    def queries(self) -> "QueryProcess":
+        """The process that runs Cypher over this generation, started by its first query. Raises `QueryFailedError`."""
+        from xkg.store.query_process import QueryProcess
+
+        with self._turn:
+            if self._queries is None:
+                graph = self.graph_file()
+                if graph is None:
+                    raise QueryFailedError("this graph is empty: build or import a paper first")
+                self._queries = QueryProcess(graph)
+            return self._queries
+
+    def _text_index(self) -> "TextIndex":
+        from xkg.store.text import TextIndex
+
+        with self._turn:
+            if self._text is None:
+                self._text = self._load(TEXT, lambda folder: TextIndex(folder / TEXT))
+            return self._text
+
+    def _load(self, name: str, read: Callable[[Path], _Index]) -> _Index:
+        assert self._opened is not None
+        self._opened.verify(name)
+        try:
+            return read(self._opened.folder)
+        except (RuntimeError, ValueError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}): {REBUILD}") from error
+
+    def _paper_numbers(self, papers: Sequence[str]) -> list[int] | None:
+        if not papers or self._catalogue is None:
+            return None
+        numbers = self._catalogue.paper_numbers(papers)
+        for paper in papers:
+            if paper not in numbers:
+                raise self._unknown("paper", paper)
+        return list(numbers.values())
+
+    def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
+        assert self._catalogue is not None
+        ids = self._catalogue.ids(row for row, _ in found)
+        return [Hit(id=ids[row], score=score) for row, score in found]
+
+    def _unknown(self, kind: str, wanted: str) -> UnknownIdError:
+        shown = ascii(wanted[:120])
+        if self._catalogue is None:
+            return UnknownIdError(f"no {kind} {shown}: this graph is empty, build or import a paper first")
+        owner = paper_of(wanted)
+        technique = wanted.rpartition("@")[0] if kind == "code" else wanted
+        if kind != "paper" and (name := self._catalogue.paper_file(owner)) is not None:
+            reason = self._hidden(name, technique)
+            if reason is not None:
+                return UnknownIdError(f"{kind} {shown} is hidden: {reason}; export the paper's bundle to see it")
+            known = self._catalogue.technique_ids(owner)
+        else:
+            known = self._catalogue.paper_ids()
+        near = difflib.get_close_matches(wanted, known[:5000], n=3, cutoff=0.3) or known[:3]
+        if kind == "technique" and not self._catalogue.technique_ids(owner):
+            near = list(self.named(wanted.rpartition("/")[2]))[:3] or near
+        hint = f"nearest: {', '.join(near)}" if near else "this graph is empty"
+        return UnknownIdError(f"no {kind} {shown} in this graph; {hint}")
+
+    def _hidden(self, name: str, technique: str) -> str | None:
+        try:
+            bundle = bundles.read(self._root / "bundles" / name)
+        except CorruptStoreError:
+            return None
+        return next((t.hidden for t in bundle.techniques if t.id == technique), None)

@@ -1,0 +1,121 @@
+"""The text index of a generation: BM25 over names, definitions and documentation of code, with Tantivy.
+
+Text is split as identifiers are (`xkg.ranking.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" meet; a
+compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xkg.ranking import split_identifier
+from xkg.store.visible import Entry, encodable
+
+_BOOSTS = {"name": 3.0, "aliases": 2.0, "path": 1.0, "definition": 1.0, "documentation": 1.0}
+_COMPOUND = re.compile(r"\w+(?:-\w+)*")
+_LONGEST_WORD = 64
+_MOST_TERMS = 128
+_HEAP_BYTES = 32_000_000
+
+
+def words(text: str) -> str:
+    """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", encodable(text)) if not unicodedata.combining(c))
+    result: list[str] = []
+    for compound in _COMPOUND.findall(bare):
+        pieces = split_identifier(compound)
+        result += pieces
+        if len(pieces) > 1:
+            result.append("".join(pieces))
+    return " ".join(word for word in result if len(word) <= _LONGEST_WORD)
+
+
+def _schema() -> Any:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("row", stored=True, indexed=False, fast=True)
+    builder.add_unsigned_field("paper", stored=False, indexed=True, fast=True)
+    for field in _BOOSTS:
+        builder.add_text_field(field, stored=False, tokenizer_name="words", index_option="freq")
+    return builder.build()
+
+
+def _analyzer() -> Any:
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.whitespace())
+    return builder.filter(Filter.stopword("english")).filter(Filter.stemmer("english")).build()
+
+
+class TextWriter:
+    """Fills a new index in an existing empty folder; `close` leaves finished files."""
+
+    def __init__(self, folder: Path) -> None:
+        import tantivy
+
+        self._tantivy = tantivy
+        index = tantivy.Index(_schema(), path=str(folder))
+        index.register_tokenizer("words", _analyzer())
+        # One thread keeps documents in row order, so that equal graphs give equal rankings.
+        self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+
+    def add(self, row: int, paper: int, entry: Entry) -> None:
+        document = self._tantivy.Document()
+        document.add_unsigned("row", row)
+        document.add_unsigned("paper", paper)
+        document.add_text("name", words(entry.technique.name))
+        document.add_text("aliases", words(" ".join(entry.technique.aliases)))
+        document.add_text("path", words(" ".join(entry.path[:-1])))
+        document.add_text("definition", words(entry.technique.definition))
+        document.add_text("documentation", words(entry.code.documentation if entry.code else ""))
+        self._writer.add_document(document)
+
+    def close(self) -> None:
+        self._writer.commit()
+        self._writer.wait_merging_threads()
+
+
+class TextIndex:
+    """Searches a finished index; may be used from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        import tantivy
+
+        self._tantivy = tantivy
+        self._analyzer = _analyzer()
+        index = tantivy.Index.open(str(folder))
+        index.register_tokenizer("words", self._analyzer)
+        index.config_reader(reload_policy="manual")
+        self._schema = index.schema
+        self._searcher = index.searcher()
+
+    def __len__(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
+        """Rows with BM25 scores, best first, at most `k`; of `papers` only where they are given. No query is an error:
+        there is no query syntax."""
+        terms = list(dict.fromkeys(self._analyzer.analyze(words(query))))[:_MOST_TERMS]
+        if not terms or (papers is not None and not papers):
+            return []
+        build, occur = self._tantivy.Query, self._tantivy.Occur
+        any_term = build.boolean_query(
+            [
+                (occur.Should, build.boost_query(build.term_query(self._schema, field, term, "freq"), boost))
+                for term in terms
+                for field, boost in _BOOSTS.items()
+            ]
+        )
+        wanted = any_term
+        if papers is not None:
+            among = build.term_set_query(self._schema, "paper", list(papers))
+            wanted = build.boolean_query([(occur.Must, any_term), (occur.Must, build.boost_query(among, 0.0))])
+        hits = self._searcher.search(wanted, limit=min(k, max(1, len(self))), count=False).hits
+        rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        return sorted(
+            ((int(row), float(score)) for (score, _), row in zip(hits, rows, strict=True) if row is not None),
+            key=lambda hit: (-hit[1], hit[0]),
+        )

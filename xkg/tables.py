@@ -1,0 +1,58 @@
+"""Query results for a terminal, a program or a spreadsheet."""
+
+import csv
+import io
+import json
+import shutil
+from typing import Literal
+
+from xkg.store import Table
+
+
+def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
+    """The rows as aligned columns, as a JSON list of objects (repeated column names get _2, _3), or as CSV with a
+    header."""
+    if format == "json":
+        names = _unique(table.columns)
+        return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
+    if format == "csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(table.columns)
+        writer.writerows([[_cell(value) for value in row] for row in table.rows])
+        return out.getvalue()
+    return _aligned(table)
+
+
+def _aligned(table: Table) -> str:
+    from rich.console import Console
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for column in table.columns:
+        grid.add_column(Text(column), overflow="fold")
+    for row in table.rows:
+        grid.add_row(*(Text(_cell(value)) for value in row))
+    out = io.StringIO()
+    # A pipe has no width: lines are as long as they need to be, so that grep sees whole rows.
+    width = shutil.get_terminal_size((10_000, 24)).columns
+    Console(file=out, width=width, highlight=False).print(grid)
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    count = f"{len(table.rows)} row" + ("s" if len(table.rows) != 1 else "")
+    return "\n".join([*lines, f"({count})"]) + "\n"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _unique(columns: tuple[str, ...]) -> list[str]:
+    seen: dict[str, int] = {}
+    names = []
+    for column in columns:
+        seen[column] = seen.get(column, 0) + 1
+        names.append(column if seen[column] == 1 else f"{column}_{seen[column]}")
+    return names
