@@ -50,7 +50,7 @@ def test_systems_paper_with_run_in_headings() -> None:
 def test_theory_paper_keeps_proofs_and_notation_out() -> None:
     _, found = read("theory.tex")
     assert tree(found) == [(0, "AMS"), (1, "Anchor schedule"), (1, "Adaptive step sizes")]
-    assert named(found, "AMS").aliases == ("Anchored mirror steps",)
+    assert named(found, "AMS").aliases == ("Anchored Mirror Steps",)
     assert "sets" in named(found, "Anchor schedule").definition
 
 
@@ -63,6 +63,7 @@ def test_paper_whose_headings_name_no_role() -> None:
         (2, "Mode seeking"),
         (2, "Confidence gating"),
     ]
+    assert [r.description for r in found.resources] == ["Code: https://github.com/example/patch-voting"]
     assert named(found, "Mode seeking").definition.startswith("Votes are pooled by mean shift")
 
 
@@ -131,7 +132,9 @@ def test_what_is_a_name(title: str) -> None:
 
 def test_only_an_abstract() -> None:
     text = "We propose Quiet Sampling (QS), a sampler that skips noisy steps. QS is twice as fast."
-    document = Document(format="markdown", title="Quiet Sampling", abstract=text, text=text, abstract_span=(0, len(text)))
+    document = Document(
+        format="markdown", title="Quiet Sampling", abstract=text, text=text, abstract_span=(0, len(text))
+    )
     found = extract(document, "title:quiet-sampling")
     assert tree(found) == [(0, "QS")]
     assert found.techniques[0].aliases == ("Quiet Sampling",)
@@ -154,13 +157,25 @@ def test_three_hundred_sections(tmp_path: Path) -> None:
 def test_a_paper_in_another_language(tmp_path: Path) -> None:
     path = tmp_path / "paper.md"
     path.write_text(
-        "# 网络的新方法\n\n## 摘要\n\n我们提出了一种方法。它很快。\n\n## Méthode proposée\n\nNous proposons une méthode rapide. Elle est simple.\n"
+        "# 网络的新方法\n\n## 摘要\n\n我们提出了一种方法。它很快。\n\n"
+        "## Méthode proposée\n\nNous proposons une méthode rapide. Elle est simple.\n"
     )
     well_formed(extract(parse_paper(path), "title:other"))
 
 
 HEADINGS = st.sampled_from(
-    ["# T\n", "## Method\n", "## ", "### X" * 50 + "\n", "\\section{", "\\section*{3. Method}\n", "**Bold.** ", "$$", "\\[", "```\n"]
+    [
+        "# T\n",
+        "## Method\n",
+        "## ",
+        "### X" * 50 + "\n",
+        "\\section{",
+        "\\section*{3. Method}\n",
+        "**Bold.** ",
+        "$$",
+        "\\[",
+        "```\n",
+    ]
 )
 
 

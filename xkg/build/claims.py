@@ -27,7 +27,7 @@ _GAIN = re.compile(
 _ROLES = (Role.ABSTRACT, Role.INTRODUCTION, Role.CONCLUSION)
 _PLACES = (
     r"(?:github\.com|gitlab\.com|bitbucket\.org|huggingface\.co|zenodo\.org|figshare\.com|osf\.io|"
-    r"kaggle\.com|codeberg\.org|sourceforge\.net|\w+\.github\.io|"
+    r"kaggle\.com|codeberg\.org|sourceforge\.net|(?<!\w)\w{1,60}\.github\.io|"
     r"anonymous\.4open\.science|drive\.google\.com|doi\.org/10\.5281)"
 )
 _URL = re.compile(rf"(?:https?\s*:\s*/\s*/\s*)?(?:www\.)?{_PLACES}/?[\w./~%#+=?&-]*", re.IGNORECASE)
@@ -142,7 +142,13 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
         if not url.casefold().startswith("http"):
             url = "https://" + url
         near = " ".join(text[before : match.start()].split())
-        if not (_RELEASE.search(near) or _RELEASE.search(context)):
+        labelled = re.search(
+            r"\b(?:code|data|models?|project page|website|"
+            r"demo)\b[^.\n]{0,20}:\W*$",
+            near,
+            re.IGNORECASE,
+        )
+        if not (labelled or _RELEASE.search(near) or _RELEASE.search(context)):
             continue
         if re.search(
             r"\b(?:from|uses?|using|of|see|by)\W*(?:\\(?:href|"

@@ -13,6 +13,7 @@ from xkg.build.document import Document
 from xkg.build.names import head, key, stem, words
 from xkg.build.prose import Sentence
 from xkg.build.roles import Part, Role
+from xkg.build.terms import Term, terms
 from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
@@ -68,10 +69,8 @@ _DOES = re.compile(
     r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|"
     r"update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
     r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|"
-    r"introduce|present|collect|prompt)|(?:is|are|be) (?:\w+ )?(?:obtained|"
-    r"computed|given by|defined|implemented|trained|"
-    r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|"
-    r"initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
+    r"introduce|present|collect|prompt)|(?:is|are|be) (?:\w+ )?(?:\w{3,}ed|given by|"
+    r"drawn|written|built|split|set|sent|chosen))\b",
     re.IGNORECASE,
 )
 # What readable text shows where a reference or a citation was part of the sentence.
@@ -81,6 +80,11 @@ _GAP = re.compile(
     r"|\b(?:in|of|from|by) (?:to|by|with|and|is|are|we|which|that)\b"
 )
 _OPENING = 5  # sentences before any heading that say what the paper is about
+_HERE = re.compile(
+    r"in this (?:section|paper|work),? (?=we (?:propose|introduce|"
+    r"present|develop|describe a)\b)",
+    re.IGNORECASE,
+)
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 _GOES_ON = re.compile(
     r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|"
@@ -149,6 +153,24 @@ class Reader:
         """The stems of the words of a sentence."""
         return self._stems[i]
 
+    @cached_property
+    def _having(self) -> dict[str, set[int]]:
+        out: dict[str, set[int]] = {}
+        for i, stems in enumerate(self._stems):
+            for each in stems:
+                out.setdefault(each, set()).add(i)
+        return out
+
+    def having(self, stems: Sequence[str]) -> set[int]:
+        """The sentences that have all of these stems; none for no stems."""
+        found = sorted((self._having.get(each, set()) for each in stems), key=len)
+        return set.intersection(*found) if found else set()
+
+    @cached_property
+    def terms(self) -> list[tuple[Term, ...]]:
+        """The names that each sentence gives."""
+        return [tuple(terms(s.text)) for s in self.sentences]
+
     def role(self, i: int) -> Role:
         part = self.part_of[i]
         if part is not None:
@@ -190,14 +212,17 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w])(?:{'|'.join(out) or '(?!)'})(?![\w])")
 
 
-def mentions(names: Sequence[str], sentences: Sequence[Sentence]) -> list[int]:
+def mentions(names: Sequence[str], reader: Reader) -> list[int]:
     """Indices of the sentences that any of the names occurs in."""
+    near: set[int] = set()
+    for name in names:
+        near |= reader.having([stem(w) for w in words(name)])
     pattern = _pattern(tuple(names))
-    return [i for i, s in enumerate(sentences) if pattern.search(s.text)]
+    return [i for i in sorted(near) if pattern.search(reader.sentences[i].text)]
 
 
 def _mild(text: str) -> float:
-    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE):
+    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE) or _HERE.match(text):
         return 0.5
     return 2.0 if _MILD.match(text) else 5.0
 
@@ -212,7 +237,7 @@ def _alone(text: str, kind: str, *, opens: bool = False) -> float:
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
-    score -= 3 * min(2, len(_POINTER.findall(text))) + 1.2 * len(_EQUATION.findall(text))
+    score -= 3 * min(2, len(_POINTER.findall(_HERE.sub("", text)))) + 1.2 * len(_EQUATION.findall(text))
     if (
         re.match(
             r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|"
@@ -292,13 +317,13 @@ def choose(
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
     owned, seen = set(own), set(given)
-    where = sorted(owned | seen | set(mentions(names, sentences)) | set(_alike(reader, stems) if owned else ()))
+    where = sorted(owned | seen | set(mentions(names, reader)) | set(_alike(reader, stems) if owned else ()))
     scores: dict[int, float] = {}
     for i in where:
         sentence = sentences[i]
         text = sentence.text
         score = _alone(text, kind, opens=rank.get(i) == 0) + _WHERE[reader.role(i)]
-        marked = pattern.sub("\x10", text)
+        marked = re.sub(r"[\"“”]", "", pattern.sub("\x10", text))
         if i in owned and kind and "\x10" not in text:
             marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)
         score += _about(marked)

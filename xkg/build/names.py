@@ -6,6 +6,7 @@ abbreviation definitions in biomedical text", PSB 2003."""
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, SAME_KIND, STOP, VERBS
 
@@ -26,12 +27,17 @@ def stem(word: str) -> str:
     return _SUFFIX.sub("", _PLURALS.sub("", word.removesuffix("'s")))
 
 
+_KIND_STEMS = frozenset(map(stem, SAME_KIND))
+_PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "simple")))
+
+
+@lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
     """Stems of the words that tell a name from others, in order: equal keys mean the same technique."""
     stems = [stem(w) for w in words(re.sub(r"\([^()]*\)", " ", name)) if w not in LITTLE]
-    while len(stems) > 1 and stems[-1] in {stem(w) for w in SAME_KIND}:
+    while len(stems) > 1 and stems[-1] in _KIND_STEMS:
         stems.pop()
-    while len(stems) > 1 and stems[0] in {stem(w) for w in ("proposed", "novel", "new", "overall", "simple")}:
+    while len(stems) > 1 and stems[0] in _PRAISE_STEMS:
         stems.pop(0)
     return tuple(stems)
 
@@ -173,34 +179,40 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
     return out
 
 
-def _extends(short: list[str], long: list[str]) -> bool:
+def _extends(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     return 2 <= len(short) < len(long) <= len(short) + 2 and long[-len(short) :] == short
+
+
+@lru_cache(maxsize=8192)
+def _core(name: str) -> tuple[tuple[str, ...], bool]:
+    """The stems of a name before its first preposition, and whether it has one."""
+    bare = re.sub(r"\([^()]*\)", " ", name)
+    return tuple(stem(w) for w in words(PREPOSITION.split(bare)[0])), bool(PREPOSITION.search(bare))
+
+
+def endings(name: str) -> set[str]:
+    """Names of which `same` holds share one of these."""
+    whole, (core, _) = key(name), _core(name)
+    return {"".join(whole), *whole[-1:], *core[-1:]}
 
 
 def same(one: str, other: str) -> bool:
     """Whether two names mean one technique: equal keys, equal without spaces, or one is the other with up to two more
-    words in front ("lightweight mask generator" and "mask generator") or with what it is for ("fitness function for
+    words in front ("lightweight mask generator", "mask generator") or with what it is for ("fitness function for
     CMA")."""
     a, b = key(one), key(other)
     if not a or not b:
         return False
     if a == b or "".join(a) == "".join(b):
         return True
-    tails = [bool(PREPOSITION.search(n)) for n in (one, other)]
-    if all(tails):
+    (first, tail), (second, other_tail) = _core(one), _core(other)
+    if tail and other_tail:
         return False
-    first, second = (
-        [stem(w) for w in words(PREPOSITION.split(re.sub(r"\([^()]*\)", " ", n))[0])] for n in (one, other)
-    )
-    if any(tails) and len(first) > 1 and first == second:
-        return True
-    if any(tails) and "of" in words(one) + words(other):
-        return False
-    return (
-        _extends(first, second)
-        or _extends(second, first)
-        or (not any(tails) and (_extends(list(a), list(b)) or _extends(list(b), list(a))))
-    )
+    if tail or other_tail:
+        if len(first) > 1 and first == second:
+            return True
+        return "of" not in words(one) + words(other) and (_extends(first, second) or _extends(second, first))
+    return any(_extends(x, y) for x, y in ((first, second), (second, first), (a, b), (b, a)))
 
 
 def resolve(name: str, shorts: Mapping[str, str]) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from xkg.build.document import Document
 from xkg.build.enrich import Reader
-from xkg.build.names import clean, head, is_name, key, words
+from xkg.build.names import clean, head, is_name, key, stem, words
 from xkg.build.roles import Part, Role
-from xkg.build.terms import noun_phrase, terms
+from xkg.build.terms import noun_phrase
 
 _NO_METHOD = frozenset(
     [
@@ -110,8 +110,14 @@ def _title_names(title: str) -> Iterable[tuple[str, float]]:
             yield name, 2.0 if piece is before else 1.5
 
 
-def _count(names: Iterable[str], text: str) -> int:
-    return sum(len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)) for name in set(names))
+def _count(names: Iterable[str], reader: Reader) -> int:
+    """How often the names occur as they are written."""
+    total = 0
+    for name in set(names):
+        pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        found = reader.having([stem(w) for w in words(name)])
+        total += sum(len(pattern.findall(reader.sentences[i].text)) for i in found)
+    return total
 
 
 @dataclass
@@ -155,10 +161,10 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
     document: Document = reader.document
     ballot = _Ballot(shorts)
     once: set[tuple[tuple[str, ...], Role]] = set()
-    for i, sentence in enumerate(reader.sentences):
+    for i in range(len(reader.sentences)):
         role = reader.role(i)
         weight = _WEIGHT.get(role, 0.0)
-        for term in terms(sentence.text) if weight else ():
+        for term in reader.terms[i] if weight else ():
             how = _HOW[term.how]
             seen = (key(term.name), role)
             if how:
@@ -170,7 +176,7 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         ballot.vote(name, score)
     title = document.title.casefold()
     told_by_title = set(key(document.title))
-    body = " ".join(s.text for s in reader.sentences)
+    body = " ".join(s.text for s in reader.sentences).casefold()
     headings = {key(clean(p.title)) for part in parts for p in part.walk() if p.role is Role.METHOD}
     captions = [key(clean(re.sub(r"\(.*", "", a.title))) for a in document.algorithms]
     best: _Candidate | None = None
@@ -178,13 +184,13 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         names = candidate.spellings
         titled = any(n.casefold() in title for n in names) or (len(identity) > 1 and told_by_title.issuperset(identity))
         candidate.score += 2.5 * titled + (identity in headings) + any(identity == c[: len(identity)] for c in captions)
-        candidate.score += 0.6 * math.log2(1 + _count(names, body))
+        candidate.score += 0.6 * math.log2(1 + _count(names, reader))
         candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method, it does not name it.
         if not (titled or candidate.called or identity in headings) and not any(c.isupper() for n in names for c in n):
             candidate.score -= 2.0
         # A title alone may name a field or a problem.
-        told = any(n.casefold() in body.casefold() for n in names) and head(names[-1]) not in (
+        told = any(n.casefold() in body for n in names) and head(names[-1]) not in (
             "models",
             "networks",
             "data",

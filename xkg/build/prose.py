@@ -37,6 +37,7 @@ class Sentence:
         return len(self.spans) > 1
 
 
+LONGEST = 4000  # characters; what goes on longer without an end is no sentence
 _FLOATS = (
     "figure|table|algorithm|algorithmic|algorithm2e|tikzpicture|tabular|tabularx|longtable|lstlisting|verbatim|minted|"
     "wrapfigure|wraptable|subfigure|minipage|thebibliography|keywords|IEEEkeywords|CCSXML|teaserfigure|comment"
@@ -66,7 +67,7 @@ _BREAK = re.compile(
     r"|\n[ \t]*(?:[-*+•]|\(?\d{1,2}[.)])[ \t]+|\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)\b"
 )
 _MASKED = (
-    re.compile(r"(?<!\\)(\$\$?)(?:[^$\n]|\n(?![ \t]*\n)){1,600}?(?<!\\)\1|\\\((?:[^\\\n]|\\(?!\))){1,600}\\\)"),
+    re.compile(r"(?<!\\)(\$\$?)(?:[^$\n]|\n(?![ \t]*\n)){1,600}?(?<!\\)\1|\\\((?:[^\\\n]|\\(?![()])){1,400}\\\)"),
     re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\]\n]*\])*\{[^{}]*\}"),
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w+(?:\.\w+)+/\S*[^\s.,;:!?)}'\"]"),
 )
@@ -78,19 +79,21 @@ _NOT_END = re.compile(
     r"|(?:^|[\s(])[A-Z])\.$"
 )
 _STARTS = re.compile(r"[\s\x01\x02]*(?:[^a-z\s\x01\x02]|m{3,})")
+_NUMBER = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)\s+(?=[A-Z])")
 _FLOAT, _GLUE, _PARAGRAPH = "\x01", "\x02", "\n\n"
 _MARKS = " \n\t\x01\x02"
 
 
-def _brace_end(text: str, opened: int) -> int:
-    """The offset after the brace that closes the one at `opened`; the end of its line where none near does."""
-    depth = 0
-    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, opened, opened + 5000):
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth == 0 and match[0] == "}":
-            return match.end()
-    newline = text.find("\n", opened)
-    return len(text) if newline < 0 else newline
+def _closings(text: str) -> dict[int, int]:
+    """The offset after the closing brace for each opening one that has one."""
+    out: dict[int, int] = {}
+    opened: list[int] = []
+    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif match[0] == "}" and opened:
+            out[opened.pop()] = match.end()
+    return out
 
 
 def is_heading(document: Document, section: Section) -> bool:
@@ -125,9 +128,10 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
             cuts.append((starts.pop(), match.end(), mark))
     cuts += [(m.start(), m.end(), _FLOAT) for m in _FLOAT_BLOCK.finditer(text)]
     cuts += [(m.start(), m.end(), _PARAGRAPH) for m in _STATEMENT_BLOCK.finditer(text)]
+    closings = _closings(text)
     for match in _BRACED.finditer(text):
         mark = _FLOAT if match[1] in ("footnotetext", "caption") else _GLUE
-        cuts.append((match.start(), _brace_end(text, match.end() - 1), mark))
+        cuts.append((match.start(), closings.get(match.end() - 1, match.end()), mark))
     first = min((s.start for s in document.sections), default=None)
     if document.abstract_span is not None:
         cuts.append((0, document.abstract_span[0], _PARAGRAPH))
@@ -234,6 +238,10 @@ def sentences(document: Document) -> list[Sentence]:
     lines = document.format == "markdown" and any(len(line) > 400 for line in document.text.split("\n"))
     for end, closes in [*_boundaries(shadow, lines=lines), (len(flat), True)]:
         spans = tuple(_spans(flat, runs, flats, at, end)) if end > at else ()
+        if spans and (number := _NUMBER.match(document.text, *spans[0])):
+            spans = ((number.end(), spans[0][1]), *spans[1:])
+        if end - at > LONGEST:
+            spans = ()
         text = " ".join(filter(None, (plain(document, start, stop) for start, stop in spans)))
         if re.search(r"\w", text):
             i = bisect_right(displays, end) - 1

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.build.names import MAX_WORDS, SHORT, initials_match, is_name, key
-from xkg.build.vocabulary import LEADING, LITTLE, STOP, VERBS
+from xkg.build.vocabulary import LEADING, LITTLE, SAME_KIND, STOP, VERBS
 
 _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
 
@@ -105,6 +105,13 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
         if not taken and (bare in LEADING or token in '"“*_' or (token == "," and end > at)):
             end = match.end()
             continue
+        if bare == "of" and re.match(
+            r"\s+(?:the|an?|our|its|their|this|these|"
+            r"each|all|any)\b",
+            text[match.end() :],
+            re.IGNORECASE,
+        ):
+            break
         if token[0] in ',;:.!?()[]"“”$' or bare in STOP or (bare.endswith("ly") and taken):
             break
         if taken and re.fullmatch(r"(?:[a-z]+(?:[^s]es|[^su]s)|[a-z]{3,}ed)", bare) and bare in VERBS:
@@ -130,7 +137,12 @@ def _whole(text: str, at: int) -> tuple[str, int]:
     match = re.match(rf"\s*\(\s*{SHORT}\s*\)\s+", text[end : end + 60])
     if name and match:
         rest, stop = noun_phrase(text, end + match.end())
-        if rest and len(rest.split()) <= 3 and text[end + match.end() :].startswith(rest):
+        if (
+            rest
+            and rest.casefold() not in SAME_KIND
+            and len(rest.split()) <= 3
+            and text[end + match.end() :].startswith(rest)
+        ):
             return f"{name} {rest}", stop
     return name, end
 
@@ -152,6 +164,9 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
     """The name in "…approach, NAME," or "… approach (NAME)"; "" where there is none."""
     match = re.match(r"[^,:;.()]{0,60}?\s*[,:]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match:
+        return "", end
+    # "…, a method that …" describes, "…, DDA, …" names.
+    if re.match(r"(?:an?|the|our|its|which|where)\b", text[end + match.end() :], re.IGNORECASE) and ":" not in match[0]:
         return "", end
     name, stop = _whole(text, end + match.end())
     if (

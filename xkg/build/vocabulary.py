@@ -8,7 +8,8 @@ def _words(text: str) -> frozenset[str]:
 # Words that say nothing of which technique is meant: as the only words they make no name.
 GENERIC = _words(
     """
-    vanilla usual conventional naive iterative stochastic joint computational numerical automatic learnable trainable differentiable probabilistic
+    vanilla usual conventional naive iterative stochastic joint computational numerical automatic
+    learnable trainable differentiable probabilistic
     a an the our its their this these that such own proposed new novel simple effective efficient general generic
     overall main key core basic standard practical common typical complete full entire whole final total first
     second third several various different additional alternative further other specific special particular improved

@@ -6,6 +6,7 @@ line a paragraph, figures and footnotes wherever the page had them, and fences t
 import bisect
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from xkg.build.parse.latex_names import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
@@ -35,6 +36,7 @@ class Region:
     body_end: int
 
 
+@lru_cache(maxsize=4)  # asked once for every span of a paper that is read
 def is_mathpix(text: str) -> bool:
     return "\\section*{" in text or MATHPIX.search(text) is not None
 

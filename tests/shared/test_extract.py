@@ -1,0 +1,31 @@
+"""The static extraction on real papers: roots and steps that a reader of the paper would expect."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from xkg.build.extract import extract
+from xkg.build.parse.paper import parse_paper
+
+SHARED = Path(os.environ.get("XKG_SHARED", Path(__file__).parents[3] / "shared"))
+EXPECTED = {
+    "fre": ("FRE", {"Random Functions as a Prior Reward Distribution", "Offline RL with FRE", "implicit Q-learning"}),
+    "bbox": ("BBOX-ADAPTER", {"Adapted Inference", "Online Adaptation", "ranking-based NCE loss"}),
+    "bam": ("BaM", {"score-based divergence", "Batch Step", "Match Step"}),
+    "sample-specific-masks": ("SMM", {"Lightweight Mask Generator Module", "Patch-wise Interpolation Module"}),
+    "bridging-data-gaps": ("DPMs-ANT", {"Similarity-Guided Training", "Adversarial Noise Selection"}),
+    "test-time-model-adaptation": ("FOA", {"Forward-Only Prompt Adaptation", "Back-to-Source Activation Shifting"}),
+    "mechanistic-understanding": (None, {"Toxicity Probe Vector", "Interventions Using Toxic Vectors"}),
+}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("paper", sorted(EXPECTED))
+def test_trees_of_real_papers(paper: str) -> None:
+    root, parts = EXPECTED[paper]
+    found = extract(parse_paper(SHARED / "papers" / paper / "paper.md"), "title:x").techniques
+    assert root is None or [t.name for t in found if t.depth == 0] == [root]
+    assert parts <= {t.name for t in found}
+    assert len(found) <= 15
+    assert all(t.definition and t.excerpts for t in found)
