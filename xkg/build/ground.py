@@ -41,11 +41,11 @@ _RIVAL_SHARE = 0.92
 
 # The least support of a located technique. On four papers against their own and one another's repositories it kept 95 %
 # of the right places and let one in ten techniques of a foreign paper through.
-_SUPPORT = 1.15
+LEAST_SUPPORT = 1.25
 # No kind of evidence counts for more than this: none is enough alone.
 _KIND_LIMIT = 0.75
 # A repository where the paper's other techniques are well founded is more likely to hold this one, too.
-_OTHERS_SHARE = 0.25
+_OTHERS_SHARE = 0.4
 _OTHERS_PRIOR = (0.7, 0.7)
 
 
@@ -79,7 +79,7 @@ class Evidence:
     @property
     def score(self) -> float:
         """For ranking the symbols of one technique, 0..1."""
-        return (0.2 * self.name + 0.3 * self.text + 0.25 * self.share + 0.25 * self.fair) * self.role
+        return (0.2 * self.name + 0.3 * self.text + 0.2 * self.share + 0.3 * self.fair) * self.role
 
     @property
     def support(self) -> float:
@@ -88,19 +88,23 @@ class Evidence:
 
 
 def ground(
-    techniques: Sequence[Technique], codebase: Codebase, embedder: Embedder, document: Document | None = None
+    techniques: Sequence[Technique],
+    codebase: Codebase,
+    embedder: Embedder,
+    document: Document | None = None,
+    *,
+    least_support: float = LEAST_SUPPORT,
 ) -> Grounding:
     """Locates each technique in a repository: at most five symbols, scores in 0..1, ranks from 1; none where nothing
     is well founded. The paper's `document`, where given, adds its own abbreviations, and the names in the equations
-    and algorithms beside a technique's excerpts. Deterministic for one embedding model. Raises `EmbeddingError`.
+    and algorithms beside a technique's excerpts. With `least_support` 0 whatever ranks best is located. Deterministic for one embedding model. Raises `EmbeddingError`.
     """
     if not techniques or not codebase.modules:
         return Grounding()
     index = SymbolIndex(codebase)
     queries = technique_queries(techniques, document)
     search = SymbolSearch(index, queries, embedder)
-    grounder = _Grounder(index, queries, search)
-    ranked = grounder.rank()
+    ranked = _Grounder(index, queries, search, least_support).rank()
     locations: list[Location] = []
     primaries: dict[str, str] = {}
     for technique in techniques:
@@ -133,8 +137,11 @@ def _primary(found: Sequence[tuple[str, float]], index: SymbolIndex) -> str:
 class _Grounder:
     """One paper on one repository: evidence first, then what the techniques say about one another."""
 
-    def __init__(self, index: SymbolIndex, queries: Sequence[TechniqueQuery], search: SymbolSearch) -> None:
+    def __init__(
+        self, index: SymbolIndex, queries: Sequence[TechniqueQuery], search: SymbolSearch, least_support: float
+    ) -> None:
         self._index = index
+        self._least_support = least_support
         self._queries = {query.technique: query for query in queries}
         self._evidence = {
             query.technique: {
@@ -162,7 +169,7 @@ class _Grounder:
                 scores = self._composing(scores, [ranked[child][0][0] for child in children if ranked.get(child)])
             others = [value for other, value in support.items() if other != technique]
             shared = _OTHERS_SHARE * statistics.median([*others, *_OTHERS_PRIOR])
-            ranked[technique] = self._kept(technique, scores, _SUPPORT - shared)
+            ranked[technique] = self._kept(technique, scores, self._least_support - shared)
         for siblings in [[t for t, q in self._queries.items() if q.parent is None], *self._children.values()]:
             self._part_siblings([t for t in siblings if t not in self._children and ranked[t]], ranked)
         return ranked

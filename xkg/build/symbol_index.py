@@ -32,6 +32,7 @@ class Entry:
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
     members: tuple[str, ...] = ()
+    prose: str = ""
     lines: int = 0
     text: str = field(default="", repr=False)
 
@@ -102,9 +103,8 @@ def rendering(entry: Entry, limit: int = 60) -> str:
     `limit` words, since the model's time grows with them and its reading ends at 256 tokens."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
-    prose = _prose(entry.source)
     called = " ".join(dict.fromkeys(words(code_of(entry.text)[:2000])))
-    body = f"{head}. {prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
+    body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
     return " ".join(body.split()[:limit])
 
 
@@ -126,17 +126,20 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             path = PurePosixPath(symbol.path)
             stem_of_file = path.parent.name if path.stem == "__init__" else path.stem
             text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
+            # What is said inside a class is said of the class.
+            prose = " ".join(_prose(s) for s in ((source, *inner) if symbol.kind == "class" else (source,))).strip()
             code = code_of(text)
             yield Entry(
                 source=source,
                 fields={
                     "name": tuple(stems(name or stem_of_file)),
                     "owner": tuple(stems(f"{owner} {stem_of_file if name else path.parent.name}")),
-                    "prose": tuple(stems(_prose(source))),
+                    "prose": tuple(stems(prose)),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
                     "body": tuple(stems(code[:_BODY_CHARACTERS])),
                 },
                 members=tuple(s.symbol.id for s in inner),
+                prose=prose,
                 lines=symbol.end_line - symbol.start_line + 1,
                 text=text,
             )

@@ -1,0 +1,1 @@
+"""Benchmarks and quality measurements, each `python -m evaluation.<name>`."""
