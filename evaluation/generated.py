@@ -7,10 +7,10 @@ Words are drawn from a fixed list with a fixed seed, so that every run builds th
 import random
 from pathlib import Path
 
-ADJECTIVES = "adaptive sparse robust stochastic latent spectral causal recursive hybrid masked gated sliced".split()
-NOUNS = "gradient kernel particle encoder buffer attention policy schedule residual posterior codebook prompt".split()
-ACTS = "matching clipping restoration pooling routing smoothing distillation projection sampling scaling".split()
-VERBS = "computes updates projects normalises samples scales masks restores weights aggregates".split()
+ADJECTIVES = ["adaptive", "sparse", "robust", "stochastic", "latent", "spectral", "causal", "recursive", "hybrid", "masked", "gated", "sliced"]
+NOUNS = ["gradient", "kernel", "particle", "encoder", "buffer", "attention", "policy", "schedule", "residual", "posterior", "codebook", "prompt"]
+ACTS = ["matching", "clipping", "restoration", "pooling", "routing", "smoothing", "distillation", "projection", "sampling", "scaling"]
+VERBS = ["computes", "updates", "projects", "normalises", "samples", "scales", "masks", "restores", "weights", "aggregates"]
 
 
 def technique_names(count: int, seed: int = 0) -> list[str]:
@@ -105,5 +105,7 @@ def _module(rng: random.Random, m: int, names: list[str], modules: int) -> str:
             "",
         ]
     lines += ["", f"class Layer{m}:", f'    """{names[m * 7 % len(names)].capitalize()} layer {m} of {modules}."""', ""]
-    lines += [line for i in range(3) for line in (f"    def apply_{i}(self, x):", f"        return step_{m}_{i}(x)", "")]
+    lines += [
+        line for i in range(3) for line in (f"    def apply_{i}(self, x):", f"        return step_{m}_{i}(x)", "")
+    ]
     return "\n".join(lines) + "\n"

@@ -51,7 +51,8 @@ def forward(weights: Weights, config: dict[str, Any], ids: list[int]) -> NDArray
         return y
 
     def gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+        y: NDArray[np.float64] = 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+        return y
 
     e = "embeddings"
     x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][: len(ids)]

@@ -1,10 +1,13 @@
 """Where the parts of the house meet: settings become a store, an embedder and a sandbox, and the jobs of the commands
 are done with them."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, SandboxUnavailableError, StoreError, UnknownIdError
@@ -16,6 +19,8 @@ if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.embed_cache import CachedEmbedder
     from xkg.model import PaperBundle
     from xkg.sandbox import Runner
+    from xkg.serve.answers import Answer
+    from xkg.serve.service import Service
     from xkg.store.embedded import EmbeddedStore
 
 
@@ -38,13 +43,78 @@ def open_store(settings: Settings) -> "EmbeddedStore":
     return EmbeddedStore(settings.kg, lambda: embedder(settings), model=settings.embedding.model)
 
 
-@dataclass(frozen=True)
-class BuildResult:
-    """What a build gave; `generation` is the one that shows it, `published` False where it already did."""
+def open_service(settings: Settings) -> "Service":
+    """What answers questions about the graph in force. Opening reads nothing."""
+    from xkg.serve.service import Service
 
-    built: "Built"
+    return Service(settings.kg, settings.embedding)
+
+
+class _Printed(BaseModel):
+    """What a command prints: as JSON its fields, for a person its `__str__`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StageSeconds(_Printed):
+    name: str
+    seconds: float
+    reused: bool
+    summary: str
+
+
+class BuildResult(_Printed):
+    """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it;
+    `levels` counts code nodes by level, `hidden` techniques by the reason why they are not shown."""
+
+    paper: str
+    title: str
     generation: int
     published: bool
+    techniques: int
+    hidden: dict[str, int]
+    levels: dict[str, int]
+    stages: tuple[StageSeconds, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        state = "published as" if self.published else "already in"
+        code = ", ".join(f"{n} {level}" for level, n in self.levels.items()) or "none"
+        hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
+        return (
+            f"{self.title}\n  {self.paper}, {state} generation {self.generation}\n"
+            f"  {self.techniques} techniques shown{hidden}; code: {code}"
+        )
+
+
+class ImportResult(_Printed):
+    """Papers that came in, and one line for each file that did not."""
+
+    papers: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.papers:
+            return "nothing was imported"
+        left_out = f", {len(self.problems)} files left out" if self.problems else ""
+        return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
+
+
+class ExportResult(_Printed):
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.files)
+
+
+class IndexReport(_Printed):
+    """What is wrong with the stored graph, one line each; empty where every file is as it was written."""
+
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems) or "every stored file is as it was written"
 
 
 def build(
@@ -63,15 +133,29 @@ def build(
 
     _require_folder(settings.kg)
     runner = _runner(settings)
-    shop = Workshop(
-        settings, embedder(settings), UvEnvironments(settings.kg / "environments", settings.environment), runner, notify
-    )
+    environments = runner and UvEnvironments(settings.kg / "environments", settings.environment, runner)
+    shop = Workshop(settings, embedder(settings), runner, environments, notify)
     built = build_paper(paper, repository, shop, given_id=given_id)
     store = open_store(settings)
     known = _stored(store, built.bundle.paper.id)
     if known is not None and known[1] == built.bundle:
-        return BuildResult(built, known[0], published=False)
-    return BuildResult(built, store.publish([built.bundle]), published=True)
+        return _result(built, known[0], published=False)
+    return _result(built, store.publish([built.bundle]), published=True)
+
+
+def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
+    bundle = built.bundle
+    return BuildResult(
+        paper=bundle.paper.id,
+        title=bundle.paper.title,
+        generation=generation,
+        published=published,
+        techniques=sum(t.hidden is None for t in bundle.techniques),
+        hidden=dict(Counter(t.hidden.partition(":")[0] for t in bundle.techniques if t.hidden is not None)),
+        levels=dict(Counter(c.level.value for c in bundle.code)),
+        stages=tuple(StageSeconds(**r.model_dump()) for r in built.stages),
+        notes=tuple(built.notes),
+    )
 
 
 def _require_folder(folder: Path) -> None:
@@ -100,33 +184,42 @@ def _stored(store: "EmbeddedStore", paper: str) -> "tuple[int, PaperBundle] | No
             return None
 
 
-@dataclass(frozen=True)
-class ImportResult:
-    """Papers that came in, and one line for each file that did not."""
-
-    papers: Sequence[str]
-    problems: Sequence[str]
-    generation: int
-
-
 def import_graphs(settings: Settings, folder: Path) -> ImportResult:
-    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles."""
+    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. Raises what
+    `EmbeddedStore.publish` raises, and `InputError` where the folder has no graph file."""
     from xkg.sandbox.levels import check_parsed
-    from xkg.store.exchange import read_folder
+    from xkg.store.exchange import import_folder
 
-    bundles, problems = read_folder(folder, check_parsed)
+    bundles, problems = import_folder(folder, check_parsed)
     generation = open_store(settings).publish(bundles) if bundles else 0
-    return ImportResult([b.paper.id for b in bundles], problems, generation)
+    return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
 
 
-def export_graphs(
-    settings: Settings, papers: Sequence[str], to: Path, kind: Literal["peer", "bundle"]
-) -> Sequence[Path]:
-    """Writes the named papers (none: all) into a folder, one file each, and gives the files."""
-    from xkg.store.exchange import write_folder
+def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
+    """Writes the named papers (none: all) into a folder, one file each. Raises `UnknownIdError`, and `InputError` where
+    the folder cannot be written."""
+    from xkg.store.exchange import export_folder
 
     with open_store(settings).snapshot() as snapshot:
         wanted = list(papers) or [p.id for p in snapshot.papers()]
         if not wanted:
             raise UnknownIdError(f"{settings.kg} holds no paper yet; build or import one first")
-        return write_folder((snapshot.bundle(paper) for paper in wanted), to, kind)
+        for paper in wanted:
+            snapshot.require_paper(paper)
+        files = export_folder((snapshot.bundle(paper) for paper in wanted), to, form)
+    return ExportResult(files=tuple(str(file) for file in files))
+
+
+def show(settings: Settings, node_id: str) -> "Answer":
+    """A paper, technique or code node in full, by its id. Raises `UnknownIdError` with the nearest ids there are."""
+    service = open_service(settings)
+    if re.search(r"@[0-9a-f]{12}$", node_id):
+        return service.code(node_id, full=True)
+    if "#" in node_id:
+        return service.technique(node_id, full=True)
+    return service.paper(node_id, full=True)
+
+
+def check_index(settings: Settings) -> IndexReport:
+    """Reads every stored file in full and compares it with its checksum."""
+    return IndexReport(problems=tuple(open_store(settings).check()))

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answer
 
     from xkg.build.stages import StageReport
     from xkg.config import Settings
+    from xkg.serve.answers import Answer
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -52,9 +53,9 @@ def build(
     from xkg import application
 
     result = application.build(_settings(context), paper, repo, given_id=given_id, notify=_show_stage)
-    for note in result.built.notes:
+    for note in result.notes:
         typer.echo(f"note: {note}", err=True)
-    _print(application.summary(result), as_json)
+    _print(result, as_json)
 
 
 @app.command()
@@ -69,7 +70,12 @@ def search(
     """Find techniques, best first; no row where nothing fits."""
     from xkg import application
 
-    _print(application.search(_settings(context), query, k, tuple(paper or ()), with_code), as_json)
+    service = application.open_service(_settings(context))
+    answer = service.search(query, k, tuple(paper or ()), with_code)
+    _print_answer(answer, as_json)
+    if with_code and not as_json:
+        for row in answer.rows:
+            _print_answer(service.code(row.id), as_json)
 
 
 @app.command()
@@ -81,7 +87,7 @@ def show(
     """Show a paper, a technique or a code node in full."""
     from xkg import application
 
-    _print(application.show(_settings(context), id), as_json)
+    _print_answer(application.show(_settings(context), id), as_json)
 
 
 @app.command("import")
@@ -230,5 +236,11 @@ def _show_stage(report: "StageReport") -> None:
     typer.echo(f"  {report.name:<12}{report.seconds:7.1f} s  {report.summary}{kept}", err=True)
 
 
-def _print(answer: "BaseModel | Any", as_json: bool) -> None:
-    typer.echo(answer.model_dump_json(indent=2) if as_json else str(answer))
+def _print(result: "BaseModel", as_json: bool) -> None:
+    typer.echo(result.model_dump_json(indent=2) if as_json else str(result))
+
+
+def _print_answer(answer: "Answer", as_json: bool) -> None:
+    from xkg.serve.answers import text
+
+    typer.echo(answer.model_dump_json(indent=2) if as_json else text(answer))

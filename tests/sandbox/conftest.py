@@ -32,4 +32,4 @@ def attack() -> Attack:
 def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Root's box and the ordinary user's are built differently, and both must hold."""
     if request.param == "user namespace":
-        monkeypatch.setattr("xkg.sandbox.bubblewrap.outside_uid", lambda: None)
+        monkeypatch.setattr("xkg.sandbox.bubblewrap.outside_uid", lambda **_: None)

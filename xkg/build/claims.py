@@ -50,7 +50,7 @@ _WE_RELEASE = re.compile(
 
 def _short(claim: str) -> str:
     """The claim's first clause as a name, at most eighteen words."""
-    claim = re.sub(r"\s*\([^()]*\)", "", claim).strip()
+    claim = re.sub(r"\s+\([^()]*\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even)\b|\.\s", claim
     )[0]
@@ -126,8 +126,13 @@ def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding,
     )
 
 
+def _address(url: str) -> str:
+    return re.sub(r"^https?://(?:www\.)?", "", url.casefold())
+
+
 def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
     text = reader.document.text
+    foreign: set[str] = set()
     for match in _URL.finditer(text, 0, cited):
         url = re.sub(r"\s+", "", match[0]).rstrip(".,;:)}/")
         before = max(text.rfind("\n\n", 0, match.start()), match.start() - 300)
@@ -139,7 +144,18 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
         near = " ".join(text[before : match.start()].split())
         if not (_RELEASE.search(near) or _RELEASE.search(context)):
             continue
+        if re.search(
+            r"\b(?:from|uses?|using|of|see|by)\W*(?:\\(?:href|"
+            r"url)\W*)?(?:https?\W*)?$",
+            text[before : match.start()],
+        ):
+            foreign.add(_address(url))
+            continue
+        if _address(url) in foreign:
+            continue
         kind = next((kind for kind, pattern in _KINDS if re.search(pattern, near, re.IGNORECASE)), "Resource")
+        if kind in ("Resource", "Project page") and re.match(r"https?://(?:www\.)?git(?:hub|lab)\.com", url):
+            kind = "Code"
         yield kind, url, near
 
 
@@ -155,7 +171,7 @@ def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
     )
     out: dict[str, tuple[str, str]] = {}
     for kind, url, _ in _released(reader, cited):
-        out.setdefault(re.sub(r"^https?://(?:www\.)?", "", url.casefold()), (kind, url))
+        out.setdefault(_address(url), (kind, url))
     listed = [(kind, url) for kind, url in out.values()]
     told = [
         s.text

@@ -70,7 +70,8 @@ class Document(_Value):
 
     `text` keeps the author's markup (a LaTeX paper with its inputs in place and comments gone; a Markdown paper as it
     is), so that every offset leads back to a file and a line through `spans` (ascending, not overlapping).
-    `xkg.build.parse.plain` gives readable text for a span.
+    `xkg.build.parse.plain` gives readable text for a span. `macros` maps a name to (number of arguments, body);
+    `macro_defaults` to what stands for its first argument where that is optional and not given.
     """
 
     format: Literal["latex", "markdown"]
@@ -88,6 +89,7 @@ class Document(_Value):
     emphases: tuple[Emphasis, ...] = ()
     references: tuple[Reference, ...] = ()
     macros: dict[str, tuple[int, str]] = {}
+    macro_defaults: dict[str, str] = {}
     spans: tuple[SourceSpan, ...] = ()
     warnings: tuple[str, ...] = ()
     source_sha256: str = ""

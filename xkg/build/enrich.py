@@ -7,6 +7,7 @@ transition, a pronoun without its noun, a pointer to figures and sections, a res
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from xkg.build.document import Document
 from xkg.build.names import head, key, stem, words
@@ -21,11 +22,12 @@ _ACTS = (
     r"is|are|refers to|denotes|aims|seeks|consists|combines|uses|learns|computes|takes|maps|"
     r"replaces|works|estimates|employs|generates|"
     r"selects|encodes|decodes|measures|minimi[sz]es|maximi[sz]es|updates|adds|removes|"
-    r"produces|predicts|performs|provides|allows|enables|"
+    r"produces|predicts|performs|"
     r"extends|modifies|applies|assigns|operates|trains|transforms|splits|samples|adapts|"
     r"alternates|begins|starts|integrates|augments|"
-    r"can be|will|enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|"
-    r"scales|stores|merges|schedules|keeps|partitions"
+    r"enlarges|upscales|involves|has|comprises|first|then|penali[sz]es|weights|"
+    r"scales|stores|merges|schedules|keeps|partitions|"
+    r"(?!this|thus|across|always|perhaps|results|experiments|shows|outperforms|yields)[a-z]{2,}[^su\W]s"
 )
 _NEW = (
     r"(?:propose|introduce|present|develop|design|devise|define|describe|formulate|derive|"
@@ -59,18 +61,27 @@ _POINTER = re.compile(
 _EQUATION = re.compile(r"\b(?:eqs?|equations?)\b\.?[~\s]*(?:\(\d|\d|\\|\[)", re.IGNORECASE)
 _RESULT = re.compile(
     r"\b(?:outperform\w*|accuracy|baselines?|state-of-the-art|experiments?|results|we (?:find|found|"
-    r"observe|show|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
+    r"observe|show that|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
 )
 _DOES = re.compile(
     r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|"
     r"update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
     r"project|generate|estimate|build|adopt|optimi[sz]e|learn|formulate|frame|start|intervene|propose|"
-    r"introduce|present|collect|prompt)|(?:is|are) (?:\w+ )?(?:obtained|computed|given by|defined|implemented|trained|"
+    r"introduce|present|collect|prompt)|(?:is|are|be) (?:\w+ )?(?:obtained|"
+    r"computed|given by|defined|implemented|trained|"
     r"applied|transformed|downsampled|split|flattened|updated|sampled|constructed|generated|"
     r"initiali[sz]ed|encoded|decoded|learned|drawn|calculated|converted|represented|written|formulated))\b",
     re.IGNORECASE,
 )
+# What readable text shows where a reference or a citation was part of the sentence.
+_GAP = re.compile(
+    r"\b(?:from|of|by|in|to|at|with|and|see|per|following|as in|Algorithm|Alg\.|Figure|Fig\.|"
+    r"Section|Sec\.|Table|Theorem|Equation|Eq\.)\s*[.,;:)]"
+    r"|\b(?:in|of|from|by) (?:to|by|with|and|is|are|we|which|that)\b"
+)
+_OPENING = 5  # sentences before any heading that say what the paper is about
+_REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 _GOES_ON = re.compile(
     r"(?:it|this|these|they|specifically|in particular|concretely|namely|more (?:precisely|specifically)|"
     r"our (?:main |key |core )?(?:idea|insight|approach|method|algorithm))\b",
@@ -93,6 +104,35 @@ _WHERE = {
 }
 
 
+# How a sentence speaks of a name, which stands in it as \x10.
+_LOOSELY = re.compile(
+    r"^(?:(?:the|our|this)\s+)?\x10(?:\s*\([^)]*\))?\s+(?:\w+ly\s+)?(?:provides|allows|"
+    r"enables|helps|induces|offers|makes|brings|can|will|"
+    r"is (?:an? )?(?:able|capable|solution|useful|first|effective|compatible|competitive|applicable|also))\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    r"^(?:[\w-]+,\s+)?(?:(?:the|our|an?|this|each)\s+)*(?:[\w-]+\s+){0,2}?\x10"
+    r"(?:\s*\([^)]*\)|\s*,[^,]{3,80},|\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{1,3}\b)*\s+(?:\w+ly\s+)?"
+    rf"(?:{_ACTS})\b",
+    re.IGNORECASE,
+)
+# "the LML polytope" is not about LML.
+_WHOLE = (
+    r"(?=\s*(?:[^\w\s]|$)|\s+(?:which|that|to|for|of|with|by|in|on|as|and|or|is|are|"
+    r"using|from|where|via|based|at|when|under|"
+    r"layer|loss|module|method|algorithm|model|framework|step|scheme|network|objective|function|technique|approach|"
+    r"procedure|mechanism|strategy|system|process|architecture)s?\b)"
+)
+_PROPOSED = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?\x10{_WHOLE}", re.IGNORECASE)
+_CALLED = re.compile(
+    r"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{0,80}\bas|"
+    r"known as|denote\w*)\s+(?:\S+\s+){0,6}?\x10"
+    r"|\x10[^.]{0,140}\b(?:is|are) (?:defined|given|formulated|computed)\b|\bdefine\b[^.]{0,40}\x10",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class Reader:
     """A paper as extraction reads it: sentences, and for each its part (None before the first)."""
@@ -101,9 +141,24 @@ class Reader:
     sentences: Sequence[Sentence]
     part_of: Sequence[Part | None]
 
+    @cached_property
+    def _stems(self) -> list[frozenset[str]]:
+        return [frozenset(map(stem, words(s.text))) for s in self.sentences]
+
+    def stems(self, i: int) -> frozenset[str]:
+        """The stems of the words of a sentence."""
+        return self._stems[i]
+
     def role(self, i: int) -> Role:
         part = self.part_of[i]
-        return part.role if part is not None else Role.ABSTRACT
+        if part is not None:
+            return part.role
+        return Role.ABSTRACT if i < _OPENING else Role.METHOD
+
+    def references(self, i: int) -> int:
+        """How many cross references a sentence makes; readable text leaves a gap where they were."""
+        sentence = self.sentences[i]
+        return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
     def excerpts(self, indices: Sequence[int]) -> tuple[Excerpt, ...]:
         """The spans of these sentences."""
@@ -119,7 +174,8 @@ class Reader:
         return " ".join(self.sentences[i].text for i in indices)
 
 
-def _pattern(names: Sequence[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=256)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Finds any of the names, up to case, hyphens, plurals; short forms as they are."""
     out = []
     for name in names:
@@ -136,21 +192,27 @@ def _pattern(names: Sequence[str]) -> re.Pattern[str]:
 
 def mentions(names: Sequence[str], sentences: Sequence[Sentence]) -> list[int]:
     """Indices of the sentences that any of the names occurs in."""
-    pattern = _pattern(names)
+    pattern = _pattern(tuple(names))
     return [i for i, s in enumerate(sentences) if pattern.search(s.text)]
 
 
-def _alone(text: str, kind: str) -> float:
-    """How readable a sentence is by itself, 0 at best."""
+def _mild(text: str) -> float:
+    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE):
+        return 0.5
+    return 2.0 if _MILD.match(text) else 5.0
+
+
+def _alone(text: str, kind: str, *, opens: bool = False) -> float:
+    """How readable a sentence is by itself, 0 at best; `opens` its section, whose title is a `kind`."""
     score = 0.0
     count = len(text.split())
     if _TRANSITION.match(text):
         this = _THIS_KIND.match(text)
-        score -= 1.0 if this and this[1].casefold() == kind else 2.0 if _MILD.match(text) else 5.0
+        score -= 0.0 if opens and this and this[1].casefold() == kind else _mild(text)
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
-    score -= 3 * min(2, len(_POINTER.findall(text))) + 0.7 * len(_EQUATION.findall(text))
+    score -= 3 * min(2, len(_POINTER.findall(text))) + 1.2 * len(_EQUATION.findall(text))
     if (
         re.match(
             r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|"
@@ -167,7 +229,10 @@ def _alone(text: str, kind: str) -> float:
         score -= 0.5
     if "?" in text:
         score -= 5
-    if text.rstrip()[-1:] in ":,;" or not (text[:1].isupper() or text[:1] in "$(\"“'`" or text[:1].isdigit()):
+    if text.startswith("$"):
+        score -= 1.5
+    score -= 3 * min(2, len(_GAP.findall(text)))
+    if re.search(r"[\w,;:]$", text) or not (text[:1].isupper() or text[:1] in "$(\"“'`" or text[:1].isdigit()):
         score -= 3
     if len(_RESULT.findall(text)) > 0:
         score -= 1.5 + 0.5 * len(_RESULT.findall(text))
@@ -177,14 +242,15 @@ def _alone(text: str, kind: str) -> float:
 def _follows_well(text: str) -> bool:
     if (
         len(text.split()) < 4
-        or text.rstrip()[-1:] in ",;"
+        or re.search(r"[\w,;:]$", text)
         or "?" in text
         or not (text[:1].isupper() or text[:1] in '$("“')
     ):
         return False
     if _RESULT.search(text) or re.match(
         r"(?:in contrast|unlike|however|but|for (?:example|instance)|note|recall|see|although|moreover|"
-        r"furthermore|similarly|compared|empirically|additionally)\b",
+        r"furthermore|similarly|compared|empirically|additionally)\b|.*\b(?:described|detailed|explained|"
+        r"discussed|illustrated) (?:in the following|below|next|later)\b",
         text,
         re.IGNORECASE,
     ):
@@ -197,9 +263,20 @@ def _alike(reader: Reader, stems: set[str]) -> list[int]:
     if len(stems) < 2:
         return []
     lead = (i for i in range(len(reader.sentences)) if reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION))
-    return [
-        i for i in lead if len(stems & {stem(w) for w in words(reader.sentences[i].text)}) >= max(2, 0.66 * len(stems))
-    ]
+    return [i for i in lead if len(stems & reader.stems(i)) >= max(2, 0.66 * len(stems))]
+
+
+def _about(text: str) -> float:
+    """How much a sentence says of the name in it, which stands as \\x10."""
+    if "\x10" not in text:
+        return 0.0
+    if _LOOSELY.match(text):
+        return 3.0
+    if _SUBJECT.match(text):
+        return 5.5
+    if _PROPOSED.search(text):
+        return 4.5
+    return 5.0 if _CALLED.search(text) else 1.5
 
 
 def choose(
@@ -210,53 +287,42 @@ def choose(
     `own` are the sentences under its own heading, `given` those that were seen to name it, `taken` those that define
     something else already. The definition is the text of the excerpts' sentences, joined by spaces."""
     sentences = reader.sentences
-    pattern = _pattern(names)
+    pattern = _pattern(tuple(names))
     kind = head(names[0])
-    subject = re.compile(
-        rf"^(?:{{}}[\w-]+,\s+)?(?:(?:the|our|an?|this|each|specifically,|"
-        rf"concretely,)\s+)*(?:[\w-]+\s+){{0,2}}?{pattern.pattern}(?:\s*\([^)]*\)|\s*,[^,]{{3,80}},|"
-        rf"\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{{1,3}}\b)*\s+(?:\w+ly\s+)?(?:{_ACTS})\b".replace("{}", ""),
-        re.IGNORECASE,
-    )
-    proposed = re.compile(rf"\b{_NEW}\s+(?:[\w-]+,?\s+){{0,6}}?(?:{pattern.pattern})", re.IGNORECASE)
-    called = re.compile(
-        rf"\b(?:call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|refer(?:red)?\b.{{0,80}}\bas|known as|"
-        rf"denote\w*)\s+(?:\S+\s+){{0,6}}?(?:{pattern.pattern})|(?:{pattern.pattern})[^.]{{0,140}}\b(?:is|"
-        rf"are) (?:defined|given|formulated|computed)\b|\bdefine\b[^.]{{0,40}}(?:{pattern.pattern})",
-        re.IGNORECASE,
-    )
     stems = set(key(names[0]))
+    rank = {i: n for n, i in enumerate(own)}
     owned, seen = set(own), set(given)
     where = sorted(owned | seen | set(mentions(names, sentences)) | set(_alike(reader, stems) if owned else ()))
     scores: dict[int, float] = {}
     for i in where:
         sentence = sentences[i]
         text = sentence.text
-        score = _alone(text, kind) + _WHERE[reader.role(i)]
-        if subject.match(text):
-            score += 5.5
-        elif proposed.search(text):
-            score += 4.5
-        elif called.search(text):
-            score += 5
-        elif pattern.search(text):
-            score += 1.5
-        overlap = len(stems & {stem(w) for w in words(text)}) / max(1, len(stems))
+        score = _alone(text, kind, opens=rank.get(i) == 0) + _WHERE[reader.role(i)]
+        marked = pattern.sub("\x10", text)
+        if i in owned and kind and "\x10" not in text:
+            marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)
+        score += _about(marked)
+        overlap = len(stems & reader.stems(i)) / max(1, len(stems))
         if not owned:
-            pass
+            score += reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION)
         elif i not in owned:
             score += overlap
         else:
-            score += 2.5 + 2 * overlap + (1.5 if _DOES.search(text) else 0) + (0.5 if sentence.display else 0)
-            score += max(0.0, 1.5 - 0.5 * own.index(i)) - 0.1 * min(10, own.index(i))
+            score += 3 + 2 * overlap + (1.5 if _DOES.search(text) else 0) + (0.5 if sentence.display else 0)
+            score += max(0.0, 1.5 - 0.5 * rank[i]) - 0.1 * min(10, rank[i])
         if i in seen:
-            score += 1.5
+            score += 1.5 if owned else 2.5
+        # A page cut what stands before.
+        if i and re.search(r"[\w,;]$", sentences[i - 1].text):
+            score -= 3
         if sentence.broken:
+            score -= 2.5
+        score -= 2 * min(2, reader.references(i))
+        if i in taken:
             score -= 2.5
         scores[i] = score
     if not scores:
         return []
-    scores = {i: score for i, score in scores.items() if i not in taken} or scores
     best = max(scores, key=lambda i: (scores[i], -i))
     if scores[best] < 0 and best not in seen and best not in owned:
         return []
@@ -276,6 +342,7 @@ def choose(
         if (
             following.paragraph != sentences[best].paragraph
             or following.broken
+            or reader.references(at)
             or size > MAX_CHARS
             or not _follows_well(following.text)
         ):

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict
 
 from xkg.build import claims, proposal
-from xkg.build.document import Document
+from xkg.build.document import Algorithm, Document
 from xkg.build.enrich import Reader, choose, mentions
 from xkg.build.names import abbreviations, about, clean, head, is_method_like, is_name, key, resolve, same, words
 from xkg.build.proposal import Proposal
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, Role, outline
-from xkg.build.terms import terms
+from xkg.build.terms import equation_names, terms
+from xkg.build.vocabulary import NOT_HEADS
 from xkg.model import Excerpt, Finding, Resource, Technique, unique_slugs
 
 MAX_TECHNIQUES = 40
@@ -81,6 +82,14 @@ _WEAK_HEADINGS = frozenset(
         "sampling",
     ]
 )
+_BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation", "objective", "loss", "strategy"}
+_DOES = re.compile(
+    r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|"
+    r"employ|define|find|search|stack|extract|select|"
+    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|"
+    r"computed|obtained|generated|constructed|defined)\b",
+    re.IGNORECASE,
+)
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
 
@@ -110,17 +119,17 @@ class _Builder:
         self._algorithms()
         self._terms()
         self._prune()
+        taken: set[int] = set()
         for top in self.tops:
-            self._define(top)
+            self._define(top, taken)
         self._drop_undefined()
         return self.tops
 
-    def _define(self, node: _Node) -> set[int]:
-        """Defines a technique after its components; the sentences that this took."""
+    def _define(self, node: _Node, taken: set[int]) -> None:
+        """Defines a technique after its components; adds the sentences that this takes to `taken`."""
         node.children.sort(key=lambda n: n.start)
-        taken: set[int] = set()
         for child in node.children:
-            taken |= self._define(child)
+            self._define(child, taken)
         own = node.own
         if node is self.root:
             own = []
@@ -128,9 +137,9 @@ class _Builder:
             # A heading with nothing but headings under it is told by what these leave.
             own = sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
-        chosen = choose(self.reader, names, own, node.given, taken if own is not node.own else ())
+        chosen = choose(self.reader, names, own, node.given, taken)
         node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
-        return taken | set(chosen)
+        taken.update(chosen)
 
     # headings
 
@@ -152,38 +161,33 @@ class _Builder:
 
     def _heading(self, part: Part, above: _Node | None) -> _Node | None:
         """The technique that a heading names, put into the tree; `above` where it names none."""
-        owner = above
         name = clean(part.title)
         if self._is_root(name) or (part.level == 1 and self._wraps_root(part)):
-            if self.root is not None:
-                self.root.own += [i for i in part.sentences if i not in self.root.own]
-                return self.root
-            return above
-        name = clean(about(name)) if about(name) != name else name
-        if part.role is Role.APPLICATION or not self._names_technique(name, part):
-            better = (
-                self._better_name(part)
-                if words(name)
-                and words(name)[-1] in _WEAK_HEADINGS | {"training", "inference", "optimization", "objective", "loss"}
-                else None
-            )
-            if better is None:
-                if owner is not None and part.role in _MAIN:
-                    owner.own += [i for i in part.sentences if i not in owner.own]
-                return above
-            name = better
-        elif len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS:
-            name = self._better_name(part) or name
-        found = self._find(name)
-        if found is not None:
-            found.own += [i for i in part.sentences if i not in found.own]
-            return found
-        node = _Node(
-            name, part.start, 3.0 if part.labelled or part.run_in else 2.5, own=list(part.sentences), part=part
-        )
-        self._name(node)
-        self._hang(node, above)
+            node = self.root or above
+        else:
+            name, others = self._heading_name(clean(about(name)), part)
+            if not name:
+                node = above
+            else:
+                node = self._find(name)
+                if node is None:
+                    node = _Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
+                    self._name(node)
+                    self._hang(node, above)
+        if node is not None:
+            node.own += part.sentences
         return node
+
+    def _heading_name(self, name: str, part: Part) -> tuple[str, list[str]]:
+        """The name that a heading gives with other ways to say it, "" where it gives none."""
+        last = words(name)[-1:]
+        bare = bool(last) and last[0] in _BARE
+        names = part.role is not Role.APPLICATION and self._names_technique(name, part)
+        if bare and (not names or len(words(name)) == 1):
+            better = self._better_name(last[0], part)
+            if better is not None:
+                return better
+        return (name, []) if names else ("", [])
 
     def _wraps_root(self, part: Part) -> bool:
         """Whether a main section as a whole describes the root: it holds the root's algorithm, or its title the
@@ -198,45 +202,41 @@ class _Builder:
         return any(self._is_root(c) or self._names_only_root(c) for c in captions)
 
     def _names_technique(self, name: str, part: Part) -> bool:
-        if not is_name(name) or _QUESTION.search(part.title):
-            return words(name)[-1:] != [] and len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
-        if self.root is not None and len(words(name)) == 1 and not is_method_like(name):
+        """Whether a heading of the method names a technique rather than a topic, a question or a result."""
+        if _QUESTION.search(part.title):
             return False
+        if not is_name(name):
+            return len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
         if is_method_like(name):
             return True
-        # A topic is a technique only where its text does something.
-        text = self.reader.text(part.sentences)
-        acts = len(
-            re.findall(
-                r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|employ|"
-                r"define|find|search|stack|extract|select|measure|intervene)\b|\b(?:is|"
-                r"are) (?:implemented|computed|obtained|generated|constructed|defined)\b",
-                text,
-                re.IGNORECASE,
-            )
-        )
-        displayed = any(self.reader.sentences[i].display for i in part.sentences)
         if len(words(name)) == 1:
             return False
+        # A topic is a technique only where its text does something.
+        acts = len(_DOES.findall(self.reader.text(part.sentences)))
+        if head(name) in NOT_HEADS:
+            return acts >= 1 and part.level > 1
+        main = part
+        while main.parent is not None:
+            main = main.parent
+        if main is not part and (main.labelled or self.node_of.get(id(main)) is self.root is not None):
+            return True
         if part.level == 1 and self.root is None:
-            return acts >= 3 and bool(part.sentences)
-        return acts >= 1 or displayed
+            return acts >= 3
+        return acts >= 1 or any(self.reader.sentences[i].display for i in part.sentences)
 
-    def _better_name(self, part: Part) -> str | None:
+    def _better_name(self, last: str, part: Part) -> tuple[str, list[str]] | None:
         """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
         SVD"."""
-        last = words(clean(part.title))[-1:]
-        if not last:
-            return None
         for i in part.sentences:
             for term in terms(self.reader.sentences[i].text):
                 if (
                     term.how in ("propose", "call", "use")
-                    and last[0][:6] in {w[:6] for w in words(term.name)}
+                    and last[:6] in {w[:6] for w in words(term.name)}
                     and is_name(term.name)
                     and self._find(term.name) is None
                 ):
-                    return term.name
+                    whole = f"{term.name} {term.more}".strip()
+                    return (whole, [term.name]) if term.more and is_name(whole) else (term.name, [])
         return None
 
     # the tree
@@ -296,8 +296,10 @@ class _Builder:
         return re.split(r"\.\s", name)[0].strip()
 
     def _algorithms(self) -> None:
-        for algorithm in self.reader.document.algorithms:
-            part = self._part_at(algorithm.start)
+        for number, algorithm in enumerate(self.reader.document.algorithms, start=1):
+            given = self._referring(algorithm, number)
+            # A float drifts: the algorithm belongs where the text first points to it.
+            part = (self.reader.part_of[given[0]] if given else None) or self._part_at(algorithm.start)
             if part is None or part.role not in (*_MAIN, Role.DETAILS):
                 continue
             name = self._caption(algorithm.title)
@@ -314,18 +316,34 @@ class _Builder:
                 continue
             node = _Node(name, algorithm.start, 2.5, part=part)
             self._name(node)
+            stems = set(key(name))
+            node.own = [i for i in part.sentences if self._shares(stems, i, 0.6)]
+            node.given = given
             self._hang(node, self.node_of.get(id(part)) or self.root)
 
+    def _shares(self, stems: set[str], i: int, share: float) -> bool:
+        return len(stems & self.reader.stems(i)) >= share * len(stems)
+
+    def _referring(self, algorithm: Algorithm, number: int) -> list[int]:
+        """The sentences that point to an algorithm, by its label or by its number."""
+        text = self.reader.document.text
+        label = re.escape(algorithm.label) if algorithm.label else "(?!)"
+        pattern = re.compile(rf"\\\w*ref\{{[^}}]*(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
+        return [
+            i
+            for i, s in enumerate(self.reader.sentences)
+            if self.reader.role(i) in _MAIN and pattern.search(text, s.start, s.end)
+        ]
+
     def _names_only_root(self, name: str) -> bool:
-        """ "Batch and match VI" of "batch and match": the root's name and generic words."""
+        """Whether a name is the root's with one or two words more: "Batch and match VI", "Training DPMs with ANT"."""
         if self.root is None:
             return False
-        mine = set(key(resolve(name, self.shorts)))
-        return any(
-            set(k) <= mine and len(mine - set(k)) <= 2 and len(k) >= 1 and (len(k) > 1 or len(mine - set(k)) <= 1)
-            for k in self.root.keys(self.shorts)
-            if len(k) > 1
-        ) or (any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name))
+        for spelling in (name, resolve(name, self.shorts)):
+            mine = set(key(spelling))
+            if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
+                return True
+        return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def _described(self, name: str, part: Part) -> _Node | None:
         """The heading that an algorithm's caption repeats in other words: at least half of its telling words are
@@ -348,19 +366,24 @@ class _Builder:
     # terms
 
     def _terms(self) -> None:
-        in_method = [i for i in range(len(self.reader.sentences)) if self.reader.role(i) in _MAIN]
-        lead = [
-            i for i in range(len(self.reader.sentences)) if self.reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION)
-        ]
-        text_of = {i: self.reader.sentences[i].text for i in (*in_method, *lead)}
-        for i in (*in_method, *lead):
-            leads = self.reader.role(i) not in _MAIN
-            for term in terms(text_of[i]):
+        roles = [self.reader.role(i) for i in range(len(self.reader.sentences))]
+        told = any(p.role in _MAIN for part in self.parts for p in part.walk())
+        main = [i for i, role in enumerate(roles) if role in _MAIN or not told]
+        lead = [i for i, role in enumerate(roles) if role in (Role.ABSTRACT, Role.INTRODUCTION) and told]
+        for i in (*main, *lead):
+            sentence = self.reader.sentences[i]
+            leads = roles[i] not in _MAIN and told
+            named = equation_names(sentence.text) if sentence.display and not leads else ()
+            for term in (*terms(sentence.text), *named):
                 self._term(term.name, term.how, term.short, i, leads=leads)
 
     def _term(self, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
         name = clean(name)
         if not is_name(name) or self._is_root(name) or self._names_only_root(name):
+            return
+        if len(words(name)) < 2 and not any(c.isupper() for c in name):
+            return
+        if short is not None and self.root is not None and short in self.root.names:
             return
         found = self._find(name)
         if found is not None:
@@ -376,7 +399,7 @@ class _Builder:
             return
         seen = mentions([name, *([short] if short else [])], self.reader.sentences)
         inside = [n for n in seen if self.reader.role(n) in _MAIN]
-        score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5}[how] + min(1.5, 0.3 * len(inside))
+        score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5, "define": 1.5}[how] + min(1.5, 0.3 * len(inside))
         if leads:
             # A claim of abstract or introduction counts where the method takes it up.
             if len(inside) < 2 and how != "part":
@@ -409,7 +432,7 @@ class _Builder:
         """Whether a citation follows the name: it is someone's technique, not a passing word."""
         last = re.escape(name.split()[-1])
         pattern = (
-            rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?[~\s]*(?:\\[cC]ite|"
+            rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?(?:[a-z]+\b)?\W{{0,3}}?[~\s]*(?:\\[cC]ite|"
             rf"\(\s*(?:e\.g\.,? )?[A-Z][^()]*\d{{4}}|\[\d)"
         )
         return bool(re.search(pattern, self.reader.document.text[start:end]))

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, SAME_KIND, SENTENCE_STARTS, STOP, VERBS
+from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, SAME_KIND, STOP, VERBS
 
 MAX_WORDS = 7
 _LOWER = r"[^\W\d_]"
@@ -66,17 +66,6 @@ def is_name(text: str, *, proper: bool = False) -> bool:
     return any(w not in GENERIC and w not in LITTLE and len(w) > 1 for w in found) or (proper and is_proper(text))
 
 
-def is_headline(text: str) -> bool:
-    """Whether a paragraph's first words are a heading: a noun phrase without a verb, not the start of a sentence."""
-    bare = text.strip(" .:")
-    found = words(bare)
-    if not found or not bare[0].isupper() or len(bare.split()) > 9 or len(bare) > 90:
-        return False
-    if found[0] in SENTENCE_STARTS and not (found[0] in ("from", "to", "learning") and bare.istitle()):
-        return False
-    return not any(w in VERBS for w in found) and not re.search(r"[?!;=]|\\|et al|\d{4}|https?:|@", bare)
-
-
 PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
 
 
@@ -95,6 +84,7 @@ def is_method_like(name: str) -> bool:
     first = name.split()[0].casefold() if name.split() else ""
     return (
         last in HEADS
+        or (last in ("variant", "version") and len(words(name)) > 2)
         or _PLURALS.sub("", last) in HEADS
         or bool(
             re.search(
@@ -183,20 +173,33 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
     return out
 
 
+def _extends(short: list[str], long: list[str]) -> bool:
+    return 2 <= len(short) < len(long) <= len(short) + 2 and long[-len(short) :] == short
+
+
 def same(one: str, other: str) -> bool:
     """Whether two names mean one technique: equal keys, equal without spaces, or one is the other with up to two more
-    words in front ("lightweight mask generator module" and "mask generator")."""
+    words in front ("lightweight mask generator" and "mask generator") or with what it is for ("fitness function for
+    CMA")."""
     a, b = key(one), key(other)
     if not a or not b:
         return False
     if a == b or "".join(a) == "".join(b):
         return True
-    short, long = sorted((a, b), key=len)
-    longer = one if long is a else other
+    tails = [bool(PREPOSITION.search(n)) for n in (one, other)]
+    if all(tails):
+        return False
+    first, second = (
+        [stem(w) for w in words(PREPOSITION.split(re.sub(r"\([^()]*\)", " ", n))[0])] for n in (one, other)
+    )
+    if any(tails) and len(first) > 1 and first == second:
+        return True
+    if any(tails) and "of" in words(one) + words(other):
+        return False
     return (
-        2 <= len(short) < len(long) <= len(short) + 2
-        and long[-len(short) :] == short
-        and not PREPOSITION.search(longer)
+        _extends(first, second)
+        or _extends(second, first)
+        or (not any(tails) and (_extends(list(a), list(b)) or _extends(list(b), list(a))))
     )
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from xkg.build.check import check_code
+from xkg.build.code_node import code_node
 from xkg.build.codebase import Codebase
 from xkg.build.document import Document
 from xkg.build.extract import Extraction, extract
 from xkg.build.fetch import Checkout, fetch_repository
 from xkg.build.ground import Grounding, ground
-from xkg.build.modularize import modularize
 from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.repository import parse_repository
 from xkg.build.prune import prune
@@ -29,12 +29,13 @@ from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
 
 @dataclass(frozen=True)
 class Workshop:
-    """What a build works with. `runner` None: nothing here can contain code, so levels stop at `parsed`."""
+    """What a build works with. Without `runner` nothing here can contain code, so levels stop at `parsed`; without
+    `environments` code has the standard library alone."""
 
     settings: Settings
     embedder: Embedder
-    environments: EnvironmentMaker
     runner: Runner | None
+    environments: EnvironmentMaker | None
     notify: Callable[[StageReport], None] = field(default=lambda _: None)
 
 
@@ -147,7 +148,7 @@ def _repository(
 def _candidates(grounding: Grounding, codebase: Codebase) -> CodeNodes:
     code, derivations = [], []
     for technique, symbol in grounding.primaries.items():
-        node, sources = modularize(technique, symbol, codebase)
+        node, sources = code_node(technique, symbol, codebase)
         code.append(node)
         derivations += [Derivation(code=node.id, symbol=source) for source in sources]
     return CodeNodes(code=tuple(code), derivations=tuple(derivations))
@@ -162,8 +163,8 @@ def _checked(
 
     def check() -> CodeNodes:
         environment = Environment(site=None, hash="")
-        if shop.runner is not None:
-            environment = bench.timed("environment", lambda: _environment(candidates, codebase, shop), _installed)
+        if (maker := shop.environments) is not None:
+            environment = bench.timed("environment", lambda: _environment(candidates, codebase, maker), _installed)
         code = check_code(candidates.code, shop.runner, environment, limits)
         notes = tuple(f"package {name} could not be had: {why}" for name, why in environment.missing.items())
         return candidates.model_copy(
@@ -186,9 +187,9 @@ def _checked(
     )
 
 
-def _environment(candidates: CodeNodes, codebase: Codebase, shop: Workshop) -> Environment:
+def _environment(candidates: CodeNodes, codebase: Codebase, maker: EnvironmentMaker) -> Environment:
     imports = sorted({package for node in candidates.code for package in node.packages})
-    return shop.environments.make(imports, requirement_lines(codebase))
+    return maker.make(imports, requirement_lines(codebase))
 
 
 def _installed(environment: Environment) -> tuple[str, bool]:

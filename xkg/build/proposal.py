@@ -3,11 +3,11 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xkg.build.document import Document
 from xkg.build.enrich import Reader
-from xkg.build.names import clean, head, initials_match, is_name, key, words
+from xkg.build.names import clean, head, is_name, key, words
 from xkg.build.roles import Part, Role
 from xkg.build.terms import noun_phrase, terms
 
@@ -66,7 +66,8 @@ _WEIGHT = {
     Role.RELATED: 0.5,
     Role.BACKGROUND: 0.7,
 }
-_HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "part": 0.0}
+_HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "part": 0.0, "define": 0.0}
+_ENOUGH = 4.5
 _LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*(?:[- ][A-Z0-9][\w+-]*)*$")
 
 
@@ -113,88 +114,92 @@ def _count(names: Iterable[str], text: str) -> int:
     return sum(len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)) for name in set(names))
 
 
+@dataclass
+class _Candidate:
+    spellings: list[str] = field(default_factory=list)
+    score: float = 0.0
+    given: list[int] = field(default_factory=list)
+    called: bool = False
+
+
+class _Ballot:
+    """Votes for names; an abbreviation and its long form are one candidate."""
+
+    def __init__(self, shorts: Mapping[str, str]) -> None:
+        self.shorts = shorts
+        self.longs = {key(long): short for short, long in shorts.items()}
+        self.candidates: dict[tuple[str, ...], _Candidate] = {}
+
+    def vote(
+        self, name: str, score: float, sentence: int | None = None, short: str | None = None, *, called: bool = False
+    ) -> None:
+        name = clean(name)
+        long = self.shorts.get(name, name)
+        identity = key(long)
+        if not identity or head(long) in _NO_METHOD:
+            return
+        if short is not None and name not in self.shorts:
+            self.longs.setdefault(identity, short)
+        candidate = self.candidates.setdefault(identity, _Candidate())
+        candidate.score += score
+        candidate.called |= called
+        for spelling in (self.longs.get(identity), name if name in self.shorts else None, long):
+            if spelling and spelling not in candidate.spellings:
+                candidate.spellings.append(spelling)
+        if sentence is not None:
+            candidate.given.append(sentence)
+
+
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
     """The paper's own method, None where the paper names none (an analysis, a survey, a benchmark)."""
     document: Document = reader.document
-    longs = {key(long): short for short, long in shorts.items()}
-    scores: dict[tuple[str, ...], float] = {}
-    spellings: dict[tuple[str, ...], list[str]] = {}
-    given: dict[tuple[str, ...], list[int]] = {}
-
-    def add(name: str, score: float, sentence: int | None = None, short: str | None = None) -> None:
-        name = clean(name)
-        long = name
-        if name in shorts:
-            long = shorts[name]
-        elif short is not None:
-            shorts_of = key(name)
-            longs.setdefault(shorts_of, short)
-        identity = key(long)
-        short = longs.get(identity, name if name in shorts else None)
-        if short is not None and not initials_match(short, long):
-            spellings.setdefault(identity, [])
-        if not identity or head(long) in _NO_METHOD:
-            return
-        scores[identity] = scores.get(identity, 0.0) + score
-        for spelling in (short, long):
-            if spelling and spelling not in spellings.setdefault(identity, []):
-                spellings[identity].append(spelling)
-        if sentence is not None:
-            given.setdefault(identity, []).append(sentence)
-
+    ballot = _Ballot(shorts)
     once: set[tuple[tuple[str, ...], Role]] = set()
     for i, sentence in enumerate(reader.sentences):
         role = reader.role(i)
         weight = _WEIGHT.get(role, 0.0)
-        if not weight:
-            continue
-        for term in terms(sentence.text):
+        for term in terms(sentence.text) if weight else ():
             how = _HOW[term.how]
+            seen = (key(term.name), role)
             if how:
-                identity = (key(term.name), role)
-                add(term.name, weight * how * (0.3 if identity in once else 1.0), i, term.short)
-                once.add(identity)
+                ballot.vote(
+                    term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short, called=term.how == "call"
+                )
+                once.add(seen)
     for name, score in _title_names(document.title):
-        add(name, score)
-    if not scores:
-        return None
+        ballot.vote(name, score)
     title = document.title.casefold()
+    told_by_title = set(key(document.title))
     body = " ".join(s.text for s in reader.sentences)
-    headings = [key(clean(p.title)) for part in parts for p in part.walk() if p.role is Role.METHOD]
+    headings = {key(clean(p.title)) for part in parts for p in part.walk() if p.role is Role.METHOD}
     captions = [key(clean(re.sub(r"\(.*", "", a.title))) for a in document.algorithms]
-    for identity in list(scores):
-        names = spellings[identity]
-        score = scores[identity]
-        score += 2.5 * any(n.casefold() in title for n in names)
-        score += 1.0 * (identity in headings) + 1.0 * any(identity == c[: len(identity)] for c in captions if c)
-        score += 0.6 * math.log2(1 + _count(names, body))
-        score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
+    best: _Candidate | None = None
+    for identity, candidate in ballot.candidates.items():
+        names = candidate.spellings
+        titled = any(n.casefold() in title for n in names) or (len(identity) > 1 and told_by_title.issuperset(identity))
+        candidate.score += 2.5 * titled + (identity in headings) + any(identity == c[: len(identity)] for c in captions)
+        candidate.score += 0.6 * math.log2(1 + _count(names, body))
+        candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method, it does not name it.
-        score -= 2.0 * (
-            not any(any(c.isupper() for c in n) for n in names)
-            and identity not in headings
-            and not any(n.casefold() in title for n in names)
-        )
-        scores[identity] = score
+        if not (titled or candidate.called or identity in headings) and not any(c.isupper() for n in names for c in n):
+            candidate.score -= 2.0
         # A title alone may name a field or a problem.
-        if identity not in given and (
-            score < 6
-            or not any(_count_folded(n, body) for n in names)
-            or head(names[-1]) in ("models", "networks", "data")
-        ):
-            del scores[identity]
-    best = max(scores, key=lambda k: (scores[k], -len(k)), default=())
-    if scores.get(best, 0.0) < 4.5:
+        told = any(n.casefold() in body.casefold() for n in names) and head(names[-1]) not in (
+            "models",
+            "networks",
+            "data",
+        )
+        if not candidate.given and (candidate.score < 6 or not told):
+            continue
+        if candidate.score >= _ENOUGH and (best is None or candidate.score > best.score):
+            best = candidate
+    if best is None:
         return None
-    names = _distinct(spellings[best])
+    names = _distinct(best.spellings)
     if len(names) == 1 and sum(c.isupper() for c in names[0]) >= 2 and names[0].isalpha():
         names += _expansion(names[0], [document.title, *(p.title for part in parts for p in part.walk())])
-    names.sort(key=lambda n: (len(n.split()) > 1, 0))
-    return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(given.get(best, ()))))
-
-
-def _count_folded(name: str, text: str) -> int:
-    return text.casefold().count(name.casefold())
+    names.sort(key=lambda n: len(n.split()) > 1)
+    return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.given)))
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xkg.build.document import Document
+from xkg.build.document import Document, Section
 from xkg.build.parse.plain import plain
 
 
@@ -93,11 +93,27 @@ def _brace_end(text: str, opened: int) -> int:
     return len(text) if newline < 0 else newline
 
 
+def is_heading(document: Document, section: Section) -> bool:
+    """False for "The objective in eq.", "MLP. $v$" and other pieces of sentences that look like a run-in heading."""
+    if section.level < 4:
+        return True
+    if re.fullmatch(r"[A-Z]{2,5}", section.title) and document.text[
+        section.body_start : section.body_start + 3
+    ].lstrip().startswith("$"):
+        return False
+    return not re.search(
+        r"\b(?:eqs?|figs?|secs?|tabs?|refs?|al|"
+        r"e\.g|i\.e|cf|vs)\.?$",
+        section.title,
+        re.IGNORECASE,
+    )
+
+
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
     """What is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
     one."""
     text = document.text
-    cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk()]
+    cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk() if is_heading(document, s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
     opened: dict[str, list[int]] = {}
     for match in _ENVIRONMENT.finditer(text):

@@ -21,9 +21,7 @@ def prune(
     for technique in reversed(techniques):
         if technique.parent and (reasons[technique.id] is None or technique.id in visible_above):
             visible_above.add(technique.parent)
-    return tuple(
-        t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques
-    )
+    return tuple(t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques)
 
 
 def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str | None:

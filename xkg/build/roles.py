@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from xkg.build.document import Document, Section
-from xkg.build.names import is_headline
 from xkg.build.parse.plain import plain
-from xkg.build.prose import Sentence
+from xkg.build.prose import Sentence, is_heading
 
 
 class Role(StrEnum):
@@ -126,40 +125,13 @@ def role_of_title(title: str) -> Role | None:
 def _tree(sections: Sequence[Section], document: Document, parent: Part | None) -> list[Part]:
     out = []
     for s in sections:
+        if not is_heading(document, s):
+            continue
         title = plain(document, s.start, s.body_start) if not s.title else s.title
         part = Part(" ".join(title.split()), s.level, s.start, s.body_start, s.end, appendix=s.appendix, parent=parent)
         part.run_in = s.level >= 4
         part.children = _tree(s.children, document, part)
         out.append(part)
-    return out
-
-
-def _run_ins(document: Document, sentences: Sequence[Sentence]) -> list[tuple[str, int, int]]:
-    """Run-in headings without markup of their own as (title, start, body start): a paragraph's first words, set apart
-    in bold or italics and closed by a full stop or colon, or a first sentence that is a mere noun phrase."""
-    out = []
-    emphases = {e.start: e for e in document.emphases}
-    for i, sentence in enumerate(sentences):
-        if not sentence.first:
-            continue
-        emphasis = emphases.get(sentence.start)
-        if emphasis is not None and emphasis.style in ("bold", "italic", "small-caps"):
-            after = re.match(r"\s*[.:]?\s*", document.text[emphasis.end : emphasis.end + 10])
-            closed = emphasis.text.rstrip()[-1:] in ".:" or (after is not None and after[0].strip() in (".", ":"))
-            if closed and is_headline(emphasis.text):
-                body = emphasis.end + (after.end() if after is not None else 0)
-                if body < sentence.end or (i + 1 < len(sentences) and not sentences[i + 1].first):
-                    out.append((emphasis.text.strip(" .:"), sentence.start, body))
-                    continue
-        follows = i + 1 < len(sentences) and not sentences[i + 1].first
-        if (
-            follows
-            and not sentence.broken
-            and not sentence.display
-            and sentence.text.endswith(".")
-            and is_headline(sentence.text)
-        ):
-            out.append((sentence.text.strip(" ."), sentence.start, sentence.end))
     return out
 
 
@@ -174,16 +146,15 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
         level = found.children
 
 
-def _content_role(text: str, stated: int, *, early: bool) -> Role:
+def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
     """The role of a main part whose title says nothing; `stated` theorems and their like are in it, `early` is before
     the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = len(_OURS.findall(text)) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
-    cited = len(_CITED.findall(text)) / thousand
     if stated / thousand > 0.7 and stated / thousand > 0.7 * ours:
         return Role.THEORY
-    if cited > 2.5 and cited > 3 * ours:
+    if cited / thousand > 2.5 and cited / thousand > 3 * ours:
         return Role.RELATED
     if not early and empirical > ours:
         return Role.EXPERIMENTS
@@ -205,9 +176,10 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             role = Role.BACK
         if role is None:
             body = " ".join(sentences[n].text for p in part.walk() for n in p.sentences)
-            first = i == 0 and len(main) > 3 and bool(_CITED.search(body))
+            first = i == 0 and len(main) > 3 and bool(_CITED.search(document.text, part.start, part.end))
             stated = len(_STATED.findall(document.text, part.start, part.end))
-            role = Role.INTRODUCTION if first else _content_role(body, stated, early=i < experiments)
+            cited = len(_CITED.findall(document.text, part.start, part.end))
+            role = Role.INTRODUCTION if first else _content_role(body, stated, cited, early=i < experiments)
         part.role = role
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:
@@ -253,25 +225,9 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
     """The parts of a paper as trees in reading order, run-in headings included, with roles; the abstract first, where
     the paper has one. Each sentence is listed in exactly one part, unless it stands before the first of them."""
     parts = _tree(document.sections, document, None)
-    for title, start, body in _run_ins(document, sentences):
-        home = _innermost(parts, start)
-        if home is not None and home.run_in:
-            home = home.parent
-        if home is None or home.run_in or any(abs(c.start - start) < 3 for c in home.children):
-            continue
-        at = bisect_left(home.children, start, key=lambda p: p.start)
-        later = [p.start for p in home.children[at:]]
-        part = Part(
-            title, home.level + 1, start, body, later[0] if later else home.end, appendix=home.appendix, parent=home
-        )
-        part.run_in = True
-        if at and home.children[at - 1].run_in:
-            home.children[at - 1].end = start
-        if not at or home.children[at - 1].run_in or home.children[at - 1].end <= start:
-            home.children.insert(at, part)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)
-        if home is not None and not (home.run_in and sentence.end <= home.body_start):
+        if home is not None:
             home.sentences.append(i)
     _assign(parts, document, sentences)
     if document.abstract_span is not None:

@@ -24,6 +24,7 @@ class Term:
     how: str
     at: int
     short: str | None = None
+    more: str = ""
 
 
 _NEW = r"(?:propose|introduce|present|develop|design|devise|formulate|derive|construct|contribute)"
@@ -73,6 +74,26 @@ _OTHERS = re.compile(
 )
 
 
+_OUR = re.compile(
+    r"\b[Oo]ur\s+((?:[\w-]+\s+){0,5}?)(?:method|approach|algorithm|framework|"
+    r"model|system|technique)\s*,\s+(?:called\s+)?"
+)
+_EQUATION = re.compile(
+    r"\b(?:the|an?|our|following|this)\s+((?:[^\W\d_][\w-]*\s+){1,4}?"
+    r"(?:loss|objective|regulari[sz]er|penalty|divergence|reward|estimator|update rule|score function|"
+    r"kernel|criterion)(?:\s+function)?)\b"
+)
+
+
+def equation_names(text: str) -> Iterator[Term]:
+    """Names that a sentence with a displayed equation gives to it: "the information bottleneck objective"."""
+    for match in _EQUATION.finditer(text):
+        name, end = noun_phrase(text, match.start(1))
+        near = re.match(r"[^,.;:$]{0,60}[:$]", text[end:])
+        if near and end >= match.end(1) and is_name(name) and len(name.split()) > 1:
+            yield Term(name, "define", match.start(1), _short_after(text, end))
+
+
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
     """The noun phrase of `text` that starts at `at`, without article and praise, and where it ends; "" where none
     does."""
@@ -105,12 +126,26 @@ def _whole(text: str, at: int) -> tuple[str, int]:
         wider = name + " " + " ".join(match[1].split())
         if initials_match(match[2], wider) and not initials_match(match[2], name) and is_name(wider, proper=True):
             return wider, end + match.end(1)
+    # "covariance matrix adaptation (CMA) evolution strategy": the abbreviation stands for a part of the name.
+    match = re.match(rf"\s*\(\s*{SHORT}\s*\)\s+", text[end : end + 60])
+    if name and match:
+        rest, stop = noun_phrase(text, end + match.end())
+        if rest and len(rest.split()) <= 3 and text[end + match.end() :].startswith(rest):
+            return f"{name} {rest}", stop
     return name, end
 
 
 def _short_after(text: str, end: int) -> str | None:
     match = re.match(rf"\s*\(\s*({SHORT}?)\s*(?:[,;][^()]*)?\)", text[end : end + 60])
     return match[1] if match and sum(c.isupper() for c in match[1]) >= 2 else None
+
+
+def _more(text: str, end: int) -> str:
+    match = re.match(r"\s+(?:using|via|with|by|based on|from)\s+(?:the\s+|an?\s+)?", text[end : end + 40])
+    if not match:
+        return ""
+    name, _ = noun_phrase(text, end + match.end())
+    return " ".join((match[0] + name).split()) if name and len(name.split()) <= 3 else ""
 
 
 def _apposition(text: str, end: int) -> tuple[str, int]:
@@ -139,14 +174,31 @@ def terms(text: str) -> Iterator[Term]:
             text[end : end + 120],
         )
         if is_name(name, proper=True) and not told:
-            found.append(Term(name, how, at, _short_after(text, end)))
+            found.append(Term(name, how, at, _short_after(text, end), _more(text, end)))
 
     for match in _PROPOSE.finditer(text):
         name, end = _whole(text, match.end())
         other, stop = _apposition(text, end)
         if other and not _short_after(text, end):
             add(other, "call", end, stop)
-        add(name, "propose", match.end(), end)
+        # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
+        named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
+        article = re.match(
+            r"(?:an?|the|our|two|three|several|some|"
+            r"this|its|new|novel)\b",
+            text[match.end() :],
+            re.IGNORECASE,
+        )
+        # In "a new solver, called X", the first phrase only describes X.
+        if not (
+            other
+            or re.match(
+                r"[^,.;:]{0,50},?\s+(?:which we\s+)?(?:called|termed|"
+                r"named|dubbed|call|term|name|dub)\b",
+                text[end:],
+            )
+        ):
+            add(name, "call" if named and not article else "propose", match.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
             verb = re.search(
@@ -160,12 +212,14 @@ def terms(text: str) -> Iterator[Term]:
                 continue
             name, end = _whole(text, match.end())
             add(name, how, match.end(), end)
-    for match in re.finditer(
-        r"\b[Oo]ur\s+(?:\w+[- ]){0,3}?(?:method|approach|algorithm|framework|model|system|technique)\s*,\s+", text
-    ):
+    for match in _OUR.finditer(text):
         name, end = _whole(text, match.end())
         if name and any(c.isupper() for c in name):
-            add(name, "call", match.end(), end)
+            long = match[1].strip()
+            if initials_match(name, long) and is_name(long):
+                found.append(Term(long, "call", match.start(1), name))
+            else:
+                add(name, "call", match.end(), end)
     for match in _PARTS.finditer(text):
         at = match.end()
         for _ in range(6):

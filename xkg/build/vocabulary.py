@@ -8,6 +8,7 @@ def _words(text: str) -> frozenset[str]:
 # Words that say nothing of which technique is meant: as the only words they make no name.
 GENERIC = _words(
     """
+    vanilla usual conventional naive iterative stochastic joint computational numerical automatic learnable trainable differentiable probabilistic
     a an the our its their this these that such own proposed new novel simple effective efficient general generic
     overall main key core basic standard practical common typical complete full entire whole final total first
     second third several various different additional alternative further other specific special particular improved
@@ -58,11 +59,11 @@ HEADS = _words(
     training learning bootstrapping relabeling replay rehearsal buffer memory head backbone block cell unit gate
     gating flow diffusion model method approach framework architecture pipeline system process operator transform
     transformation score metric measure criterion index constraint perturbation correction calibration ensemble
-    ensembling averaging aggregation fusion integration selection labeling annotation parser tokenizer compiler
+    ensembling average averaging aggregation fusion integration selection labeling annotation parser tokenizer compiler
     cache caching allocator protocol engine hashing batching parallelism checkpointing offloading kernels routing
     router partitioning sharding prefetching simulation simulator reparameterization reparametrization restoration
     reconstruction generation intervention patching ablation reward bonus descent ascent iteration backpropagation
-    differentiation minimization maximization approximation estimation prediction translation mapping map expansion
+    differentiation minimization maximization approximation estimation prediction translation mapping expansion
     propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
@@ -113,14 +114,6 @@ SAME_KIND = _words(
 LITTLE = _words(
     """
     a an the of for in on with by via using to and our its from at as
-    """
-)
-# First words of a sentence, not of a heading.
-SENTENCE_STARTS = _words(
-    """
-    in for note recall given let we our this these those here there however first second finally next then thus
-    hence moreover furthermore if when while as to by from with since because although also it its they see assume
-    suppose consider such
     """
 )
 # Articles and praise before a name.

@@ -59,12 +59,14 @@ class Runner(Protocol):
 
 class Environment(_Value):
     """Packages made ready for code: `site` is None when none are needed. `hash` names the resolved set;
-    `packages` are name==version; `missing` maps an import to why it could not be had."""
+    `packages` are name==version; `missing` maps an import to why it could not be had; `incomplete` says that another
+    time may give more (the registry could not be reached)."""
 
     site: Path | None
     hash: str
     packages: tuple[str, ...] = ()
     missing: Mapping[str, str] = {}
+    incomplete: bool = False
 
 
 class EnvironmentMaker(Protocol):

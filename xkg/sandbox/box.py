@@ -58,8 +58,8 @@ class Mount:
 
 @dataclass(frozen=True)
 class Confined:
-    """Any command in the box: what a job is made into, and what installs packages. `unix_sockets` leaves `AF_UNIX`
-    open; `files` are relative to the scratch folder."""
+    """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
+    folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -67,6 +67,7 @@ class Confined:
     mounts: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     unix_sockets: bool = False
+    keeper: bool = False
 
 
 def interpreter() -> Path:
@@ -78,9 +79,10 @@ def interpreter() -> Path:
 _runs = itertools.count()
 
 
-def outside_uid() -> int | None:
+def outside_uid(*, keeper: bool = False) -> int | None:
     """The uid to drop to outside, a fresh one each call, so that the kernel's limit on processes counts only this job
-    (and binds at all, which it does not for root). None for an ordinary user, who keeps their own.
+    (and binds at all, which it does not for root); always the same for `keeper`. None for an ordinary user, who keeps
+    their own.
 
     Raises `SandboxUnavailableError` for a root without the rights to drop."""
     if os.geteuid() != 0:
@@ -103,6 +105,8 @@ def outside_uid() -> int | None:
         low, high = (low + high) // 2, high - 8
     if high - low < 64:
         raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
+    if keeper:
+        return low - 1
     return low + (os.getpid() * 64 + next(_runs) % 64) % (high - low)
 
 

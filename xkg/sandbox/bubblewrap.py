@@ -41,7 +41,7 @@ class BubblewrapRunner:
 
     def confine(self, confined: Confined) -> Outcome:
         """Runs any command in the box; as `run`."""
-        uid = outside_uid()
+        uid = outside_uid(keeper=confined.keeper)
         given: list[int] = []
         status, told = os.pipe()
         given.append(told)

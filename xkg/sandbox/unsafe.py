@@ -48,11 +48,10 @@ class UnsafeSubprocessRunner:
             with process:
                 watched = watch(process, job.limits, lambda: kill_tree(process.pid))
                 kill_tree(process.pid)
-        signalled = watched.ended == "exited" and watched.status < 0
-        exit_code = 128 - watched.status if watched.status < 0 else watched.status
+        status = watched.status if watched.status >= 0 else 128 - watched.status
         return Outcome(
-            ended="killed" if signalled else watched.ended,
-            exit_code=exit_code if watched.ended in ("exited", "killed") and watched.status >= 0 else None,
+            ended=watched.ended,
+            exit_code=status if watched.ended in ("exited", "killed") else None,
             output=watched.output,
             seconds=watched.seconds,
             peak_memory_mb=watched.peak_memory_mb,

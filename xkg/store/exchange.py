@@ -8,7 +8,7 @@ from typing import Literal
 from xkg.errors import CorruptStoreError, InputError
 from xkg.model import PaperBundle, slug
 from xkg.store import bundles as bundle_files
-from xkg.store.durable import write_whole
+from xkg.durable import write_whole
 from xkg.store.peer import Check, peer_bytes, read_peer
 
 _BUNDLE = b'{"format":"xkg-bundle-'

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.store.bundles import BundleFile
-from xkg.store.durable import sha256_of, sync_file, sync_folder, write_whole
+from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
 from xkg.store.lock import hold, unheld
 from xkg.store.vectors import VectorsInfo
 

@@ -1,0 +1,105 @@
+"""A package index of our own on the loopback, with wheels made on the spot."""
+
+import base64
+import hashlib
+import io
+import re
+import threading
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: tuple[str, ...] = ()) -> bytes:
+    info = f"{name.replace('-', '_')}-{version}.dist-info"
+    metadata = [f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"]
+    metadata += [f"Requires-Dist: {line}\n" for line in requires]
+    held: dict[str, bytes] = {k: v.encode() if isinstance(v, str) else v for k, v in files.items()}
+    held[f"{info}/METADATA"] = "".join(metadata).encode()
+    held[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    record = []
+    for path, content in held.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        record.append(f"{path},sha256={digest},{len(content)}\n")
+    held[f"{info}/RECORD"] = "".join([*record, f"{info}/RECORD,,\n"]).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in held.items():
+            archive.writestr(path, content)
+    return buffer.getvalue()
+
+
+class Index:
+    """`files` maps a file name to its bytes; `asked` holds the paths that were requested."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.asked: list[str] = []
+        self.parts = True
+        self.url = ""
+
+    def add(self, name: str, version: str, files: Mapping[str, str | bytes], requires: tuple[str, ...] = ()) -> None:
+        file_name = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+        self.files[file_name] = wheel(name, version, files, requires)
+
+
+@contextmanager
+def serving(index: Index) -> Iterator[Index]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            index.asked.append(self.path)
+            status, content, extra = self._found()
+            self.send_response(status)
+            for name, value in extra.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(content)
+
+        do_HEAD = do_GET
+
+        def _found(self) -> tuple[int, bytes, dict[str, str]]:
+            kind, _, name = self.path.strip("/").partition("/")
+            if kind == "files" and name in index.files:
+                content = index.files[name]
+                part = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
+                if not part or not index.parts:
+                    return 200, content, {}
+                if part[1]:
+                    start, end = int(part[1]), min(int(part[2] or len(content) - 1), len(content) - 1)
+                else:
+                    start, end = max(0, len(content) - int(part[2])), len(content) - 1
+                held = f"bytes {start}-{end}/{len(content)}"
+                return 206, content[start : end + 1], {"Content-Range": held, "Accept-Ranges": "bytes"}
+            if kind == "simple":
+                links = [
+                    f'<a href="/files/{file}#sha256={hashlib.sha256(content).hexdigest()}">{file}</a>'
+                    for file, content in index.files.items()
+                    if file.partition("-")[0].replace("_", "-").lower() == name
+                ]
+                if links:
+                    return 200, "\n".join(links).encode(), {"Content-Type": "text/html"}
+            return 404, b"", {}
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *_: object) -> None:
+            """A client that goes away is no failure of a test."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        index.url = f"http://127.0.0.1:{server.server_port}/simple"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield index
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,245 @@
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.sandbox.index import Index, serving
+from xkg.config import EnvironmentSettings
+from xkg.errors import PackagesError
+from xkg.model import Level
+from xkg.sandbox import Environment
+from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.environment import UvEnvironments, prune, version_hints
+from xkg.sandbox.levels import check_imported
+from xkg.sandbox.unsafe import UnsafeSubprocessRunner
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    for name in list(os.environ):
+        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    with serving(Index()) as served:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
+        yield served
+
+
+@pytest.fixture
+def environments(tmp_path: Path) -> UvEnvironments:
+    return UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+
+
+def importable(environment: Environment, *names: str) -> bool:
+    source = "\n".join(f"import {name}" for name in names)
+    return check_imported(source, BubblewrapRunner(), environment).level is Level.IMPORTED
+
+
+def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha/__init__.py": "import beta"}, ("beta>=2",))
+    index.add("beta", "1.0", {"beta.py": ""})
+    index.add("beta", "2.0", {"beta.py": "value = 2"})
+    environment = environments.make(["alpha", "os", "json"])
+    assert environment.packages == ("alpha==1.0", "beta==2.0")
+    assert environment.missing == {}
+    assert importable(environment, "alpha", "beta")
+    assert not importable(environment, "pytest")
+
+
+def test_a_second_question_is_answered_without_the_index(
+    index: Index, environments: UvEnvironments, tmp_path: Path
+) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    first = environments.make(["alpha"])
+    asked = len(index.asked)
+    again = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+    assert again.make(["alpha", "sys"]) == first
+    assert len(index.asked) == asked
+
+
+def test_two_questions_with_one_answer_share_a_folder(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta",))
+    index.add("beta", "1.0", {"beta.py": ""})
+    assert environments.make(["alpha"]).site == environments.make(["alpha", "beta"]).site
+
+
+def test_a_package_that_does_not_provide_the_import_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("utils", "1.0", {"something_else/__init__.py": "", "utils-1.0.data/scripts/utils": "#!python"})
+    environment = environments.make(["alpha", "utils"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing == {"utils": "the package utils does not provide it"}
+
+
+def test_names_that_differ_and_names_in_the_requirements(index: Index, environments: UvEnvironments) -> None:
+    index.add("pyyaml", "6.0", {"yaml/__init__.py": ""})
+    index.add("odd-name", "1.0", {"strange/__init__.py": "", "strange/deep.py": ""})
+    environment = environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"])
+    assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
+    assert environment.missing == {}
+
+
+def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.files["source_only-1.0.tar.gz"] = b"not looked at"
+    index.add("broken", "1.0", {"broken.py": ""}, ("no-such-thing",))
+    environment = environments.make(["alpha", "absent", "source_only", "broken"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing == {
+        "absent": "no package absent in the registry",
+        "broken": "no package no-such-thing in the registry",
+        "source_only": "no wheel for this Python (nothing is built from source)",
+    }
+
+
+def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("shared==1.0",))
+    index.add("beta", "1.0", {"beta.py": ""}, ("shared==2.0",))
+    for version in ("1.0", "2.0"):
+        index.add("shared", version, {"shared.py": ""})
+    environment = environments.make(["alpha", "beta"])
+    assert environment.packages == ("alpha==1.0", "shared==1.0")
+    assert environment.missing.keys() == {"beta"}
+
+
+def test_asked_versions_are_honoured_where_they_exist(index: Index, environments: UvEnvironments) -> None:
+    for version in ("1.0", "2.0"):
+        index.add("alpha", version, {"alpha.py": ""})
+        index.add("beta", version, {"beta.py": ""})
+    environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
+    assert environment.packages == ("alpha==1.0", "beta==2.0")
+    assert environment.missing == {}
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_what_is_too_large_is_refused_before_it_is_downloaded(
+    index: Index, environments: UvEnvironments, parts: bool
+) -> None:
+    index.parts = parts
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("huge", "1.0", {"huge.py": "", "huge_data/x.so": os.urandom(12 << 20) + bytes(12 << 20)}, ("alpha",))
+    environment = environments.make(["alpha", "huge"])
+    assert environment.packages == ("alpha==1.0",)
+    assert re.fullmatch(r"needs about [234]\d MB, limit is 20 MB \(environment.max_mb\)", environment.missing["huge"])
+    assert not any("huge" in str(path) for path in environment.site.rglob("*")) if environment.site else False
+
+
+def test_a_wheel_that_unpacks_to_more_than_it_said(tmp_path: Path, index: Index) -> None:
+    index.parts = False
+    index.add("bomb", "1.0", {"bomb.py": "", "bomb_data": bytes(30 << 20)})
+    environments = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=5), BubblewrapRunner())
+    environment = environments.make(["bomb"])
+    assert environment.site is None
+    assert "bomb" in environment.missing
+    assert sum(path.stat().st_size for path in (tmp_path / "e").glob("[0-9a-f]*/site/**/*")) == 0
+
+
+def test_nothing_of_a_package_runs_or_leaves_its_folder(
+    index: Index, environments: UvEnvironments, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    mark_code = f"open({str(mark)!r}, 'w')"
+    index.add(
+        "hostile",
+        "1.0",
+        {
+            "hostile.py": mark_code,
+            "sitecustomize.py": mark_code,
+            "usercustomize.py": mark_code,
+            "hostile.pth": f"import sys; {mark_code}",
+            "setup.py": mark_code,
+            "hostile-1.0.data/scripts/python": "#!/bin/sh",
+        },
+    )
+    index.add("climbing", "1.0", {"climbing.py": "", "../../../../../../../../tmp/xkg-climbed": "out"})
+    environment = environments.make(["hostile", "climbing"])
+    assert not mark.exists()
+    assert not Path("/tmp/xkg-climbed").exists()
+    assert not list(tmp_path.rglob("xkg-climbed"))
+    assert set(environment.missing) <= {"climbing", "hostile"}
+
+
+def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments: UvEnvironments, index: Index) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    environment = environments.make(["alpha", "beta"])
+    assert environment.site is None
+    assert environment.missing == dict.fromkeys(["alpha", "beta"], "the package registry cannot be reached")
+    # it is asked again once there is a network
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
+    assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
+
+
+def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    environment = environments.make(["alpha", "--help", "a b", "x; import os", "übung", "../up", "_hidden"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing.keys() == {"--help", "a b", "x; import os", "übung", "../up", "_hidden"}
+
+
+def test_nothing_needed_and_nothing_wanted(tmp_path: Path) -> None:
+    made = UvEnvironments(tmp_path / "e", EnvironmentSettings(), BubblewrapRunner()).make(["os", "sys"])
+    assert (made.site, made.packages, made.missing) == (None, (), {})
+    off = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=0), BubblewrapRunner()).make(["numpy"])
+    assert "environment.max_mb is 0" in off.missing["numpy"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_sandbox_by_request(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    environments = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=20), UnsafeSubprocessRunner())
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
+    (tmp_path / "file").write_text("")
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    with pytest.raises(PackagesError, match="free space or rights"):
+        UvEnvironments(tmp_path / "file/e", EnvironmentSettings(), BubblewrapRunner()).make(["alpha"])
+
+
+def test_old_environments_make_room(tmp_path: Path) -> None:
+    names = [f"{n:016x}" for n in range(4)]
+    for age, name in enumerate(names):
+        (tmp_path / name / "site").mkdir(parents=True)
+        (tmp_path / name / "site/data").write_bytes(bytes(1 << 20))
+        os.utime(tmp_path / name, (time.time() - age * 7200,) * 2)
+    (tmp_path / "requests").mkdir()
+    assert prune(tmp_path, 2) == names[2:]
+    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests"}
+    assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
+
+
+def test_requirement_lines_of_every_kind() -> None:
+    lines = [
+        "numpy>=1.20,<2  # pinned",
+        "Scikit_Learn",
+        "torch[extra]==2.0 ; python_version >= '3'",
+        "old==1 ; python_version < '3'",
+        "-r other.txt",
+        "--index-url https://example.org",
+        "git+https://example.org/x.git#egg=x",
+        "x @ file:///etc/passwd",
+        "./local",
+        "hashed==1.0 --hash=sha256:00",
+        "numpy == not a version",
+        "",
+        "# only a comment",
+    ]
+    assert version_hints(lines) == {
+        "numpy": "numpy<2,>=1.20",
+        "scikit-learn": "scikit-learn",
+        "torch": "torch==2.0",
+        "hashed": "hashed==1.0",
+    }
+
+
+@given(st.lists(st.text(max_size=30), max_size=3))
+def test_any_requirement_lines_can_be_read(lines: list[str]) -> None:
+    for name, hint in version_hints(lines).items():
+        assert hint.startswith(name)
+        assert "\n" not in hint

@@ -1,0 +1,90 @@
+"""A small graph of two papers, our own writing, published once."""
+
+from pathlib import Path
+
+import pytest
+
+from xkg.embed import OnnxEmbedder
+from xkg.model import Code, Evidence, Finding, Level, Paper, PaperBundle, Reference, Technique, code_id
+from xkg.store.embedded import EmbeddedStore
+
+
+def technique(paper: str, path: str, name: str, definition: str, **fields: object) -> Technique:
+    parent = path.rpartition("/")[0]
+    return Technique(
+        id=f"{paper}#{path}",
+        name=name,
+        parent=f"{paper}#{parent}" if parent else None,
+        definition=definition,
+        depth=path.count("/"),
+        **fields,  # type: ignore[arg-type]
+    )
+
+
+def code(owner: Technique, implementation: str, test: str, level: Level) -> Code:
+    return Code(
+        id=code_id(owner.id, implementation, test),
+        technique=owner.id,
+        implementation=implementation,
+        test=test,
+        documentation=f"Implements {owner.name}.",
+        packages=("numpy",),
+        level=level,
+        evidence=(
+            Evidence(level=level, runner="bubblewrap", exit_code=0, reason="no mutants", checked_at="2026-01-01"),
+        ),
+        claims={"pass_exec": True},
+    )
+
+
+def bundles() -> list[PaperBundle]:
+    bread = "title:bread/ovens"
+    top = technique(bread, "baking", "Hearth Baking", "Bake loaves on a hot stone, with steam in the first minutes.")
+    steam = technique(
+        bread,
+        "baking/steam",
+        "Steam Injection (SI)",
+        "Pour water on hot iron so that the crust stays soft while the loaf rises in the oven.",
+        aliases=("crust steaming",),
+    )
+    score = technique(bread, "baking/score", "Scoring", "Cut the dough with a blade before it enters the oven.")
+    loaf = PaperBundle(
+        paper=Paper(
+            id=bread,
+            title="Bread  Ovens: a Study of Crust",
+            abstract="How steam and stone make a crust.",
+            authors=("A. Baker",),
+            year=2019,
+            references=(Reference(title="On Yeast"),),
+            code_overview="One module.",
+            origin="build",
+        ),
+        techniques=(top, steam, score),
+        code=(
+            code(steam, "def steam(water):\n    return water * 1700\n", "assert steam(1) == 1700\n", Level.EXECUTED),
+        ),
+        findings=(Finding(id=f"{bread}#finding/1", name="Steam helps", description="Loaves rise more."),),
+    )
+    bees = "arxiv:2001.00001"
+    keeping = technique(bees, "keeping", "Bee Keeping", "Keep colonies of honey bees in hives of wooden boxes.")
+    smoke = technique(bees, "keeping/smoke", "Hive Smoking", "Blow cool smoke into the hive to calm the bees.")
+    hive = PaperBundle(
+        paper=Paper(id=bees, title="Calm Hives", abstract="Smoke and bees.", origin="import", arxiv_id="2001.00001"),
+        techniques=(keeping, smoke),
+        code=(code(smoke, "def smoke():\n    return 'calm'\n", "", Level.PARSED),),
+    )
+    return [loaf, hive]
+
+
+@pytest.fixture(scope="session")
+def embedder() -> OnnxEmbedder:
+    return OnnxEmbedder(threads=1)
+
+
+@pytest.fixture(scope="session")
+def graph(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Path:
+    folder = tmp_path_factory.mktemp("serve") / "kg"
+    store = EmbeddedStore(folder, lambda: embedder)
+    store.publish(bundles())
+    store.close()
+    return folder

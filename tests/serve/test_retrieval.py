@@ -1,0 +1,102 @@
+"""What is found, in what order, with what score, and when nothing is."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.embed import OnnxEmbedder
+from xkg.errors import UnknownIdError
+from xkg.serve.answers import SearchAnswer, text
+from xkg.serve.retrieval import parts, search
+from xkg.store.embedded import EmbeddedStore
+
+Ask = Callable[..., SearchAnswer]
+
+
+@pytest.fixture(scope="module")
+def ask(graph: Path, embedder: OnnxEmbedder) -> Iterator[Ask]:
+    store = EmbeddedStore(graph, lambda: embedder)
+    with store.snapshot() as snapshot:
+
+        def ask(query: str, *args: Any, **kwargs: Any) -> SearchAnswer:
+            return search(snapshot, lambda words: embedder.embed([words])[0], query, *args, **kwargs)
+
+        yield ask
+    store.close()
+
+
+@pytest.mark.parametrize("query", ["Scoring", "crust STEAMING", "steam-injection  si"])
+def test_an_exact_name_or_alias_comes_first_with_full_score(ask: Ask, query: str) -> None:
+    row = ask(query).rows[0]
+    assert row.score == 1.0
+    assert row.name in ("Scoring", "Steam Injection (SI)")
+
+
+def test_other_words_find_the_technique_with_its_code(ask: Ask) -> None:
+    row = ask("spray water into the oven to keep the crust of the loaf from hardening").rows[0]
+    assert (row.name, row.level, row.paper_title) == (
+        "Steam Injection (SI)",
+        "executed",
+        "Bread  Ovens: a Study of Crust",
+    )
+    assert row.code is not None
+    assert row.code.startswith(row.id + "@")
+
+
+def test_nothing_fits_is_an_answer(ask: Ask) -> None:
+    answer = ask("distributed consensus by leader election among replicated logs")
+    assert answer.rows == ()
+    assert "all 2 papers" in answer.searched
+    assert "Nothing fits" in text(answer)
+
+
+def test_ancestors_and_components_stand_inside_the_row(ask: Ask) -> None:
+    rows = ask("Hearth Baking").rows
+    assert rows[0].name == "Hearth Baking"
+    inside = {relative.name: relative.relation for relative in rows[0].relatives}
+    assert inside.get("Steam Injection (SI)") == "has part"
+    shown = [row.id for row in rows] + [relative.id for row in rows for relative in row.relatives]
+    assert len(shown) == len(set(shown))
+
+
+def test_papers_and_code_narrow_the_scope_and_the_answer_says_so(ask: Ask) -> None:
+    answer = ask("Hive Smoking", papers=["bread ovens, a study of crust"])
+    assert all(row.paper_title.startswith("Bread") for row in answer.rows)
+    assert "these 1 paper," in answer.searched
+    with_code = ask("Hearth Baking", with_code=True)
+    assert all(row.code for row in with_code.rows)
+    assert "only techniques with code" in with_code.searched
+
+
+def test_what_k_cuts_is_said(ask: Ask) -> None:
+    answer = ask("scoring dough with a blade, steam in the oven", 1)
+    assert len(answer.rows) == 1
+    assert "larger k" in answer.cut
+
+
+def test_an_unknown_paper_names_the_nearest(ask: Ask) -> None:
+    with pytest.raises(UnknownIdError, match=r"title:bread/ovens"):
+        ask("x", papers=["Study of bread crust"])
+
+
+@given(st.text(max_size=60))
+def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
+    rows = ask(query).rows
+    scores = [row.score for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_a_long_query_is_also_searched_in_its_parts() -> None:
+    short = "cut the dough, then bake it"
+    assert parts(short) == [short]
+    long = (
+        "I want to build a bakery at home. Keep the crust soft while the loaf rises in the oven, cut the dough with a "
+        "blade before baking, and calm the bees that come for the sugar on the window sill."
+    )
+    assert parts(long)[0] == long
+    assert "cut the dough with a blade before baking" in parts(long)

@@ -1,0 +1,219 @@
+"""The MCP server, with the SDK's client in memory and over a real pipe."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.client.stdio import StdioServerParameters
+from mcp.server import MCPServer
+
+from xkg.config import EmbeddingSettings
+from xkg.embed import OnnxEmbedder
+from xkg.model import Paper, PaperBundle
+from xkg.serve import answers
+from xkg.serve.server import INSTRUCTIONS, make_server
+from xkg.serve.service import Service
+from xkg.store.embedded import EmbeddedStore
+
+STEAM = "title:bread/ovens#baking/steam"
+
+
+@pytest.fixture(scope="module")
+def server(graph: Path) -> Iterator[MCPServer]:
+    service = Service(graph, EmbeddingSettings(threads=1))
+    yield make_server(service)
+    service.close()
+
+
+async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    said = str(result.content[0].text)  # type: ignore[union-attr]
+    assert "Traceback" not in said
+    return said
+
+
+async def test_tools_are_described_within_what_clients_show(server: MCPServer) -> None:
+    async with Client(server) as client:
+        assert len(INSTRUCTIONS) < 2048
+        assert client.instructions == INSTRUCTIONS
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == {
+            "search_techniques",
+            "get_paper",
+            "get_technique",
+            "get_code",
+            "graph_schema",
+            "cypher",
+        }
+        for tool in tools:
+            assert tool.description is not None
+            assert len(tool.description) < 2048
+            assert tool.output_schema is not None
+            assert tool.annotations is not None
+            hints = tool.annotations
+            assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
+            assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
+
+
+async def test_from_a_search_to_the_code(server: MCPServer) -> None:
+    async with Client(server) as client:
+        rows = (await ask(client, "search_techniques", query="keep the crust soft while the loaf rises", k=3))["rows"]
+        assert rows[0]["id"] == STEAM
+        assert set(rows[0]) >= {"id", "name", "paper_title", "score", "level"}
+        code = await ask(client, "get_code", id=rows[0]["code"])
+        assert "water * 1700" in code["implementation"]
+        paper = await ask(client, "get_paper", paper=(await ask(client, "get_technique", id=STEAM))["paper"])
+        assert STEAM in [technique["id"] for technique in paper["techniques"]]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search_techniques", {"query": "Hearth Baking"}),
+        ("search_techniques", {"query": "consensus by leader election in replicated logs"}),
+        ("get_paper", {"paper": "title:bread/ovens", "include_code": True, "detail": "full"}),
+        ("get_technique", {"id": STEAM, "detail": "full"}),
+        ("get_code", {"id": STEAM, "detail": "full"}),
+        ("graph_schema", {}),
+        ("cypher", {"query": "MATCH (t:Technique) RETURN t.id, t.depth ORDER BY t.id"}),
+    ],
+)
+async def test_text_carries_every_fact_of_the_structure(
+    server: MCPServer, tool: str, arguments: dict[str, Any]
+) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool(tool, arguments)
+        said = str(result.content[0].text)  # type: ignore[union-attr]
+
+        def facts(value: Any) -> list[str]:
+            if isinstance(value, dict):
+                return [fact for key, item in value.items() if key not in ("query",) for fact in facts(item)]
+            if isinstance(value, list):
+                return [fact for item in value for fact in facts(item)]
+            return [] if value in (None, "", False, True) or isinstance(value, (int, float)) else [str(value)]
+
+        missing = [fact for fact in facts(result.structured_content) if fact.strip() not in said]
+        assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("get_technique", {"id": "title:bread/ovens#baking/steem"}, STEAM),
+        ("get_code", {"id": STEAM + "@000000000000"}, "no code"),
+        ("get_paper", {"paper": "arxiv:2001.00002"}, "arxiv:2001.00001"),
+        ("get_paper", {"paper": "Calm Horses"}, "arxiv:2001.00001"),
+        ("search_techniques", {"query": "x", "papers": ["doi:none"]}, "nearest"),
+        ("cypher", {"query": "MATCH (n) SET n.x = 1"}, "SET"),
+        ("cypher", {"query": "CALL apoc.load.json('x')"}, "apoc.load.json"),
+        ("cypher", {"query": "MATCH (n:Nope) RETURN n"}, "Nope"),
+        ("cypher", {"query": "RETURN $x AS x", "parameters": {"x": {"a": 1}}}, "parameter $x"),
+        ("search_techniques", {"query": ""}, "query"),
+        ("search_techniques", {"query": "x", "k": 1000}, "k"),
+        ("get_code", {"id": STEAM, "detail": "everything"}, "detail"),
+    ],
+)
+async def test_errors_are_raised_in_our_words(
+    server: MCPServer, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    async with Client(server) as client:
+        assert words in await refused(client, tool, **arguments)
+
+
+async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> None:
+    async with Client(server) as client:
+        answer = await ask(
+            client,
+            "cypher",
+            query="MATCH (p:Paper {id: $id})-[r:PROPOSES]->(t) RETURN t.name AS name, r.`order` AS n",
+            parameters={"id": "arxiv:2001.00001"},
+        )
+        assert (answer["columns"], answer["rows"], answer["cut"]) == (["name", "n"], [["Bee Keeping", 0]], "")
+        few = await ask(client, "cypher", query="MATCH (t:Technique) RETURN t.id", limit=2)
+        assert len(few["rows"]) == 2
+        assert "first 2 rows" in few["cut"]
+
+
+async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None:
+    async with Client(server) as client:
+        for example in (await ask(client, "graph_schema"))["examples"]:
+            await ask(client, "cypher", query=example, parameters={"word": "steam"} if "$word" in example else {})
+
+
+async def test_resources_are_read_by_percent_encoded_ids(server: MCPServer) -> None:
+    async with Client(server) as client:
+        for kind, node_id in (("paper", "title:bread/ovens"), ("technique", STEAM), ("code", STEAM)):
+            content = (await client.read_resource(answers.uri(kind, node_id))).contents[0]
+            assert json.loads(content.text)["id"].startswith(node_id)  # type: ignore[union-attr]
+        schema = (await client.read_resource("xkg://schema")).contents[0]
+        assert "CREATE NODE TABLE Technique" in schema.text  # type: ignore[union-attr]
+        with pytest.raises(MCPError, match="nearest"):
+            await client.read_resource(answers.uri("technique", "title:bread/ovens#none"))
+
+
+async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:
+    service = Service(tmp_path / "none", EmbeddingSettings())
+    async with Client(make_server(service)) as client:
+        for tool, arguments in (
+            ("search_techniques", {"query": "x"}),
+            ("get_paper", {"paper": "x"}),
+            ("graph_schema", {}),
+            ("cypher", {"query": "RETURN 1"}),
+        ):
+            assert "xkg build" in await refused(client, tool, **arguments)
+    assert not (tmp_path / "none").exists()
+
+
+async def test_a_reader_moves_on_to_a_new_generation_between_calls(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    store.publish([PaperBundle(paper=Paper(id="title:a", title="A", origin="build"))])
+    service = Service(tmp_path / "kg", EmbeddingSettings(threads=1))
+    async with Client(make_server(service)) as client:
+        assert (await ask(client, "cypher", query="MATCH (p:Paper) RETURN count(*) AS n"))["rows"] == [[1]]
+        store.publish([PaperBundle(paper=Paper(id="title:b", title="B", origin="build"))])
+        assert (await ask(client, "get_paper", paper="B"))["id"] == "title:b"
+        assert (await ask(client, "cypher", query="MATCH (p:Paper) RETURN count(*) AS n"))["rows"] == [[2]]
+    service.close()
+    store.close()
+
+
+async def test_over_a_real_pipe(graph: Path) -> None:
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "xkg.serve", "--kg", str(graph)], env={**os.environ}
+    )
+    async with Client(command) as client:
+        assert (await ask(client, "search_techniques", query="Scoring"))["rows"][0]["score"] == 1.0
+        assert (await ask(client, "cypher", query="MATCH (c:Code) RETURN count(*) AS n"))["rows"] == [[2]]
+        assert "nearest" in await refused(client, "get_technique", id="nothing")
+
+
+def test_stdout_carries_only_protocol_and_initialize_needs_no_model(graph: Path) -> None:
+    """Answered, though the heavy libraries cannot be imported at all."""
+    blocked = (
+        "import sys, runpy\n"
+        "for name in ('faiss', 'onnxruntime', 'tantivy', 'ladybug', 'numpy', 'tokenizers'): sys.modules[name] = None\n"
+        f"sys.argv = ['serve', '--kg', {str(graph)!r}]\n"
+        "runpy.run_module('xkg.serve', run_name='__main__')\n"
+    )
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+    done = subprocess.run(
+        [sys.executable, "-c", blocked], input=json.dumps(request) + "\n", capture_output=True, text=True, timeout=60
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["id"] for line in lines] == [1]
+    assert lines[0]["result"]["serverInfo"]["name"] == "xkg"

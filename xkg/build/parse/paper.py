@@ -1,0 +1,118 @@
+"""A paper from disk: which file is the main one, and which parser reads it."""
+
+import re
+from pathlib import Path
+
+from xkg.build.document import Document
+from xkg.build.parse.archive import is_archive, unpack
+from xkg.build.parse.latex import parse_latex
+from xkg.build.parse.markdown import parse_markdown
+from xkg.build.parse.paper_files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
+from xkg.errors import InputError, UnsafeInputError
+
+_LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
+_CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
+_FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
+_ARXIV_NAME = re.compile(r"(?i)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|tar\.gz))*$")
+
+
+def parse_paper(path: Path) -> Document:
+    """The paper at `path`: a .tex or .md file, a folder, or an archive as arXiv gives it (.tar.gz, .tar, .zip, .gz).
+
+    Raises `InputError` where there is no paper in it, `UnsafeInputError` for what is larger than any honest paper or
+    reaches outside its folder. All else that is odd is told in `Document.warnings`."""
+    if path.is_symlink():
+        raise UnsafeInputError(f"{path} is a symbolic link; name the paper's own file or folder")
+    if path.is_dir():
+        return _named(path, _parse_folder(FolderReader(path.resolve()), path))
+    if not path.exists():
+        raise InputError(f"{path} does not exist; name a .tex or .md file, a folder or an arXiv archive")
+    if not path.is_file():
+        raise InputError(f"{path} is no regular file; name a .tex or .md file, a folder or an arXiv archive")
+    try:
+        with path.open("rb") as file:
+            head = file.read(512)
+    except OSError as error:
+        raise InputError(f"{path} may not be read; mend its permissions") from error
+    if is_archive(head):
+        return _named(path, _parse_folder(MemoryReader(unpack(path)), path))
+    if head.startswith(b"%PDF"):
+        raise InputError(f"{path} is a PDF; give the paper's LaTeX or Markdown source")
+    if path.name.lower().endswith((".gz", ".tgz", ".zip", ".tar")):
+        raise InputError(
+            f"{path} is empty; fetch it again" if not head else f"{path} is a corrupt archive; fetch it again"
+        )
+    if path.stat().st_size > LARGEST_TEXT:
+        raise UnsafeInputError(too_large(str(path), path.stat().st_size))
+    files = PaperFiles(FolderReader(path.parent.resolve()))
+    text = _main_text(files, path.name, path)
+    latex = path.suffix.lower() in _LATEX or (path.suffix.lower() not in _MARKDOWN and _looks_like_latex(text))
+    return _named(path, parse_latex(files, path.name) if latex else parse_markdown(files, path.name))
+
+
+def _main_text(files: PaperFiles, name: str, path: Path) -> str:
+    try:
+        return files.main(name)
+    except UnsafeInputError:
+        raise
+    except InputError as error:
+        raise InputError(str(error).replace(name, str(path), 1)) from error
+
+
+def _looks_like_latex(text: str) -> bool:
+    return _CLASS.search(text) is not None or "\\begin{document}" in text
+
+
+def _parse_folder(reader: Reader, path: Path) -> Document:
+    names = reader.names()
+    scratch = PaperFiles(reader)
+    latex = [name for name in names if name.lower().endswith(_LATEX)]
+    markdown = [name for name in names if name.lower().endswith(_MARKDOWN[:-1])]
+    ranked = sorted(((_rank(name, scratch.text(name) or ""), name) for name in latex[:2000]), reverse=True)
+    main = next((name for rank, name in ranked if rank[0]), None)
+    main = main or _best_markdown(scratch, markdown) or next((name for rank, name in ranked if rank[-2]), None)
+    if main is None:
+        raise InputError(f"{path} holds no paper (no .tex or .md file with text); name the paper's main file")
+    folder, _, name = main.rpartition("/")
+    files = PaperFiles(reader, folder)
+    return parse_latex(files, name) if name.lower().endswith(_LATEX) else parse_markdown(files, name)
+
+
+def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:
+    """Higher is likelier the main file: complete, no figure or slide, with an abstract, named so, long, near the top."""
+    kind = _CLASS.search(text)
+    whole = kind is not None and "\\begin{document}" in text
+    paper = whole and kind is not None and not re.search(r"standalone|beamer|letter|poster|subfiles|minimal", kind[1])
+    front = "\\begin{abstract}" in text or "\\abstract" in text or "\\maketitle" in text or "\\title" in text
+    return (
+        whole,
+        paper,
+        front,
+        bool(_FAVOURED.match(name.rpartition("/")[2])),
+        -name.count("/"),
+        len(text.strip()),
+        name,
+    )
+
+
+def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
+    def rank(name: str) -> tuple[bool, bool, int, str]:
+        stem = name.rpartition("/")[2].lower()
+        return (
+            bool(_FAVOURED.match(stem)),
+            not stem.startswith(("readme", "license", "contributing")),
+            -name.count("/"),
+            name,
+        )
+
+    full = [name for name in names[:2000] if (files.text(name) or "").strip()]
+    return max(full, key=rank, default=None)
+
+
+def _named(path: Path, document: Document) -> Document:
+    """A file that arXiv named carries the paper's id."""
+    match = _ARXIV_NAME.match(path.name)
+    if match is None or document.arxiv_id:
+        return document
+    year = document.year or 2000 + int(match[1][:2])
+    return document.model_copy(update={"arxiv_id": match[1], "year": year})

@@ -1,0 +1,162 @@
+"""The files of one paper: read by a path inside its folder and nowhere else, counted, decoded and hashed."""
+
+import hashlib
+import os
+import posixpath
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from xkg.errors import InputError, UnsafeInputError
+
+LARGEST_TEXT = 8_000_000
+"""Bytes of one text file, and characters of a whole paper. The largest arXiv sources have about 2 MB of text."""
+_MOST_ENTRIES = 20_000
+
+
+class Reader(Protocol):
+    """Where bytes come from. `read` gives None for what is missing or no regular file; paths are relative, with '/',
+    and normal. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
+
+    def names(self) -> list[str]: ...
+
+    def read(self, path: str) -> bytes | None: ...
+
+
+class FolderReader:
+    """A folder on disk. No symbolic link below it is followed, and nothing but regular files is opened."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def names(self) -> list[str]:
+        names: list[str] = []
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            inside = Path(folder).relative_to(self.root).as_posix()
+            names += [posixpath.normpath(posixpath.join(inside, name)) for name in files]
+            if len(names) > _MOST_ENTRIES:
+                raise UnsafeInputError(
+                    f"{self.root} holds more than {_MOST_ENTRIES} files, too many for a paper; name the main .tex file"
+                )
+        return sorted(names)
+
+    def read(self, path: str) -> bytes | None:
+        """Raises `InputError` where the file may not be read."""
+        try:
+            folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return None
+        try:
+            *parents, name = path.split("/")
+            for parent in parents:
+                inner = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            # O_NONBLOCK: opening a pipe must not wait for a writer
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        except PermissionError as error:
+            raise InputError(f"{self.root / path} may not be read; mend its permissions") from error
+        except (OSError, ValueError):
+            return None
+        finally:
+            os.close(folder)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            if status.st_size > LARGEST_TEXT:
+                raise UnsafeInputError(too_large(path, status.st_size))
+            return file.read(LARGEST_TEXT)
+
+
+class MemoryReader:
+    """Files that an archive held."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self.files = files
+
+    def names(self) -> list[str]:
+        return sorted(self.files)
+
+    def read(self, path: str) -> bytes | None:
+        return self.files.get(path)
+
+
+def too_large(path: str, size: int) -> str:
+    limit = LARGEST_TEXT // 1_000_000
+    return (
+        f"{path} has {size / 1_000_000:.0f} MB, more than the {limit} MB of any paper's text; give the paper's source"
+    )
+
+
+class PaperFiles:
+    """Text by path, relative to `folder` (the folder that holds the main file). `warnings` says what was odd."""
+
+    def __init__(self, reader: Reader, folder: str = "") -> None:
+        self._reader = reader
+        self._folder = folder
+        self._hash = hashlib.sha256()
+        self._texts: dict[str, str | None] = {}
+        self.warnings: list[str] = []
+
+    def names(self) -> Iterator[str]:
+        prefix = self._folder + "/" if self._folder else ""
+        return (name[len(prefix) :] for name in self._reader.names() if name.startswith(prefix))
+
+    def main(self, path: str) -> str:
+        """As `text`, but raises `InputError` where it is missing or empty, `UnsafeInputError` where it is too large."""
+        text = self._load(path)
+        if text is None:
+            raise InputError(f"{path} is missing or no regular file; name the paper's main file")
+        if not text.strip():
+            raise InputError(f"{path} is empty; give the paper's source")
+        return text
+
+    def text(self, path: str) -> str | None:
+        """The file's text with plain line ends; None where it is missing, outside the folder, or too large."""
+        normal = inside(path)
+        if normal is None:
+            self._warn(f"{path} lies outside the paper's folder and was not read")
+            return None
+        try:
+            return self._load(normal)
+        except InputError as error:
+            self._texts[normal] = None
+            self._warn(f"not read: {error}")
+            return None
+
+    def digest(self) -> str:
+        """SHA-256 over the bytes of all files read, in the order of first reading."""
+        return self._hash.hexdigest()
+
+    def _load(self, path: str) -> str | None:
+        if path not in self._texts:
+            data = self._reader.read(posixpath.join(self._folder, path))
+            if data is not None:
+                self._hash.update(data)
+            self._texts[path] = None if data is None else self._decode(path, data)
+        return self._texts[path]
+
+    def _decode(self, path: str, data: bytes) -> str:
+        try:
+            text = data.decode("utf-16") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = data.decode("latin-1")
+            self._warn(f"{path} is not UTF-8; it was read as Latin-1")
+        if "\0" in text:
+            self._warn(f"{path} holds NUL characters; they were read as spaces")
+        return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
+
+    def _warn(self, line: str) -> None:
+        if line not in self.warnings:
+            self.warnings.append(line)
+
+
+def inside(path: str) -> str | None:
+    """The path in normal form, None where it leaves its folder."""
+    normal = posixpath.normpath(path.strip().replace("\\", "/"))
+    if normal.startswith(("/", "../")) or normal in ("..", ".") or "\0" in path or ":" in normal.split("/")[0]:
+        return None
+    return normal

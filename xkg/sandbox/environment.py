@@ -1,0 +1,363 @@
+"""Packages for the code of papers: import names → one folder of wheels, made inside the box.
+
+`installer` runs there with uv; the box has no network but a socket to `registry`, which lets through to the package
+index alone. Only wheels are installed, no code of theirs is run, and what a wheel holds (its size, its top-level names)
+is read from its list of files before it is downloaded. A download is bounded by `registry`, a single file by the
+kernel; a wheel that lies about its sizes can still fill the disk up to what uv unpacks in ten minutes. Without a box
+(`unsafe-subprocess`) the same installer runs as a plain process with the network of whoever runs xkg.
+
+    folder/<hash>/site           the packages of one resolved set, shared by all that need it
+    folder/requests/<key>.json   which set answers which question
+    folder/making/               uv's cache, and sets that are being made
+"""
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import ssl
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from xkg.config import EnvironmentSettings
+from xkg.errors import PackagesError
+from xkg.sandbox import Environment, Limits, Runner
+from xkg.sandbox.box import Confined, Mount, interpreter, outside_uid
+from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.registry import configured_index, registry_socket
+
+_SECONDS = 600
+_MAX_OTHERS = 30
+_KEEP_UNUSED_SECONDS = 3600
+_MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Locked(_Answer):
+    """A wheel of a resolved set; `size` is bytes on disk."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")
+    url: str
+    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
+    size: int
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+class Plan(_Answer):
+    wheels: tuple[Locked, ...]
+    missing: dict[str, str]
+    unreachable: bool
+
+
+class Done(_Answer):
+    error: str | None
+
+
+class UvEnvironments:
+    """Makes environments under `folder` with uv. An `EnvironmentMaker`.
+
+    `make` takes top-level import names that the repository does not provide itself; what cannot be had is in
+    `Environment.missing` with its reason, and the rest is installed. It raises `PackagesError` only when `folder`
+    cannot be written. One environment is made at a time, also across processes."""
+
+    def __init__(self, folder: Path, settings: EnvironmentSettings, runner: Runner) -> None:
+        self._folder = folder.absolute()
+        self._settings = settings
+        self._box = runner if isinstance(runner, BubblewrapRunner) else None
+
+    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment:
+        names = sorted({name for name in imports if name not in sys.stdlib_module_names and name})
+        if not names:
+            return Environment(site=None, hash=set_hash(()))
+        if not self._settings.max_mb:
+            reason = "environments are switched off (environment.max_mb is 0)"
+            return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
+        hints = version_hints(requirements)
+        try:
+            return self._made(names, hints)
+        except OSError as error:
+            raise PackagesError(
+                f"packages cannot be kept in {self._folder}: {error.strerror or error}; free space or rights are needed"
+            ) from error
+
+    def _made(self, names: list[str], hints: Mapping[str, str]) -> Environment:
+        index = configured_index()
+        question = json.dumps([names, sorted(hints.items()), self._settings.max_mb, _python(), sorted(index.hosts)])
+        stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
+        known = self._known(stamp)
+        if known is not None:
+            return known
+        with self._locked():
+            known = self._known(stamp)
+            if known is not None:
+                return known
+            plan = self._plan(names, hints)
+            environment = self._installed(plan)
+            if not environment.incomplete:
+                stamp.parent.mkdir(exist_ok=True)
+                _write(stamp, environment.model_dump_json(exclude={"site"}))
+            prune(self._folder, 4 * self._settings.max_mb)
+        return environment
+
+    def _known(self, stamp: Path) -> Environment | None:
+        try:
+            environment = Environment(site=None, **json.loads(stamp.read_text()))
+        except (OSError, ValueError):
+            return None
+        if not environment.packages:
+            return environment
+        site = self._folder / environment.hash / "site"
+        if not site.is_dir():
+            return None
+        os.utime(site.parent)
+        return environment.model_copy(update={"site": site})
+
+    def _plan(self, names: Sequence[str], hints: Mapping[str, str]) -> Plan:
+        wanted = []
+        missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
+        for name in names:
+            if name in missing:
+                continue
+            distribution = canonicalize_name(distribution_of(name))
+            wanted.append((name, distribution, hints.get(distribution, "")))
+        used = {distribution for _, distribution, _ in wanted}
+        others = [hint for distribution, hint in sorted(hints.items()) if distribution not in used][:_MAX_OTHERS]
+        asked = {"mode": "plan", "wanted": wanted, "others": others, "max_mb": self._settings.max_mb}
+        answer, trouble = self._run(asked)
+        try:
+            plan = Plan.model_validate(answer)
+        except ValidationError:
+            return Plan(wheels=(), missing=dict.fromkeys(names, trouble), unreachable=True)
+        return plan.model_copy(update={"missing": missing | plan.missing})
+
+    def _installed(self, plan: Plan) -> Environment:
+        pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
+        digest = set_hash(f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels)
+        if not plan.wheels:
+            return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.unreachable)
+        home = self._folder / digest
+        if not (home / "site").is_dir():
+            lines = [wheel.pin + (f" --hash=sha256:{wheel.sha256}" if wheel.sha256 else "") for wheel in plan.wheels]
+            making = self._making()
+            answer, trouble = self._run({"mode": "install", "lines": lines, "target": "site"})
+            with contextlib.suppress(ValidationError):
+                trouble = Done.model_validate(answer).error or ""
+            size = 0 if trouble else _readable(making / "work/site") / 2**20
+            if size > self._settings.max_mb:
+                trouble = f"takes {size:,.0f} MB on disk, limit is {self._settings.max_mb:,} MB (environment.max_mb)"
+            if trouble:
+                why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
+                return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
+            _write(making / "work/packages.json", json.dumps(pins))
+            (making / "work").rename(home)
+        return Environment(
+            site=home / "site", hash=digest, packages=pins, missing=plan.missing, incomplete=plan.unreachable
+        )
+
+    def _making(self) -> Path:
+        return self._folder / "making"
+
+    def _run(self, asked: dict[str, Any]) -> tuple[Any, str]:
+        """The installer's answer, and what to say where there is none."""
+        making = self._making()
+        owner = outside_uid(keeper=True) if self._box else None
+        owner = os.getuid() if owner is None else owner
+        if making.exists() and making.stat().st_uid != owner:
+            shutil.rmtree(making)
+        work = making / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        for folder in (making, work, making / "cache"):
+            folder.mkdir(exist_ok=True)
+            os.chown(folder, owner, owner if os.getuid() == 0 else -1)
+        answer = making / "work/answer.json"
+        ended = self._confined(asked) if self._box else self._plain(asked)
+        try:
+            return json.loads(answer.read_bytes()[: 16 << 20]), ended
+        except (OSError, ValueError):
+            return None, ended
+        finally:
+            answer.unlink(missing_ok=True)
+
+    def _confined(self, asked: dict[str, Any]) -> str:
+        assert self._box is not None
+        index = configured_index()
+        certificates = ssl.get_default_verify_paths().cafile
+        variables = dict(index.variables) | {"UV_HTTP_RETRIES": "1"}
+        mounts = [Mount(self._making(), _MAKE, writable=True), Mount(_uv(), _UV)]
+        if certificates:
+            variables |= {"SSL_CERT_FILE": _CERTIFICATES}
+            mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
+        request = asked | {
+            "uv": _UV,
+            "socket": _SOCKET,
+            "cache": f"{_MAKE}/cache",
+            "answer": f"{_MAKE}/work/answer.json",
+        }
+        if "target" in request:
+            request["target"] = f"{_MAKE}/work/{request['target']}"
+        with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
+            outcome = self._box.confine(
+                Confined(
+                    command=(str(interpreter()), "-I", "installer.py", "request.json"),
+                    limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
+                    files={"installer.py": _installer(), "request.json": json.dumps(request)},
+                    mounts=(*mounts, Mount(socket, _SOCKET)),
+                    variables=variables,
+                    unix_sockets=True,
+                    keeper=True,
+                )
+            )
+        return _trouble(outcome.ended, outcome.output)
+
+    def _plain(self, asked: dict[str, Any]) -> str:
+        making = self._making()
+        request = asked | {
+            "uv": str(_uv()),
+            "socket": None,
+            "cache": str(making / "cache"),
+            "answer": str(making / "work/answer.json"),
+        }
+        if "target" in request:
+            request["target"] = str(making / "work" / request["target"])
+        (making / "request.json").write_text(json.dumps(request))
+        (making / "installer.py").write_text(_installer())
+        variables = dict(os.environ) | dict(configured_index().variables) | {"UV_HTTP_RETRIES": "1"}
+        command = (str(interpreter()), "-I", "installer.py", "request.json")
+        try:
+            ran = subprocess.run(
+                command, cwd=making, env=variables, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return _trouble("timeout", "")
+        return _trouble("exited", ran.stderr)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
+    """Names a resolved set on this Python: 16 hex digits."""
+    return hashlib.sha256("\n".join([_python(), *sorted(wheels)]).encode()).hexdigest()[:16]
+
+
+def distribution_of(name: str) -> str:
+    """The distribution to try first for an import name."""
+    return _distributions().get(name, name)
+
+
+def version_hints(lines: Sequence[str]) -> dict[str, str]:
+    """Requirement lines by canonical name, without extras, for this Python; what is no plain requirement is left out
+    (options, links, paths, markers that do not hold)."""
+    hints: dict[str, str] = {}
+    for line in lines:
+        text = re.sub(r"(^|\s)#.*|\s--\w.*|\s*\\$", "", line).strip()
+        try:
+            requirement = Requirement(text)
+            if requirement.url or (requirement.marker and not requirement.marker.evaluate()):
+                continue
+        except (InvalidRequirement, ValueError):
+            continue
+        name = canonicalize_name(requirement.name)
+        hints[name] = f"{name}{requirement.specifier}"
+    return hints
+
+
+def prune(folder: Path, keep_mb: int) -> list[str]:
+    """Removes the environments that were least recently asked for until the rest fits in `keep_mb`; those asked for
+    within the last hour stay, since code may be running in them. Gives the hashes removed."""
+    homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
+    homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
+    removed, held = [], 0
+    for home in homes:
+        held += _size(home)
+        if held > keep_mb << 20 and time.time() - home.stat().st_mtime > _KEEP_UNUSED_SECONDS:
+            gone = home.with_name(f".{home.name}")
+            home.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+            removed.append(home.name)
+    if removed or _size(folder / "making") > keep_mb << 20:
+        shutil.rmtree(folder / "making", ignore_errors=True)
+    return removed
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                total += (Path(parent) / name).lstat().st_size
+    return total
+
+
+def _readable(folder: Path) -> int:
+    """Lets everybody read a folder, whatever modes its wheels gave; its size in bytes."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        Path(parent).chmod(0o755)
+        for name in names:
+            path = Path(parent) / name
+            status = path.lstat()
+            total += status.st_size
+            if not path.is_symlink() and status.st_mode & 0o444 != 0o444:
+                path.chmod(status.st_mode | 0o444)
+    return total
+
+
+def _write(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def _trouble(ended: str, output: str) -> str:
+    if ended != "exited":
+        return f"the installation was stopped ({ended})"
+    lines = output.strip().splitlines()
+    return f"the installation failed ({lines[-1][:200]})" if lines else "the installation failed"
+
+
+def _python() -> str:
+    return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
+
+
+@functools.cache
+def _uv() -> Path:
+    import uv
+
+    return Path(uv.find_uv_bin()).resolve()
+
+
+@functools.cache
+def _installer() -> str:
+    return Path(__file__).with_name("installer.py").read_text()
+
+
+@functools.cache
+def _distributions() -> dict[str, str]:
+    table = tomllib.loads(Path(__file__).with_name("distributions.toml").read_text())
+    return {str(name): str(distribution) for name, distribution in table["distributions"].items()}

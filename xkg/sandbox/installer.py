@@ -1,0 +1,383 @@
+"""Runs inside the box, with the standard library only: asks uv which wheels a set of imports needs, looks into them
+before they are downloaded, and installs them. Nothing of a package is run.
+
+    python installer.py request.json
+
+`request["mode"]` is `plan` (imports → locked wheels, and what is missing) or `install` (locked wheels → folder). The
+answer is written as JSON to `request["answer"]`; its fields are those of `environment.Plan` and `environment.Done`.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import tomllib
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# Wheels of numerical code unpack to about three times their size; for a server that gives no parts of a file.
+_UNPACKED = 3.0
+_TAIL = 1 << 18
+
+
+class Failed(Exception):
+    """Why a set cannot be had, in a few words."""
+
+
+class Unreachable(Failed):
+    pass
+
+
+class Wheel(NamedTuple):
+    name: str
+    version: str
+    url: str
+    sha256: str
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+class Contents(NamedTuple):
+    """`size` is bytes on disk; `modules` its top-level names, None where they could not be read."""
+
+    size: int
+    modules: frozenset[str] | None
+
+
+class Wanted(NamedTuple):
+    module: str
+    distribution: str
+    hint: str
+
+
+@contextlib.contextmanager
+def registry(path: str | None) -> Iterator[None]:
+    """Forwards a loopback port to the socket at `path` and makes it the proxy of this process and its children."""
+    if path is None:
+        yield
+        return
+
+    def relay(source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := source.recv(1 << 16):
+                sink.sendall(chunk)
+        with contextlib.suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
+
+    def accept(server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                outside = socket.socket(socket.AF_UNIX)
+                outside.connect(path)
+                threading.Thread(target=relay, args=(client, outside), daemon=True).start()
+                threading.Thread(target=relay, args=(outside, client), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        threading.Thread(target=accept, args=(server,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            os.environ[name] = os.environ[name.lower()] = address
+        os.environ["NO_PROXY"] = os.environ["no_proxy"] = ""
+        yield
+
+
+class Uv:
+    def __init__(self, program: str, cache: str) -> None:
+        self._base = (program, "pip")
+        self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
+        self._places = ("--python", sys.executable, "--cache-dir", cache)
+        self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
+
+    def _run(self, *arguments: str, given: str) -> str:
+        ran = subprocess.run(
+            (*self._base, *arguments, *self._options, *self._places),
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ran.returncode != 0:
+            raise explained(ran.stderr)
+        return ran.stdout
+
+    def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
+        """The wheels of a set. Raises `Failed`."""
+        given = tuple(requirements)
+        if (*given, *options) not in self._resolved:
+            try:
+                self._resolved[*given, *options] = self._locked(given, options)
+            except Failed as error:
+                self._resolved[*given, *options] = error
+        found = self._resolved[*given, *options]
+        if isinstance(found, Failed):
+            raise found
+        return found
+
+    def _locked(self, given: Sequence[str], options: Sequence[str]) -> list[Wheel]:
+        written = self._run("compile", "-", "--format", "pylock.toml", *options, given="\n".join(given))
+        return [
+            Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
+            for package in tomllib.loads(written).get("packages", ())
+            for wheel in package.get("wheels", ())[:1]
+        ]
+
+    def install(self, lines: Sequence[str], target: str) -> None:
+        """Wheels that were locked, each with its hash, into a folder."""
+        listed = Path("wheels.txt")
+        listed.write_text("\n".join(lines))
+        hashes = ("--require-hashes",) if all("--hash" in line for line in lines) else ()
+        self._run("install", "-r", str(listed), "--target", target, "--no-deps", *hashes, given="")
+
+
+def compile_all(folder: str) -> None:
+    """Bytecode beside the sources, because jobs cannot write there. Without the packages' own tests, half of some; a
+    file that does not compile stays as it is."""
+    command = (sys.executable, "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+
+
+def explained(said: str) -> Failed:
+    """uv's words as one short reason."""
+    text = " ".join(said.split())
+    lower = text.lower()
+    if "was not found in the package registry" in lower:
+        name = re.search(r"Because (\S+) was not found in the package registry", text)
+        return Failed(f"no package {name[1]} in the registry" if name else "no such package in the registry")
+    if "no wheels" in lower or "no usable wheels" in lower or "only-binary" in lower:
+        return Failed("no wheel for this Python (nothing is built from source)")
+    if any(word in lower for word in ("tunnel", "connect", "dns", "timed out", "error sending request", "502", "503")):
+        return Unreachable("the package registry cannot be reached")
+    cause = re.sub(r"^error: (No solution found when resolving dependencies )?(cause: )?", "", text)
+    return Failed(cause[:240] or "uv failed and said nothing")
+
+
+class _Remote(io.RawIOBase):
+    """A file behind a URL that is read in parts, its end first."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._at = 0
+        with _get(url, f"bytes=-{_TAIL}") as answer:
+            whole = answer.headers.get("Content-Length")
+            if answer.status != 206:
+                raise Failed(f"no parts:{whole or 0}")
+            self._tail: bytes = answer.read(_TAIL)
+            self.size = int(answer.headers["Content-Range"].rpartition("/")[2])
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+    def read(self, count: int = -1) -> bytes:
+        count = self.size - self._at if count < 0 else min(count, self.size - self._at)
+        if count <= 0:
+            return b""
+        start = self._at - (self.size - len(self._tail))
+        if start >= 0:
+            part = self._tail[start : start + count]
+        else:
+            if count > 64 << 20:
+                raise Failed("its list of files is too large")
+            with _get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
+                part = answer.read(count)
+        self._at += len(part)
+        return part
+
+
+def _get(url: str, part: str) -> Any:
+    request = urllib.request.Request(url, headers={"Range": part, "User-Agent": "xkg"})
+    return urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context())
+
+
+def contents(wheel: Wheel) -> Contents:
+    """What is in a wheel, from the list of files at its end, without downloading the rest."""
+    try:
+        with zipfile.ZipFile(_Remote(wheel.url)) as archive:
+            listed = archive.infolist()
+    except Failed as error:
+        whole = int(str(error).rpartition(":")[2]) if str(error).startswith("no parts:") else 0
+        return Contents(int(whole * _UNPACKED), None)
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return Contents(0, None)
+    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # with its bytecode
+    return Contents(size, top_level(entry.filename for entry in listed))
+
+
+def top_level(names: Iterable[str]) -> frozenset[str]:
+    """The names that a wheel makes importable: its packages (also those without `__init__`) and single modules."""
+    found = set()
+    for name in names:
+        first, _, rest = name.partition("/")
+        if first.endswith(".data"):
+            kind, _, rest = rest.partition("/")
+            if kind not in ("purelib", "platlib"):
+                continue
+            first, _, rest = rest.partition("/")
+        if first.endswith(".dist-info"):
+            continue
+        if (rest or first).endswith((".py", ".so", ".pyd")):
+            found.add(first if rest else first.partition(".")[0])
+    return frozenset(found)
+
+
+def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
+    """Which wheels to install for which imports, and why the others are missing."""
+    wanted = [Wanted(*entry) for entry in request["wanted"]]
+    missing: dict[str, str] = {}
+    unreachable = False
+    try:
+        wanted, lost = resolvable(wanted, uv)
+    except Unreachable as error:
+        missing = {want.module: str(error) for want in wanted}
+        return {"wheels": [], "missing": missing, "unreachable": True}
+    missing |= lost
+
+    inspected: dict[Wheel, Contents] = {}
+
+    def inspect(wheels: list[Wheel]) -> None:
+        new = [wheel for wheel in wheels if wheel not in inspected]
+        with ThreadPoolExecutor(8) as pool:
+            inspected.update(zip(new, pool.map(contents, new), strict=True))
+
+    def closure(some: Sequence[Wanted]) -> list[Wheel]:
+        wheels = uv.resolve(requirements(some)) if some else []
+        inspect(wheels)
+        return wheels
+
+    wheels = closure(wanted)
+    unread = any(inspected[wheel].modules is None for wheel in wheels)
+    provided = frozenset().union(*(inspected[wheel].modules or () for wheel in wheels))
+    strangers = [want for want in wanted if want.module not in provided and not unread]
+    for want in strangers:
+        missing[want.module] = f"the package {want.distribution} does not provide it"
+
+    # What the table and the name do not lead to may be in one of the repository's own requirements.
+    for hint in request["others"] if missing else ():
+        with contextlib.suppress(Failed):
+            own = uv.resolve([hint], "--no-deps")
+            inspect(own)
+            for wheel in own:
+                for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
+                    wanted.append(Wanted(module, wheel.name, hint))
+                    del missing[module]
+    wanted = [want for want in wanted if want not in strangers]
+    wanted, lost = resolvable(wanted, uv)
+    missing |= lost
+    wheels = closure(wanted)
+
+    limit = request["max_mb"] << 20
+    while wanted and sum(inspected[wheel].size for wheel in wheels) > limit:
+        sizes = {want: sum(inspected[wheel].size for wheel in closure([want])) for want in wanted}
+        largest = max(wanted, key=lambda want: sizes[want])
+        needs = f"{round(sizes[largest] / 1e6, -1 if sizes[largest] < 1e9 else -2):,.0f}"
+        missing[largest.module] = f"needs about {needs} MB, limit is {request['max_mb']:,} MB (environment.max_mb)"
+        wanted.remove(largest)
+        wheels = closure(wanted)
+    return {
+        "wheels": [{**wheel._asdict(), "size": inspected[wheel].size} for wheel in wheels],
+        "missing": missing,
+        "unreachable": unreachable,
+    }
+
+
+def requirements(wanted: Iterable[Wanted]) -> list[str]:
+    return sorted({want.hint or want.distribution for want in wanted})
+
+
+def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
+    """The largest part of `wanted` that resolves together, found in few steps, and why the rest does not. Versions
+    that the repository asks for are kept where they resolve, and dropped where they do not. Raises `Unreachable`."""
+    with contextlib.suppress(_Unsolved):
+        _solve(wanted, uv)
+        return wanted, {}
+    missing: dict[str, str] = {}
+    alone: list[Wanted] = []
+    with ThreadPoolExecutor(4) as pool:
+        for want, found in zip(wanted, pool.map(lambda want: _alone(want, uv), wanted), strict=True):
+            if isinstance(found, Wanted):
+                alone.append(found)
+            else:
+                missing[want.module] = found
+    free = [want._replace(hint="") for want in alone]
+    for some in (alone, free):
+        with contextlib.suppress(_Unsolved):
+            _solve(some, uv)
+            return some, missing
+    together: list[Wanted] = []
+    for want in free:
+        try:
+            _solve([*together, want], uv)
+            together.append(want)
+        except _Unsolved as error:
+            missing[want.module] = str(error)
+    return together, missing
+
+
+def _alone(want: Wanted, uv: Uv) -> Wanted | str:
+    """`want` by itself, without its hint if need be, or why it cannot be had."""
+    reason = ""
+    for one in (want, want._replace(hint="")):
+        try:
+            _solve([one], uv)
+            return one
+        except _Unsolved as error:
+            reason = str(error)
+    return reason
+
+
+class _Unsolved(Exception):
+    pass
+
+
+def _solve(wanted: Sequence[Wanted], uv: Uv) -> None:
+    try:
+        if wanted:
+            uv.resolve(requirements(wanted))
+    except Unreachable:
+        raise
+    except Failed as error:
+        raise _Unsolved(str(error)) from error
+
+
+def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
+    try:
+        uv.install(request["lines"], request["target"])
+    except Failed as error:
+        return {"error": str(error)}
+    compile_all(request["target"])
+    return {"error": None}
+
+
+def main() -> None:
+    request = json.loads(Path(sys.argv[1]).read_text())
+    uv = Uv(request["uv"], request["cache"])
+    with registry(request["socket"]):
+        answer = plan(request, uv) if request["mode"] == "plan" else install(request, uv)
+    Path(request["answer"]).write_text(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""The only way out of the box while packages are installed: a proxy that lets through to the package index and nothing
+else.
+
+The proxy listens on a unix socket outside; inside, `installer` forwards a loopback port to that socket. It opens a
+connection for `CONNECT host:port` (TLS stays between the installer and the index) or an absolute `http://` request, to
+hosts on its list only, and stops at a total of bytes.
+"""
+
+import contextlib
+import functools
+import os
+import shutil
+import socket
+import socketserver
+import tempfile
+import threading
+import tomllib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+_HEAD = 65536
+_PUBLIC = "https://pypi.org/simple"
+# Where the public index keeps its files; most mirrors link there too.
+_PUBLIC_FILES = ("files.pythonhosted.org", 443)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A package index: what uv is told of it, and the hosts that this needs."""
+
+    variables: Mapping[str, str]
+    hosts: frozenset[tuple[str, int]]
+
+
+def configured_index() -> Index:
+    """The index of uv's or pip's variables, of uv's or pip's configuration files, else the public one."""
+    default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
+    variables = {"UV_DEFAULT_INDEX": default}
+    extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
+    if extra:
+        variables["UV_INDEX"] = extra
+    urls = [url.rpartition("=")[2] if "=http" in url else url for url in (default, *extra.split())]
+    return Index(variables, frozenset({_PUBLIC_FILES, *(_place(url) for url in urls)}))
+
+
+def _first(*names: str) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def _from_files() -> str:
+    import configparser
+
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    for path in (home / "uv/uv.toml", Path("/etc/uv/uv.toml")):
+        with contextlib.suppress(OSError, ValueError):
+            settings = tomllib.loads(path.read_text())
+            for index in settings.get("index", ()):
+                if index.get("default"):
+                    return str(index["url"])
+            if "index-url" in settings:
+                return str(settings["index-url"])
+    for path in (home / "pip/pip.conf", Path.home() / ".pip/pip.conf", Path("/etc/pip.conf")):
+        parser = configparser.ConfigParser(interpolation=None)
+        with contextlib.suppress(OSError, ValueError, configparser.Error):
+            parser.read_string(path.read_text())
+            url = parser.get("global", "index-url", fallback="")
+            if url:
+                return url
+    return ""
+
+
+def _place(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").lower(), parts.port or (80 if parts.scheme == "http" else 443)
+
+
+@contextlib.contextmanager
+def registry_socket(hosts: frozenset[tuple[str, int]], max_bytes: int) -> Iterator[Path]:
+    """A unix socket behind which only `hosts` can be reached, for as long as the context lasts."""
+    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
+    path = folder / "registry"
+    try:
+        with _Proxy(str(path), functools.partial(_Handler, hosts, _Allowance(max_bytes))) as proxy:
+            path.chmod(0o666)  # the installer has another uid; the folder keeps everybody else out
+            thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+            thread.start()
+            try:
+                yield path
+            finally:
+                proxy.shutdown()
+                thread.join()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Allowance:
+    def __init__(self, total: int) -> None:
+        self._left = total
+        self._lock = threading.Lock()
+
+    def spend(self, amount: int) -> bool:
+        with self._lock:
+            self._left -= amount
+            return self._left >= 0
+
+
+class _Proxy(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+
+class _Handler(socketserver.BaseRequestHandler):
+    def __init__(
+        self, hosts: frozenset[tuple[str, int]], allowance: _Allowance, request: socket.socket, *rest: object
+    ) -> None:
+        self._hosts, self._allowance = hosts, allowance
+        super().__init__(request, *rest)  # type: ignore[arg-type]
+
+    def handle(self) -> None:
+        with contextlib.suppress(OSError):
+            self._handle(self.request)
+
+    def _handle(self, client: socket.socket) -> None:
+        client.settimeout(120)
+        head = b""
+        while b"\r\n\r\n" not in head:
+            chunk = client.recv(_HEAD)
+            head += chunk
+            if not chunk or len(head) > _HEAD:
+                return self._answer(client, "400 Bad Request")
+        line, _, rest = head.partition(b"\r\n")
+        words = line.decode("latin-1").split()
+        if len(words) != 3:
+            return self._answer(client, "400 Bad Request")
+        method, target, version = words
+        tunnel = method == "CONNECT"
+        try:
+            parts = urlsplit(f"//{target}" if tunnel else target)
+            place = ((parts.hostname or "").lower(), parts.port or (443 if tunnel else 80))
+        except ValueError:
+            return self._answer(client, "400 Bad Request")
+        if place not in self._hosts or not (tunnel or parts.scheme == "http"):
+            return self._answer(client, "403 Forbidden")
+        try:
+            server = _connected(*place)
+        except OSError:
+            return self._answer(client, "502 Bad Gateway")
+        if tunnel:
+            return self._join(client, server, b"HTTP/1.1 200 Connection established\r\n\r\n", b"")
+        # One request a connection, so that each is looked at.
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        kept = [h for h in rest.split(b"\r\n") if not h.lower().startswith((b"connection:", b"proxy-"))]
+        request = [f"{method} {path} {version}".encode("latin-1"), b"Connection: close", *kept]
+        return self._join(client, server, b"", b"\r\n".join(request))
+
+    def _join(self, client: socket.socket, server: socket.socket, down: bytes, up: bytes) -> None:
+        with server:
+            client.sendall(down)
+            server.sendall(up)
+            upload = threading.Thread(target=self._relay, args=(client, server), daemon=True)
+            upload.start()
+            self._relay(server, client)
+            upload.join(timeout=5)
+
+    def _relay(self, source: socket.socket, sink: socket.socket) -> None:
+        how = socket.SHUT_RDWR
+        with contextlib.suppress(OSError):
+            while chunk := source.recv(1 << 16):
+                if not self._allowance.spend(len(chunk)):
+                    break
+                sink.sendall(chunk)
+            else:
+                how = socket.SHUT_WR
+        with contextlib.suppress(OSError):
+            sink.shutdown(how)
+
+    def _answer(self, client: socket.socket, status: str) -> None:
+        client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+
+
+def _connected(host: str, port: int) -> socket.socket:
+    """A connection to the host, through this machine's own proxy where one is set."""
+    proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+    exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
+    if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
+        server = socket.create_connection((host, port), timeout=15)
+        server.settimeout(120)
+        return server
+    parts = urlsplit(proxy)
+    server = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=15)
+    login = ""
+    if parts.username:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        login = f"Proxy-Authorization: Basic {b64encode(pair.encode()).decode()}\r\n"
+    server.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{login}\r\n".encode())
+    head = b""
+    while b"\r\n\r\n" not in head and len(head) < _HEAD:
+        byte = server.recv(1)  # not a byte more than the head: what follows is the tunnel's
+        if not byte:
+            break
+        head += byte
+    if b" 200" not in head.partition(b"\r\n")[0]:
+        server.close()
+        raise OSError("the proxy of this machine refuses")
+    server.settimeout(120)
+    return server

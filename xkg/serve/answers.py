@@ -1,0 +1,475 @@
+"""What is answered, by the MCP tools and by the commands alike: typed values and their text.
+
+Both say the same facts. The default answer is short; `full` holds all. Fields are stable: they are the `--json` of the
+commands and the structured content of the tools.
+"""
+
+import re
+import urllib.parse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.errors import UnknownIdError
+from xkg.model import Code, Evidence, Excerpt, PaperBundle, Reference, Technique
+from xkg.store import Snapshot, Table, TechniqueView
+
+SHORT_TEXT = 400
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Relative(_Value):
+    """A technique above or below a search row that the query matched too."""
+
+    id: str
+    name: str
+    relation: str
+    score: float
+
+
+class SearchRow(_Value):
+    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: 1.0 is its very name,
+    about 0.5 the weakest that is answered alone. `level` is what was proven of its code, `none` without code. `code` is
+    the id for get_code. `definition` is cut to a few lines."""
+
+    id: str
+    name: str
+    paper_title: str
+    score: float
+    level: str
+    code: str | None
+    definition: str
+    relatives: tuple[Relative, ...] = ()
+
+
+class SearchAnswer(_Value):
+    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+
+    query: str
+    rows: tuple[SearchRow, ...]
+    searched: str
+    cut: str
+
+
+class TechniqueLine(_Value):
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+
+    id: str
+    name: str
+    depth: int
+    level: str
+    code: str | None
+
+
+class NamedText(_Value):
+    name: str
+    description: str | None
+
+
+class PaperAnswer(_Value):
+    """The paper node. `cut` says what a short answer leaves out; `full` adds references, the code's overview, findings'
+    and resources' descriptions; `implementations` are there where code was asked for."""
+
+    id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    origin: str
+    state: str
+    abstract: str
+    techniques: tuple[TechniqueLine, ...]
+    repositories: tuple[str, ...]
+    findings: tuple[NamedText, ...]
+    resources: tuple[NamedText, ...]
+    references: tuple[Reference, ...] | None = None
+    code_overview: str = ""
+    code_files: tuple[str, ...] = ()
+    implementations: "tuple[CodeAnswer, ...]" = ()
+    cut: str = ""
+
+
+class TechniqueAnswer(_Value):
+    """A technique with its place: `path` are names from the top down to itself. `full` adds aliases, excerpts and the
+    components' definitions."""
+
+    id: str
+    name: str
+    kind: str
+    paper: str
+    paper_title: str
+    path: tuple[str, ...]
+    parent: str | None
+    definition: str
+    grounding: str
+    level: str
+    code: str | None
+    components: tuple[NamedText, ...]
+    component_ids: tuple[str, ...]
+    aliases: tuple[str, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    cut: str = ""
+
+
+class CodeAnswer(_Value):
+    """Running code for a technique and what was proven of it. `full` adds the test and all evidence."""
+
+    id: str
+    technique: str
+    name: str
+    paper_title: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    documentation: str
+    implementation: str
+    test: str | None = None
+    proven: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    claims: dict[str, Any] = {}
+    cut: str = ""
+
+
+class SchemaAnswer(_Value):
+    """The graph's tables as the engine takes them, how many papers and techniques there are, and example queries."""
+
+    schema_text: str
+    papers: int
+    generation: int
+    examples: tuple[str, ...]
+
+
+class CypherAnswer(_Value):
+    """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    cut: str = ""
+
+
+Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | SchemaAnswer | CypherAnswer
+
+
+def resolve_paper(snapshot: Snapshot, paper: str) -> str:
+    """The id of a paper given by id or title (up to case, spaces and punctuation). Raises `UnknownIdError`."""
+    wanted = paper.strip()
+    papers = snapshot.papers()
+    if any(p.id == wanted for p in papers):
+        return wanted
+    key = _letters(wanted)
+    matching = [p.id for p in papers if key and _letters(p.title) == key]
+    if len(matching) == 1:
+        return matching[0]
+    if len(matching) > 1:
+        raise UnknownIdError(f"{len(matching)} papers have this title: use an id, one of {', '.join(matching[:5])}")
+    if wanted.startswith(("arxiv:", "doi:", "title:")) or not papers:
+        snapshot.bundle(wanted)
+    words = set(re.findall(r"\w+", wanted.casefold()))
+    nearest = sorted(papers, key=lambda p: (-len(words & set(re.findall(r"\w+", p.title.casefold()))), p.id))[:3]
+    shown = "; ".join(f"{p.id} ({_short(p.title, 80)})" for p in nearest)
+    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {shown}")
+
+
+def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
+    """Raises `UnknownIdError` with the nearest that do exist."""
+    bundle = snapshot.bundle(resolve_paper(snapshot, paper))
+    node = bundle.paper
+    shown = _visible(bundle)
+    code = {c.technique: c for c in bundle.code}
+    left_out = [
+        name
+        for name, there in (
+            ("references", bool(node.references)),
+            ("code overview", bool(node.code_overview)),
+            ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
+        )
+        if there
+    ]
+    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask with detail='full'"]
+    if not include_code and any(t.id in code for t in shown):
+        cut.append("code: ask with include_code, or get_code of one id")
+    return PaperAnswer(
+        id=node.id,
+        title=node.title,
+        authors=node.authors,
+        year=node.year,
+        origin=node.origin,
+        state=node.state,
+        abstract=node.abstract,
+        techniques=tuple(_line(t, code.get(t.id)) for t in shown),
+        repositories=tuple(r.url + (f"@{r.commit}" if r.commit else "") for r in bundle.repositories),
+        findings=tuple(NamedText(name=f.name, description=f.description if full else None) for f in bundle.findings),
+        resources=tuple(NamedText(name=r.name, description=r.description if full else None) for r in bundle.resources),
+        references=node.references if full else None,
+        code_overview=node.code_overview if full else "",
+        code_files=node.code_files if full else (),
+        implementations=tuple(_code(code[t.id], t.name, node.title, full) for t in shown if t.id in code)
+        if include_code
+        else (),
+        cut="; ".join(cut),
+    )
+
+
+def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
+    """Raises `UnknownIdError` with the nearest that do exist."""
+    view = snapshot.technique(technique.strip())
+    node = view.technique
+    cut = "aliases, excerpts and full definitions of components: ask with detail='full'"
+    return TechniqueAnswer(
+        id=node.id,
+        name=node.name,
+        kind=node.kind,
+        paper=node.id.partition("#")[0],
+        paper_title=view.paper_title,
+        path=view.path,
+        parent=node.parent,
+        definition=node.definition,
+        grounding=node.grounding,
+        level=view.code.level.value if view.code else "none",
+        code=view.code.id if view.code else None,
+        components=tuple(
+            NamedText(name=c.name, description=c.definition if full else _short(c.definition, 160))
+            for c in view.children
+        ),
+        component_ids=tuple(c.id for c in view.children),
+        aliases=node.aliases if full else (),
+        excerpts=node.excerpts if full else (),
+        cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
+    )
+
+
+def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
+    """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
+    wanted = code.strip()
+    if re.search(r"@[0-9a-f]{12}$", wanted):
+        found = snapshot.code(wanted)
+        view = snapshot.technique(found.technique)
+    else:
+        view = snapshot.technique(wanted)
+        if view.code is None:
+            below = [c.id for c in view.children][:3]
+            hint = f"; its components are {', '.join(below)}" if below else ""
+            raise UnknownIdError(f"technique {_quoted(wanted)} has no code in this graph{hint}")
+        found = view.code
+    return _code(found, view.technique.name, view.paper_title, full)
+
+
+def _code(code: Code, name: str, paper_title: str, full: bool) -> CodeAnswer:
+    cut = [] if full else [part for part, there in (("test", code.test), ("evidence", code.evidence)) if there]
+    return CodeAnswer(
+        id=code.id,
+        technique=code.technique,
+        name=name,
+        paper_title=paper_title,
+        level=code.level.value,
+        language=code.language,
+        packages=code.packages,
+        documentation=code.documentation if full else _short(code.documentation, SHORT_TEXT),
+        implementation=code.implementation,
+        test=code.test if full else None,
+        proven=_proven(code),
+        evidence=code.evidence if full else (),
+        claims=code.claims if full else {},
+        cut=f"{' and '.join(cut)}: ask with detail='full'" if cut else "",
+    )
+
+
+def _proven(code: Code) -> str:
+    last = code.evidence[-1] if code.evidence else None
+    if last is None:
+        return f"{code.level.value}; no evidence is stored"
+    reason = f"; next rung: {last.reason}" if last.reason else ""
+    return (
+        f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}{reason}"
+    )
+
+
+EXAMPLES = (
+    "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.id, c.level LIMIT 20",
+    "MATCH (p:Paper)-[:PROPOSES]->(t:Technique)-[:HAS_COMPONENT*0..3]->(s:Technique) RETURN p.id, s.name LIMIT 50",
+    "MATCH (t:Technique) WHERE lower(t.name) CONTAINS $word RETURN t.id, t.name",
+)
+
+
+def schema_answer(snapshot: Snapshot, schema_text: str) -> SchemaAnswer:
+    return SchemaAnswer(
+        schema_text=schema_text,
+        papers=len(snapshot.papers()),
+        generation=snapshot.generation,
+        examples=EXAMPLES,
+    )
+
+
+def cypher_answer(table: Table) -> CypherAnswer:
+    cut = f"only the first {len(table.rows)} rows: add ORDER BY, SKIP and LIMIT" if table.truncated else ""
+    return CypherAnswer(columns=table.columns, rows=table.rows, cut=cut)
+
+
+def uri(kind: str, node_id: str) -> str:
+    """`xkg://<kind>/<id>`, the id percent-encoded."""
+    return f"xkg://{kind}/{urllib.parse.quote(node_id, safe='')}"
+
+
+def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] = ()) -> SearchRow:
+    return SearchRow(
+        id=view.technique.id,
+        name=view.technique.name,
+        paper_title=view.paper_title,
+        score=round(score, 3),
+        level=view.code.level.value if view.code else "none",
+        code=view.code.id if view.code else None,
+        definition=_short(view.technique.definition, SHORT_TEXT),
+        relatives=tuple(relatives),
+    )
+
+
+def text(answer: Answer) -> str:
+    """The answer for people and for models that read text: the facts of its fields, the longest last."""
+    return "\n".join(_lines(answer)).rstrip() + "\n"
+
+
+def _lines(answer: Answer) -> list[str]:
+    match answer:
+        case SearchAnswer():
+            return _search_lines(answer)
+        case PaperAnswer():
+            return _paper_lines(answer)
+        case TechniqueAnswer():
+            return _technique_lines(answer)
+        case CodeAnswer():
+            return _code_lines(answer)
+        case SchemaAnswer():
+            counts = f"{answer.papers} papers, generation {answer.generation}"
+            return [counts, "", answer.schema_text, "", "Examples:", *answer.examples]
+        case CypherAnswer():
+            rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
+            return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
+
+
+def _search_lines(answer: SearchAnswer) -> list[str]:
+    lines = []
+    for number, row in enumerate(answer.rows, start=1):
+        code = f"code {row.code}" if row.code else "no code"
+        lines += [
+            f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
+            f"   {row.id}",
+            f"   paper: {row.paper_title}; {code}",
+        ]
+        if row.definition:
+            lines.append(f"   {row.definition}")
+        lines += [f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives]
+    if not answer.rows:
+        lines.append("Nothing fits.")
+    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+
+
+def _paper_lines(answer: PaperAnswer) -> list[str]:
+    about = ", ".join([*answer.authors, *([str(answer.year)] if answer.year else [])])
+    lines = [answer.title, f"{answer.id}  ({answer.origin}, {answer.state})", *([about] if about else [])]
+    if answer.abstract:
+        lines += ["", answer.abstract]
+    if answer.techniques:
+        lines += ["", "Techniques:"]
+    for t in answer.techniques:
+        code = f", code {t.code}" if t.code else ""
+        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
+    if answer.repositories:
+        lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
+    for title, items in (("Findings", answer.findings), ("Resources", answer.resources)):
+        if items:
+            lines += ["", f"{title}:"]
+            lines += [f"- {item.name}" + (f": {item.description}" if item.description else "") for item in items]
+    if answer.references:
+        lines += ["", "References:", *(f"- {r.title or r.text or r.key}" for r in answer.references)]
+    if answer.code_overview:
+        lines += ["", "Code overview:", answer.code_overview]
+    if answer.code_files:
+        lines += ["", "Code files:", *answer.code_files]
+    for implementation in answer.implementations:
+        lines += ["", *_code_lines(implementation)]
+    return [*lines, *_cut(answer.cut)]
+
+
+def _technique_lines(answer: TechniqueAnswer) -> list[str]:
+    lines = [
+        answer.name,
+        f"{answer.id}  ({answer.kind}, grounding {answer.grounding})",
+        f"paper: {answer.paper_title} ({answer.paper})",
+        f"path: {' > '.join(answer.path)}" + (f" (parent {answer.parent})" if answer.parent else ""),
+        f"code: {answer.code} [{answer.level}]" if answer.code else "code: none",
+    ]
+    if answer.aliases:
+        lines.append(f"aliases: {', '.join(answer.aliases)}")
+    if answer.definition:
+        lines += ["", answer.definition]
+    if answer.components:
+        lines += ["", "Components:"]
+    for item, node_id in zip(answer.components, answer.component_ids, strict=True):
+        lines.append(f"- {item.name} {node_id}" + (f": {item.description}" if item.description else ""))
+    for e in answer.excerpts:
+        place = f", {e.path}:{e.line}" if e.path else ""
+        lines.append(f"excerpt: {e.section}, characters {e.start}-{e.end}{place}")
+    return [*lines, *_cut(answer.cut)]
+
+
+def _code_lines(answer: CodeAnswer) -> list[str]:
+    lines = [
+        f"{answer.name}  [{answer.level}]",
+        f"{answer.id}  ({answer.language}; packages: {', '.join(answer.packages) or 'none'})",
+        f"technique: {answer.technique}; paper: {answer.paper_title}",
+        f"proven: {answer.proven}",
+    ]
+    if answer.documentation:
+        lines += ["", answer.documentation]
+    lines += ["", f"```{answer.language}", answer.implementation.rstrip("\n"), "```"]
+    if answer.test:
+        lines += ["", "Test:", f"```{answer.language}", answer.test.rstrip("\n"), "```"]
+    lines += [f"evidence: {e.model_dump_json(exclude_none=True)}" for e in answer.evidence]
+    if answer.claims:
+        lines.append(f"claims of the imported file, not checked: {answer.claims}")
+    return [*lines, *_cut(answer.cut)]
+
+
+def _cut(cut: str) -> list[str]:
+    return [f"Left out: {cut}."] if cut else []
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value).replace("\n", "\\n")
+
+
+def _line(technique: Technique, code: Code | None) -> TechniqueLine:
+    return TechniqueLine(
+        id=technique.id,
+        name=technique.name,
+        depth=technique.depth,
+        level=code.level.value if code else "none",
+        code=code.id if code else None,
+    )
+
+
+def _visible(bundle: PaperBundle) -> Sequence[Technique]:
+    hidden: set[str] = set()
+    shown = []
+    for technique in bundle.techniques:
+        if technique.hidden is not None or technique.parent in hidden:
+            hidden.add(technique.id)
+        else:
+            shown.append(technique)
+    return shown
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+def _quoted(text: str) -> str:
+    return ascii(_short(text, 120))
+
+
+def _short(text: str, limit: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"

@@ -1,0 +1,210 @@
+"""The MCP server: few tools over one graph, each read-only. It answers `initialize` before anything heavy is loaded."""
+
+import asyncio
+import functools
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.context import ServerMiddleware
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import Field
+
+from xkg.errors import XkgError
+from xkg.serve import answers
+from xkg.serve.service import Service
+
+if TYPE_CHECKING:
+    from xkg.config import Settings
+
+INSTRUCTIONS = """\
+An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its parts.
+
+To implement something, say it in your own words to search_techniques, one step at a time; each row is a technique of \
+a paper with the level its code has reached. Then read get_code of the row's code id, and get_technique for the \
+definition, the components and the place in the paper's hierarchy. To plan from a paper, start with get_paper. For \
+questions across papers, read graph_schema and ask cypher.
+
+Levels say what was proven of code: none (there is no code), parsed, imported, executed (its test runs), tested (its \
+test can fail), faithful (it matches the authors' source). Claims of imported files are not proof.
+
+Answers are short by default and say what was left out; detail="full" gives all. Ids are exact: copy them. Nothing \
+here changes the graph."""
+
+WARM_AFTER_SECONDS = 0.05
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer", bound=answers._Value)
+
+Detail = Annotated[
+    Literal["short", "full"], Field(description="short leaves out what the answer names; full gives all")
+]
+Id = Annotated[str, Field(min_length=1, max_length=1000)]
+
+_SAFE = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+
+
+def make_server(service: Service) -> MCPServer:
+    """The server over `service`; nothing of the graph is opened yet."""
+    from xkg import __version__
+
+    server = MCPServer("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+    _add_tools(server, service)
+    _add_resources(server, service)
+    server.middleware.append(_warming(service))
+    return server
+
+
+def serve(settings: "Settings") -> None:
+    """Serves the graph of `settings` over stdio until the client closes it."""
+    service = Service(settings.kg, settings.embedding)
+    try:
+        make_server(service).run("stdio")
+    finally:
+        service.close()
+
+
+def _warming(service: Service) -> ServerMiddleware[Any]:
+    """After the first message was answered, loads in the background what the first search needs."""
+    started = False
+
+    async def middleware(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        nonlocal started
+        result = await call_next(ctx)
+        if not started:
+            started = True
+            thread = threading.Thread(target=service.warm, name="warm", daemon=True)
+            asyncio.get_running_loop().call_later(WARM_AFTER_SECONDS, thread.start)
+        return result
+
+    return middleware
+
+
+def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
+    """The answer as text and as structured content, and our errors in their own words."""
+
+    @functools.wraps(ask)
+    def told(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+        try:
+            answer = ask(*args, **kwargs)
+        except XkgError as error:
+            raise ToolError(str(error)) from error
+        return CallToolResult(
+            content=[TextContent(type="text", text=answers.text(answer))],  # type: ignore[arg-type]
+            structured_content=answer.model_dump(mode="json"),
+        )
+
+    told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
+    return told
+
+
+def _add_tools(server: MCPServer, service: Service) -> None:
+    def tool(title: str) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+        annotations = _SAFE.model_copy(update={"title": title})
+
+        def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
+            server.add_tool(_told(ask), title=title, annotations=annotations, structured_output=True)
+            return ask
+
+        return add
+
+    @tool("Search techniques")
+    def search_techniques(
+        query: Annotated[
+            str,
+            Field(
+                min_length=1, max_length=4000, description="a technique's name, or what it should do in your own words"
+            ),
+        ],
+        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 5,
+        papers: Annotated[
+            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
+        ] = [],  # noqa: B006
+        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
+    ) -> answers.SearchAnswer:
+        """Finds techniques of papers, with their code, for one step of an implementation.
+
+        Rows are best first: id, name, paper_title, score, level, code (the id for get_code), definition. score is in
+        0..1 and comparable between queries: 1 is the technique's very name, below 0.5 is weak. level is what was proven
+        of the code. relatives are techniques above or below the row that the query matched too. No rows means that
+        nothing in the graph fits: do not force a match."""
+        return service.search(query, k, papers, with_code)
+
+    @tool("Paper")
+    def get_paper(
+        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        include_code: Annotated[bool, Field(description="also the code of every technique; long")] = False,
+        detail: Detail = "short",
+    ) -> answers.PaperAnswer:
+        """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels and code
+        ids, repositories, findings and resources. Full adds references, an overview of its code, and descriptions."""
+        return service.paper(paper, include_code=include_code, full=detail == "full")
+
+    @tool("Technique")
+    def get_technique(
+        id: Annotated[Id, Field(description="technique id, as search_techniques and get_paper give it")],
+        detail: Detail = "short",
+    ) -> answers.TechniqueAnswer:
+        """A technique: definition, its place in the paper's hierarchy, components in order, code id and level. Full
+        adds aliases, excerpts (character offsets in the paper, file and line) and the components' definitions."""
+        return service.technique(id, full=detail == "full")
+
+    @tool("Code")
+    def get_code(
+        id: Annotated[Id, Field(description="code id, or the id of its technique")],
+        detail: Detail = "short",
+    ) -> answers.CodeAnswer:
+        """Code for a technique: implementation, packages, documentation, and what was proven of it. Full adds its test,
+        all evidence, and what an imported file claimed of itself (not checked)."""
+        return service.code(id, full=detail == "full")
+
+    @tool("Graph schema")
+    def graph_schema() -> answers.SchemaAnswer:
+        """The graph's tables and edges as statements, the number of papers, and example queries for cypher."""
+        return service.schema()
+
+    @tool("Cypher")
+    def cypher(
+        query: Annotated[str, Field(min_length=1, max_length=20_000, description="one reading openCypher statement")],
+        parameters: Annotated[
+            dict[str, Any], Field(description="values for $names: null, booleans, numbers, strings, or lists of these")
+        ] = {},  # noqa: B006
+        limit: Annotated[int, Field(ge=1, le=1000, description="most rows to answer")] = 100,
+    ) -> answers.CypherAnswer:
+        """Runs one reading Cypher statement: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, SKIP, LIMIT,
+        UNION, and CALL of show_tables, table_info and the like. Names that are keywords stand in backticks, as in
+        r.`order`. It ends after 10 seconds. graph_schema tells the tables."""
+        return service.cypher(query, parameters, limit)
+
+
+def _add_resources(server: MCPServer, service: Service) -> None:
+    unchecked = ResourceSecurity(exempt_params=frozenset(["id"]))  # ids are looked up, never used as paths
+
+    def read(ask: Callable[[], answers._Value]) -> str:
+        try:
+            return ask().model_dump_json(indent=1)
+        except XkgError as error:
+            raise ResourceNotFoundError(str(error)) from error
+
+    @server.resource("xkg://paper/{id}", title="Paper", mime_type="application/json", security=unchecked)
+    def paper(id: str) -> str:
+        """A paper with all its facts; the id percent-encoded."""
+        return read(lambda: service.paper(id, full=True))
+
+    @server.resource("xkg://technique/{id}", title="Technique", mime_type="application/json", security=unchecked)
+    def technique(id: str) -> str:
+        """A technique with all its facts; the id percent-encoded."""
+        return read(lambda: service.technique(id, full=True))
+
+    @server.resource("xkg://code/{id}", title="Code", mime_type="application/json", security=unchecked)
+    def code(id: str) -> str:
+        """Code with its test and evidence; the id percent-encoded."""
+        return read(lambda: service.code(id, full=True))
+
+    @server.resource("xkg://schema", title="Graph schema", mime_type="application/json")
+    def schema() -> str:
+        """The graph's tables and example queries."""
+        return read(service.schema)

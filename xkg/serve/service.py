@@ -1,0 +1,113 @@
+"""One graph, open for reading: what the tools call. Heavy libraries and the model are loaded when first needed."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xkg.errors import StoreError, XkgError
+from xkg.serve import answers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.config import EmbeddingSettings
+    from xkg.embed import Embedder
+    from xkg.store.embedded import EmbeddedStore
+    from xkg.store.snapshot import EmbeddedSnapshot
+
+QUERY_SECONDS = 10.0
+
+
+class Service:
+    """Answers about the graph in `folder`, each from the generation that is current when it is asked.
+
+    Every method raises `XkgError` children, `StoreError` with what to do where the graph is empty. Safe to use from
+    several threads."""
+
+    def __init__(self, folder: Path, embedding: "EmbeddingSettings") -> None:
+        self.folder = folder
+        self._embedding = embedding
+        self._turn = threading.Lock()
+        self._store: EmbeddedStore | None = None
+        self._embedder: Embedder | None = None
+
+    def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> answers.SearchAnswer:
+        from xkg.serve.retrieval import search
+
+        with self._snapshot() as snapshot:
+            return search(snapshot, self._vector, query, k, papers, with_code)
+
+    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> answers.PaperAnswer:
+        with self._snapshot() as snapshot:
+            return answers.paper_answer(snapshot, paper, include_code=include_code, full=full)
+
+    def technique(self, technique: str, *, full: bool = False) -> answers.TechniqueAnswer:
+        with self._snapshot() as snapshot:
+            return answers.technique_answer(snapshot, technique, full=full)
+
+    def code(self, code: str, *, full: bool = False) -> answers.CodeAnswer:
+        with self._snapshot() as snapshot:
+            return answers.code_answer(snapshot, code, full=full)
+
+    def schema(self) -> answers.SchemaAnswer:
+        from xkg.store.graph import schema
+
+        with self._snapshot() as snapshot:
+            return answers.schema_answer(snapshot, schema())
+
+    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> answers.CypherAnswer:
+        from xkg.store.guard import guard
+
+        statement = guard(query)
+        with self._snapshot() as snapshot:
+            return answers.cypher_answer(
+                snapshot.queries().run(statement, parameters, rows=rows, seconds=QUERY_SECONDS)
+            )
+
+    def warm(self) -> None:
+        """Loads what the first search and the first query need; what is wrong is said when they are asked."""
+        try:
+            self.search("warm", 1)
+            with self._snapshot() as snapshot:
+                snapshot.queries().start()
+        except XkgError:
+            pass
+
+    def close(self) -> None:
+        with self._turn:
+            if self._store is not None:
+                self._store.close()
+
+    @contextmanager
+    def _snapshot(self) -> "Iterator[EmbeddedSnapshot]":
+        with self._opened().snapshot() as snapshot:
+            if snapshot.generation == 0:
+                raise StoreError(
+                    f"the graph in {self.folder} is empty: run `xkg build --paper FILE --repo URL` or "
+                    "`xkg import FOLDER`, then ask again; another graph is chosen with --kg"
+                )
+            yield snapshot
+
+    def _opened(self) -> "EmbeddedStore":
+        with self._turn:
+            if self._store is None:
+                from xkg.store.embedded import EmbeddedStore
+
+                self._store = EmbeddedStore(self.folder, self._model, model=self._embedding.model)
+            return self._store
+
+    def _model(self) -> "Embedder":
+        with self._turn:
+            if self._embedder is None:
+                from xkg.embed import OnnxEmbedder
+
+                settings = self._embedding
+                self._embedder = OnnxEmbedder(settings.weights, settings.model, settings.threads)
+            return self._embedder
+
+    def _vector(self, text: str) -> "NDArray[np.float32]":
+        vector: NDArray[np.float32] = self._model().embed([text])[0]
+        return vector
