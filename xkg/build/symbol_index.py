@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from xkg.build.codebase import Codebase, SourceSymbol
 from xkg.build.code_words import Vocabulary, stems, words
+from xkg.build.codebase import Codebase, SourceSymbol
 
 # BM25F: what a field says about its symbol, relative to the words of its body.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
@@ -98,9 +98,9 @@ class SymbolIndex:
         return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
 
 
-def rendering(entry: Entry, limit: int = 60) -> str:
-    """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At most
-    `limit` words, since the model's time grows with them and its reading ends at 256 tokens."""
+def rendering(entry: Entry, limit: int = 45) -> str:
+    """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At
+    most `limit` words: the model's time grows with them, and with twice as many it told symbols apart less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     called = " ".join(dict.fromkeys(words(code_of(entry.text)[:2000])))
