@@ -8,15 +8,20 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from xkg.ranking import split_identifier
 
 _SEGMENT = re.compile(r"[^\W_]+")
 _VOWELS = str.maketrans("", "", "aeiou")
 
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Function words and the words in which papers wrap any technique: they say nothing about which one it is.
-_STOP = frozenset(
+_STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
     having hence here how however i if in into is it its itself just may might more most much must namely new no nor not
@@ -25,12 +30,12 @@ _STOP = frozenset(
     those three through thus to too towards two under until up upon us use used uses using various very via was we well
     were what when where which while who whom whose why will with within without would yet you your figure table eq
     equation paper work approach approaches method methods technique techniques algorithm algorithms framework
-    frameworks procedure procedures strategy scheme step steps mechanism mechanisms called introduce""".split()
+    frameworks procedure procedures strategy scheme step steps mechanism mechanisms called introduce"""
 )
 
 
 @cache
-def _stemmer() -> TextAnalyzerBuilder:
+def _stemmer() -> TextAnalyzer:
     return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer("English")).build()
 
 
@@ -43,13 +48,24 @@ def stem(word: str) -> str:
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # `BaM`, `LoRA`, `F1`: splitting at case and digits leaves crumbs, so the word is also kept whole.
-    pieces = split_identifier(segment)
-    kept = [piece for piece in pieces if len(piece) > 1 and not piece.isdigit()]
-    if len(pieces) > 1 and len(segment) <= 12 and any(len(piece) < 3 for piece in pieces):
-        whole = segment.lower()
-        return (whole,) if all(len(piece) < 3 for piece in pieces) else (whole, *kept)
-    return tuple(kept)
+    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves crumbs, which are put together again.
+    if not segment.isascii():
+        return (segment.lower(),) if len(segment) > 1 else ()
+    whole: list[str] = []
+    crumbs = ""
+    for piece in split_identifier(segment):
+        if len(piece) < 3 and not (crumbs and len(crumbs) > 8):
+            crumbs += piece
+            continue
+        if len(crumbs) == 1:
+            whole.append(crumbs + piece)
+        elif crumbs:
+            whole.append(crumbs)
+        whole.append(piece)
+        crumbs = ""
+    if crumbs:
+        whole.append(whole[-1] + crumbs if whole and crumbs.isdigit() else crumbs)
+    return tuple(word for word in whole if len(word) > 1 and not word.isdigit())
 
 
 def words(text: str) -> list[str]:
@@ -169,5 +185,3 @@ def _shared_prefix(a: str, b: str) -> int:
             break
         n += 1
     return n
-
-

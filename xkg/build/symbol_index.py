@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from xkg.build.codebase import Codebase, SourceSymbol
 from xkg.build.code_words import Vocabulary, stems, words
+from xkg.build.codebase import Codebase, SourceSymbol
 
 # BM25F: what a field says about its symbol, relative to the words of its body.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
@@ -32,6 +32,7 @@ class Entry:
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
     members: tuple[str, ...] = ()
+    prose: str = ""
     lines: int = 0
     text: str = field(default="", repr=False)
 
@@ -97,14 +98,13 @@ class SymbolIndex:
         return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
 
 
-def rendering(entry: Entry, limit: int = 60) -> str:
-    """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At most
-    `limit` words, since the model's time grows with them and its reading ends at 256 tokens."""
+def rendering(entry: Entry, limit: int = 45) -> str:
+    """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At
+    most `limit` words: the model's time grows with them, and with twice as many it told symbols apart less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
-    prose = _prose(entry.source)
     called = " ".join(dict.fromkeys(words(code_of(entry.text)[:2000])))
-    body = f"{head}. {prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
+    body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
     return " ".join(body.split()[:limit])
 
 
@@ -126,17 +126,20 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             path = PurePosixPath(symbol.path)
             stem_of_file = path.parent.name if path.stem == "__init__" else path.stem
             text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
+            # What is said inside a class is said of the class.
+            prose = " ".join(_prose(s) for s in ((source, *inner) if symbol.kind == "class" else (source,))).strip()
             code = code_of(text)
             yield Entry(
                 source=source,
                 fields={
                     "name": tuple(stems(name or stem_of_file)),
                     "owner": tuple(stems(f"{owner} {stem_of_file if name else path.parent.name}")),
-                    "prose": tuple(stems(_prose(source))),
+                    "prose": tuple(stems(prose)),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
                     "body": tuple(stems(code[:_BODY_CHARACTERS])),
                 },
                 members=tuple(s.symbol.id for s in inner),
+                prose=prose,
                 lines=symbol.end_line - symbol.start_line + 1,
                 text=text,
             )

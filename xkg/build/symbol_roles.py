@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection
 
-from xkg.build.symbol_index import FORWARD_METHODS, Entry
 from xkg.build.code_words import stem, words
+from xkg.build.symbol_index import FORWARD_METHODS, Entry
 
 # Words of a path or name that give a role away, and what is left of a candidate that plays it. A technique that is
 # itself about the role (its name or definition says so) is not held back.
@@ -44,7 +44,9 @@ def _shape_factor(entry: Entry) -> float:
     return 1.0
 
 
-_BODY = re.compile(r"^\s*(?:pass|\.\.\.|raise\s+(?:NotImplementedError|None)\b.*|return\s+NotImplemented)\s*$", re.MULTILINE)
+_BODY = re.compile(
+    r"^\s*(?:pass|\.\.\.|raise\s+(?:NotImplementedError|None)\b.*|return\s+NotImplemented)\s*$", re.MULTILINE
+)
 
 
 def is_abstract(entry: Entry) -> bool:
@@ -59,5 +61,3 @@ def is_thin(entry: Entry) -> bool:
     code = re.sub(r'("""|\'\'\')[\s\S]*?\1', "", entry.text, count=1)
     code = re.sub(r"^[\s\S]*?\)\s*(?:->[^:]*)?:\s*\n", "", code, count=1)
     return sum(bool(line.strip()) and not line.strip().startswith("#") for line in code.split("\n")) <= 3
-
-

@@ -11,7 +11,7 @@ from xkg.embed import Embedder
 from xkg.ranking import reciprocal_rank_fusion
 
 # Embedding is what costs time: in a larger repository only what the words of some technique reach is embedded.
-_EMBEDDED = 900
+_EMBEDDED = 700
 _DEPTH = 200
 _NEIGHBOURS = 10
 _HUB_SHARE = 0.4

@@ -4,17 +4,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.build.document import Document
 from xkg.build.code_words import Vocabulary, content_stems, defined_acronyms, initials, stem, stems
+from xkg.build.document import Document
 from xkg.model import Technique
 
 _PARENTHESES = re.compile(r"\s*\(([^()]*)\)")
 _TEX_NAME = re.compile(r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*\*?\s*\{([^{}]*)\}|\\([A-Za-z]{2,})")
 # TeX that lays out rather than names; Greek letters and functions (\exp, \log, \max) do name things in code.
 _LAYOUT = frozenset(
-    """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg label
-    nonumber displaystyle limits leq geq neq sim approx cdot cdots ldots times in to mid middle tilde hat bar vec
-    underset overset top prime infty forall exists partial nabla defeq sum prod int cref eqref""".split()
+    stems(
+        """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
+        label nonumber displaystyle limits leq geq neq sim approx cdot cdots ldots times in to mid middle tilde hat bar
+        vec underset overset top prime infty forall exists partial nabla defeq sum prod int cref eqref"""
+    )
 )
 _DEFINITION_WORDS = 80
 
@@ -138,5 +140,5 @@ def _tex_words(latex: str) -> Iterable[str]:
     for text, command in _TEX_NAME.findall(latex):
         if text:
             yield from content_stems(text)
-        elif command not in _LAYOUT:
+        elif stem(command.lower()) not in _LAYOUT:
             yield stem(command.lower())

@@ -1,0 +1,170 @@
+"""How well techniques are located in code, beside its three baselines: `python -m evaluation.grounding GOLD…`.
+
+A gold file holds JSON lines {technique, definition?, parent?, repository, file, start, end}: `repository` is anything
+that `xkg build --repo` takes, `parent` the name of another technique of the file. Several lines for one technique are
+places that are equally right; one with `file` null says that the repository does not hold it. A symbol is right when
+it shares at least half of its lines and the place's with the place. All rankings are cut after five.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at
+from xkg.build.code_words import content_stems
+from xkg.build.codebase import Codebase
+from xkg.build.fetch import fetch_repository
+from xkg.build.ground import Grounding, ground
+from xkg.build.parse.repository import parse_repository
+from xkg.build.symbol_index import SymbolIndex, rendering
+from xkg.embed import Embedder, OnnxEmbedder
+from xkg.model import Symbol, Technique, unique_slugs
+from xkg.ranking import reciprocal_rank_fusion
+
+_CUT = 5
+
+Place = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """One file's techniques on one repository; `places` by technique id, empty where the code is not there."""
+
+    repository: str
+    techniques: tuple[Technique, ...]
+    places: Mapping[str, tuple[Place, ...]]
+
+
+def read_gold(path: Path) -> list[Gold]:
+    """One `Gold` a repository, in the file's order. Raises `ValueError` for a line that is not as described above."""
+    rows: dict[str, dict[str, list[dict[str, object]]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            row = json.loads(line)
+            rows.setdefault(row["repository"], {}).setdefault(row["technique"], []).append(row)
+    found = []
+    for repository, by_name in rows.items():
+        ids = {name: f"{path.stem}#{slug}" for name, slug in zip(by_name, unique_slugs(by_name), strict=True)}
+        found.append(
+            Gold(
+                repository=repository,
+                techniques=tuple(
+                    Technique(
+                        id=ids[name],
+                        name=name,
+                        definition=str(same[0].get("definition") or ""),
+                        parent=ids.get(str(same[0].get("parent"))),
+                    )
+                    for name, same in by_name.items()
+                ),
+                places={
+                    ids[name]: tuple((str(r["file"]), _line(r["start"]), _line(r["end"])) for r in same if r["file"])
+                    for name, same in by_name.items()
+                },
+            )
+        )
+    return found
+
+
+def _line(value: object) -> int:
+    if not isinstance(value, int):
+        raise ValueError(f"a line number is expected, not {value!r}")
+    return value
+
+
+def is_right(symbol: Symbol, places: Sequence[Place]) -> bool:
+    """Whether a symbol is one of the places."""
+    return any(
+        symbol.path == path and overlap((symbol.start_line, symbol.end_line), (first, last)) >= 0.5
+        for path, first, last in places
+    )
+
+
+def baselines(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, dict[str, list[str]]]:
+    """Technique → symbols by the three plain ways: BM25 over name and definition, vectors, and both fused."""
+    index = SymbolIndex(codebase)
+    able = list(index.entries)
+    symbols = embedder.embed([rendering(index.entries[symbol]) for symbol in able])
+    found: dict[str, dict[str, list[str]]] = {"BM25": {}, "vectors": {}, "fused": {}}
+    for technique in gold.techniques:
+        text = f"{technique.name}. {technique.definition}"
+        lexical = list(index.search(dict.fromkeys(content_stems(text), 1.0)))
+        cosine = symbols @ embedder.embed([text])[0]
+        vectors = [able[i] for i in sorted(range(len(able)), key=lambda i: (-cosine[i], able[i]))]
+        found["BM25"][technique.id] = lexical
+        found["vectors"][technique.id] = vectors
+        found["fused"][technique.id] = [s for s, _ in reciprocal_rank_fusion([lexical[:200], vectors[:200]])]
+    return found
+
+
+def _row(name: str, rankings: Sequence[Sequence[bool]], note: str = "") -> str:
+    values = [recall_at(k, rankings) for k in (1, 3, 5)] + [mean_reciprocal_rank(rankings)]
+    return f"  {name:<22}" + "".join(f"{value:9.3f}" for value in values) + f"   {note}"
+
+
+def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) -> dict[str, list[list[bool]]]:
+    """Prints one repository's table; gives the rankings by method, for the summary over all."""
+    codebase = parse_repository(fetch_repository(gold.repository, Path("storage/cache")))
+    symbols = {symbol.symbol.id: symbol.symbol for symbol in codebase.symbols().values()}
+    there = [t for t in gold.techniques if gold.places[t.id]]
+    missing = [t for t in gold.techniques if not gold.places[t.id]]
+
+    def rankings(of: Callable[[str], Sequence[str]]) -> list[list[bool]]:
+        return [[is_right(symbols[s], gold.places[t.id]) for s in of(t.id)[:_CUT]] for t in there]
+
+    plain = baselines(gold, codebase, embedder)
+    started = time.perf_counter()
+    forced = ground(gold.techniques, codebase, embedder, least_support=0)
+    grounding = ground(gold.techniques, codebase, embedder)
+    seconds = (time.perf_counter() - started) / 2
+    result = {name: rankings(lambda t, name=name: plain[name][t]) for name in plain}  # type: ignore[misc]
+    result["all candidates"] = rankings(lambda t: _symbols(forced, t))
+    result["grounding"] = rankings(lambda t: _symbols(grounding, t))
+    say(f"{gold.repository}: {len(codebase.modules)} files, {len(symbols)} symbols, {len(gold.techniques)} techniques")
+    say(f"  {'':<22}{'R@1':>9}{'R@3':>9}{'R@5':>9}{'MRR':>9}")
+    for name, ranked in result.items():
+        say(_row(name, ranked))
+    located = sum(bool(grounding.of(t.id)) for t in there)
+    wrongly = sum(bool(grounding.of(t.id)) for t in missing)
+    say(f"  located {located} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s\n")
+    return result
+
+
+def _symbols(grounding: Grounding, technique: str) -> list[str]:
+    return [location.symbol for location in grounding.of(technique)]
+
+
+def foreign(golds: Sequence[Gold], embedder: Embedder, say: Callable[[str], None] = print) -> None:
+    """Prints how many techniques are located in the other papers' repositories, where few if any should be."""
+    codebases = [parse_repository(fetch_repository(g.repository, Path("storage/cache"))) for g in golds]
+    located = total = 0
+    for i, gold in enumerate(golds):
+        for j, codebase in enumerate(codebases):
+            if i != j:
+                located += len(ground(gold.techniques, codebase, embedder).primaries)
+                total += len(gold.techniques)
+    if total:
+        say(f"techniques on foreign repositories: {located} of {total} located ({located / total:.0%})")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gold", nargs="+", type=Path)
+    golds = [gold for path in parser.parse_args(arguments).gold for gold in read_gold(path)]
+    embedder = OnnxEmbedder()
+    over_all: dict[str, list[list[bool]]] = {}
+    for gold in golds:
+        for name, rankings in measure(gold, embedder).items():
+            over_all.setdefault(name, []).extend(rankings)
+    if len(golds) > 1:
+        print("all")
+        for name, rankings in over_all.items():
+            print(_row(name, rankings))
+        foreign(golds, embedder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Retrieval of bird calls by temporal echoes."""
