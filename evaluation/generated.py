@@ -7,10 +7,58 @@ Words are drawn from a fixed list with a fixed seed, so that every run builds th
 import random
 from pathlib import Path
 
-ADJECTIVES = ["adaptive", "sparse", "robust", "stochastic", "latent", "spectral", "causal", "recursive", "hybrid", "masked", "gated", "sliced"]
-NOUNS = ["gradient", "kernel", "particle", "encoder", "buffer", "attention", "policy", "schedule", "residual", "posterior", "codebook", "prompt"]
-ACTS = ["matching", "clipping", "restoration", "pooling", "routing", "smoothing", "distillation", "projection", "sampling", "scaling"]
-VERBS = ["computes", "updates", "projects", "normalises", "samples", "scales", "masks", "restores", "weights", "aggregates"]
+ADJECTIVES = [
+    "adaptive",
+    "sparse",
+    "robust",
+    "stochastic",
+    "latent",
+    "spectral",
+    "causal",
+    "recursive",
+    "hybrid",
+    "masked",
+    "gated",
+    "sliced",
+]
+NOUNS = [
+    "gradient",
+    "kernel",
+    "particle",
+    "encoder",
+    "buffer",
+    "attention",
+    "policy",
+    "schedule",
+    "residual",
+    "posterior",
+    "codebook",
+    "prompt",
+]
+ACTS = [
+    "matching",
+    "clipping",
+    "restoration",
+    "pooling",
+    "routing",
+    "smoothing",
+    "distillation",
+    "projection",
+    "sampling",
+    "scaling",
+]
+VERBS = [
+    "computes",
+    "updates",
+    "projects",
+    "normalises",
+    "samples",
+    "scales",
+    "masks",
+    "restores",
+    "weights",
+    "aggregates",
+]
 
 
 def technique_names(count: int, seed: int = 0) -> list[str]:

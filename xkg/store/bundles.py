@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from xkg.durable import write_whole
 from xkg.errors import CorruptStoreError, InputError
 from xkg.model import PaperBundle, paper_of
-from xkg.durable import write_whole
 
 _HEAD = b'{"format":"xkg-bundle-1","sha256":"'
 _MIDDLE = b'","bundle":'

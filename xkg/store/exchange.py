@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from xkg.durable import write_whole
 from xkg.errors import CorruptStoreError, InputError
 from xkg.model import PaperBundle, slug
 from xkg.store import bundles as bundle_files
-from xkg.durable import write_whole
 from xkg.store.peer import Check, peer_bytes, read_peer
 
 _BUNDLE = b'{"format":"xkg-bundle-'

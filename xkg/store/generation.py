@@ -17,9 +17,9 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.store.bundles import BundleFile
-from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
 from xkg.store.lock import hold, unheld
 from xkg.store.vectors import VectorsInfo
 

@@ -20,7 +20,7 @@ def stein_direction(particles, scores, bandwidth=None):
 
 def kernelized_stein_discrepancy(particles, scores, bandwidth=None):
     """V-statistic of the squared KSD between particles and the target whose scores are given."""
-    n, d = particles.shape
+    _, d = particles.shape
     squared = pairwise_squared_distances(particles)
     h = median_bandwidth(squared) if bandwidth is None else bandwidth
     kernel = np.exp(-squared / h)
