@@ -88,7 +88,8 @@ def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Pat
             f"\\subsection{{{name.title()}}}\n\\label{{sec:{i}}}\n"
             f"The \\emph{{{name}}} {rng.choice(VERBS)} the {rng.choice(NOUNS)} of each layer from its "
             f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)} before the next step.\n"
-            f"\\begin{{equation}}\n z_{{{i}}} = \\sum_j w_{{ij}} \\, \\phi(x_j), \\quad x \\in \\R^d\n\\end{{equation}}\n"
+            "\\begin{equation}\n"
+            f" z_{{{i}}} = \\sum_j w_{{ij}} \\, \\phi(x_j), \\quad x \\in \\R^d\n\\end{{equation}}\n"
             + _prose(rng, filler - 400)
         )
     parts += [
