@@ -11,6 +11,7 @@ from xkg.build.extract import Extraction, extract
 from xkg.build.names import is_name
 from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.plain import plain
+from xkg.build.terms import emphasised_name
 from xkg.model import Technique
 
 DATA = Path(__file__).parents[1] / "data" / "extract"
@@ -189,3 +190,35 @@ def test_no_text_breaks_it(tmp_path_factory: pytest.TempPathFactory, pieces: lis
     well_formed(found)
     for technique in found.techniques:
         assert technique.definition == " ".join(plain(document, e.start, e.end) for e in technique.excerpts)
+
+
+SVGD = Path(__file__).parents[2] / "examples" / "svgd" / "paper" / "svgd.tex"
+
+
+def test_headings_of_what_is_computed_and_terms_emphasised_where_they_are_defined() -> None:
+    found = extract(parse_paper(SVGD), "title:test")
+    assert tree(found) == [
+        (0, "Stein Variational Gradient Descent"),
+        (1, "Stein Update Direction"),
+        (2, "repulsive force"),
+        (1, "RBF Kernel with Median Heuristic"),
+        (2, "median heuristic"),
+        (1, "Adaptive Step Size"),
+        (1, "Minibatch Score Estimation"),
+        (1, "Kernelized Stein Discrepancy"),
+    ]
+    assert "prevents them from collapsing" in named(found, "repulsive force").definition
+
+
+@pytest.mark.parametrize(
+    ("sentence", "defines"),
+    [
+        ("The decoy gate is the product of two masks.", True),
+        ("The last term is the decoy gate: it closes early.", True),
+        ("Each layer adds a decoy gate, which closes early.", True),
+        ("We do not rely on any decoy gate at test time.", False),
+        ("It is a decoy gate of the kind that others use.", False),
+    ],
+)
+def test_only_an_emphasis_that_defines_names_a_term(sentence: str, defines: bool) -> None:
+    assert [t.name for t in emphasised_name(sentence, "decoy gate")] == ["decoy gate"] * defines

@@ -13,7 +13,10 @@ from xkg.build.document import Document
 from xkg.build.enrich import Reader
 from xkg.build.prose import sentences as prose
 from xkg.build.roles import Part, outline
-from xkg.build.technique_tree import Node, TreeBuilder
+from xkg.build.technique_algorithms import add_algorithms
+from xkg.build.technique_headings import add_headings
+from xkg.build.technique_terms import add_terms
+from xkg.build.technique_tree import Node, Tree
 from xkg.model import Finding, Resource, Technique, unique_slugs
 
 
@@ -61,10 +64,11 @@ def extract(document: Document, paper_id: str) -> Extraction:
             for i in p.sentences:
                 part_of[i] = p
     reader = Reader(document, sentences, part_of)
-    builder = TreeBuilder(reader, parts)
-    tops = builder.build()
+    tree = Tree(reader, parts)
+    for add in (add_headings, add_algorithms, add_terms):
+        add(tree)
     return Extraction(
-        techniques=tuple(_freeze(tops, None, f"{paper_id}#", builder.root)),
-        findings=claims.findings(reader, builder.proposal.names if builder.proposal else (), paper_id),
+        techniques=tuple(_freeze(tree.finish(), None, f"{paper_id}#", tree.root)),
+        findings=claims.findings(reader, tree.proposal.names if tree.proposal else (), paper_id),
         resources=claims.resources(reader, paper_id),
     )

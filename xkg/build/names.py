@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, SAME_KIND, STOP, VERBS
+from xkg.build.vocabulary import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, QUANTITIES, SAME_KIND, STOP, VERBS
 
 MAX_WORDS = 7
 _LOWER = r"[^\W\d_]"
@@ -85,7 +85,7 @@ def head(name: str) -> str:
 def is_method_like(name: str) -> bool:
     """Whether the head of a name is a thing one can build or run: a module, a loss, a procedure, an action."""
     last = head(name)
-    if last in NOT_HEADS:
+    if last in NOT_HEADS or last in QUANTITIES:
         return False
     first = name.split()[0].casefold() if name.split() else ""
     return (

@@ -17,8 +17,8 @@ _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\
 
 @dataclass(frozen=True)
 class Term:
-    """A name that a sentence gives: `how` it does ("propose", "call", "define", "use", "part"); `at` is where in the
-    text."""
+    """A name that a sentence gives: `how` it does ("propose", "call", "define", "emphasise", "use", "part"); `at` is
+    where in the text."""
 
     name: str
     how: str
@@ -92,6 +92,30 @@ def equation_names(text: str) -> Iterator[Term]:
         near = re.match(r"[^,.;:$]{0,60}[:$]", text[end:])
         if near and end >= match.end(1) and is_name(name) and len(name.split()) > 1:
             yield Term(name, "define", match.start(1), _short_after(text, end))
+
+
+_SAYS = (
+    r"is|are|means|refers to|denotes|sets|computes|takes|maps|replaces|estimates|generates|selects|encodes|decodes|"
+    r"measures|minimi[sz]es|maximi[sz]es|updates|adds|removes|predicts|penali[sz]es|weights|scales|keeps|splits|samples|learns"
+)
+_OF_IT = re.compile(r"\s*(?:\([^)]*\)\s*)?(?:[:,.;–—]|(?:that|which|of|for|by)\b)")
+_GIVES = re.compile(
+    r"\b(?:(?:is|are|as)\s+(?:the|our)|(?:yields?|gives?|defines?|computes?|obtains?|adds?|calls?|called|named|termed|"
+    r"dubbed)(?:\s+(?:the|an?|our|this))?)\s*$",
+    re.IGNORECASE,
+)
+
+
+def emphasised_name(text: str, name: str) -> Iterator[Term]:
+    """The term `name`, which stands emphasised in the sentence `text`, where the sentence says what it is: "the *batch
+    step* computes …", "the second term is the *repulsive force*: …"; nothing where it is only stressed."""
+    at = text.find(name)
+    end = at + len(name)
+    before, after = text[:at], text[end:]
+    subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)
+    does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
+    if is_name(name) and ((subject and does) or (_GIVES.search(before) and _OF_IT.match(after))):
+        yield Term(name, "emphasise", at, _short_after(text, end))
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:

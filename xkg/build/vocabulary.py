@@ -75,10 +75,18 @@ NOT_HEADS = _words(
     analysis study experiment dataset datasets benchmark benchmarks corpus baseline survey review theorem lemma
     proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck finding
     findings understanding explanation overview perspective view notion concept idea comparison evaluation example
-    matrix vector variable variables parameter parameters set sets space value values number size rate property
-    properties field area domain community direction work works paper contribution contributions
+    property properties field area domain community work works paper contribution contributions
     """
 )
+# Heads of what a method works with. A heading names a technique by them where its text says how they are computed, as
+# under "Adaptive step size".
+QUANTITIES = _words(
+    """
+    direction matrices matrix number parameter parameters rate set sets size sizes space value values variable variables
+    vector
+    """
+)
+
 # Where a noun phrase ends; "of" does not end one.
 STOP = _words(
     """
