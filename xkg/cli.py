@@ -241,6 +241,6 @@ def _print(result: "BaseModel", as_json: bool) -> None:
 
 
 def _print_answer(answer: "Answer", as_json: bool) -> None:
-    from xkg.serve.answers import text
+    from xkg.serve.answer_text import text
 
     typer.echo(answer.model_dump_json(indent=2) if as_json else text(answer))

@@ -5,7 +5,22 @@ from pathlib import Path
 import pytest
 
 from xkg.embed import OnnxEmbedder
-from xkg.model import Code, Evidence, Finding, Level, Paper, PaperBundle, Reference, Technique, code_id
+from xkg.model import (
+    Code,
+    Derivation,
+    Evidence,
+    Finding,
+    Level,
+    Location,
+    Paper,
+    PaperBundle,
+    Reference,
+    Repository,
+    Symbol,
+    Technique,
+    code_id,
+    symbol_id,
+)
 from xkg.store.embedded import EmbeddedStore
 
 
@@ -47,6 +62,18 @@ def bundles() -> list[PaperBundle]:
         "Pour water on hot iron so that the crust stays soft while the loaf rises in the oven.",
         aliases=("crust steaming",),
     )
+    kneading = technique(bread, "baking/knead", "Kneading", "Fold the dough.", hidden="no code was found for it")
+    repository = Repository(id="github.com/baker/oven@abc", url="https://github.com/baker/oven", commit="abc")
+    pour = Symbol(
+        id=symbol_id(repository.id, "oven/steam.py", "pour"),
+        repository=repository.id,
+        path="oven/steam.py",
+        qualified_name="pour",
+        kind="function",
+        start_line=3,
+        end_line=9,
+    )
+    steaming = code(steam, "def steam(water):\n    return water * 1700\n", "assert steam(1) == 1700\n", Level.EXECUTED)
     score = technique(bread, "baking/score", "Scoring", "Cut the dough with a blade before it enters the oven.")
     loaf = PaperBundle(
         paper=Paper(
@@ -59,10 +86,12 @@ def bundles() -> list[PaperBundle]:
             code_overview="One module.",
             origin="build",
         ),
-        techniques=(top, steam, score),
-        code=(
-            code(steam, "def steam(water):\n    return water * 1700\n", "assert steam(1) == 1700\n", Level.EXECUTED),
-        ),
+        techniques=(top, steam, score, kneading),
+        code=(steaming,),
+        repositories=(repository,),
+        symbols=(pour,),
+        locations=(Location(technique=steam.id, symbol=pour.id, score=0.75, rank=1),),
+        derivations=(Derivation(code=steaming.id, symbol=pour.id),),
         findings=(Finding(id=f"{bread}#finding/1", name="Steam helps", description="Loaves rise more."),),
     )
     bees = "arxiv:2001.00001"

@@ -7,7 +7,8 @@ import pytest
 
 from xkg.embed import OnnxEmbedder
 from xkg.errors import UnknownIdError
-from xkg.serve.answers import code_answer, paper_answer, resolve_paper, technique_answer, text, uri
+from xkg.serve.answer_text import text
+from xkg.serve.answers import code_answer, paper_answer, resolve_paper, technique_answer, uri
 from xkg.store import Snapshot
 from xkg.store.embedded import EmbeddedStore
 
@@ -43,6 +44,10 @@ def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
     assert full.references is not None
     assert [c.technique for c in full.implementations] == [STEAM]
     assert full.cut == ""
+    assert [(t.name, t.reason) for t in full.hidden] == [("Kneading", "no code was found for it")]
+    assert full.repositories == ("https://github.com/baker/oven@abc",)
+    assert "Kneading" not in text(short)
+    assert "1 hidden" in short.cut
     for fact in ("On Yeast", "Loaves rise more.", "water * 1700", "assert steam(1)"):
         assert fact in text(full)
     assert "On Yeast" not in text(short)
@@ -54,7 +59,15 @@ def test_a_technique_shows_its_place(snapshot: Snapshot) -> None:
     below = technique_answer(snapshot, STEAM, full=True)
     assert below.path == ("Hearth Baking", "Steam Injection (SI)")
     assert below.aliases == ("crust steaming",)
-    for fact in ("Hearth Baking > Steam", "crust steaming", "executed", str(below.code)):
+    assert [(p.path, p.start_line, p.end_line, p.score) for p in below.locations] == [("oven/steam.py", 3, 9, 0.75)]
+    assert top.locations == ()
+    for fact in (
+        "oven/steam.py:3-9 pour  [0.75]",
+        "Hearth Baking > Steam",
+        "crust steaming",
+        "executed",
+        str(below.code),
+    ):
         assert fact in text(below)
 
 
@@ -66,6 +79,7 @@ def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -
     assert full.test == "assert steam(1) == 1700\n"
     assert "next rung: no mutants" in short.proven
     assert "not checked" in text(full)
+    assert "made from: oven/steam.py:3-9 pour" in text(short)
     with pytest.raises(UnknownIdError, match="has no code"):
         code_answer(snapshot, "title:bread/ovens#baking/score")
 

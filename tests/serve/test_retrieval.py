@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from xkg.embed import OnnxEmbedder
 from xkg.errors import UnknownIdError
-from xkg.serve.answers import SearchAnswer, text
+from xkg.serve.answer_text import text
+from xkg.serve.answers import SearchAnswer
 from xkg.serve.retrieval import parts, search
 from xkg.store.embedded import EmbeddedStore
 

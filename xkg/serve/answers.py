@@ -1,7 +1,7 @@
-"""What is answered, by the MCP tools and by the commands alike: typed values and their text.
+"""What is answered, by the MCP tools and by the commands alike.
 
-Both say the same facts. The default answer is short; `full` holds all. Fields are stable: they are the `--json` of the
-commands and the structured content of the tools.
+The default answer is short; `full` holds all. Fields are stable: they are the `--json` of the commands and the
+structured content of the tools. `answer_text` says the same facts as text.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Evidence, Excerpt, PaperBundle, Reference, Technique
+from xkg.model import Code, Evidence, Excerpt, PaperBundle, Reference, Technique, paper_of
 from xkg.store import Snapshot, Table, TechniqueView
 
 SHORT_TEXT = 400
@@ -65,14 +65,35 @@ class TechniqueLine(_Value):
     code: str | None
 
 
+class HiddenTechnique(_Value):
+    """A technique that was found in the paper and is left out of the graph, with the reason."""
+
+    id: str
+    name: str
+    reason: str
+
+
+class Place(_Value):
+    """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None where code
+    was made from them."""
+
+    repository: str
+    commit: str | None
+    path: str
+    start_line: int
+    end_line: int
+    symbol: str
+    score: float | None
+
+
 class NamedText(_Value):
     name: str
     description: str | None
 
 
 class PaperAnswer(_Value):
-    """The paper node. `cut` says what a short answer leaves out; `full` adds references, the code's overview, findings'
-    and resources' descriptions; `implementations` are there where code was asked for."""
+    """The paper node. `cut` says what a short answer leaves out; `full` adds hidden techniques, references, the code's
+    overview, findings' and resources' descriptions; `implementations` are there where code was asked for."""
 
     id: str
     title: str
@@ -82,6 +103,7 @@ class PaperAnswer(_Value):
     state: str
     abstract: str
     techniques: tuple[TechniqueLine, ...]
+    hidden: tuple[HiddenTechnique, ...] = ()
     repositories: tuple[str, ...]
     findings: tuple[NamedText, ...]
     resources: tuple[NamedText, ...]
@@ -93,7 +115,8 @@ class PaperAnswer(_Value):
 
 
 class TechniqueAnswer(_Value):
-    """A technique with its place: `path` are names from the top down to itself. `full` adds aliases, excerpts and the
+    """A technique with its place in the hierarchy: `path` are names from the top down to itself. `locations` are the
+    lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
     components' definitions."""
 
     id: str
@@ -109,13 +132,15 @@ class TechniqueAnswer(_Value):
     code: str | None
     components: tuple[NamedText, ...]
     component_ids: tuple[str, ...]
+    locations: tuple[Place, ...] = ()
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     cut: str = ""
 
 
 class CodeAnswer(_Value):
-    """Running code for a technique and what was proven of it. `full` adds the test and all evidence."""
+    """Running code for a technique, what was proven of it and the lines it was made from. `full` adds the test and all
+    evidence."""
 
     id: str
     technique: str
@@ -128,6 +153,7 @@ class CodeAnswer(_Value):
     implementation: str
     test: str | None = None
     proven: str = ""
+    derived_from: tuple[Place, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = {}
     cut: str = ""
@@ -169,7 +195,7 @@ def resolve_paper(snapshot: Snapshot, paper: str) -> str:
         snapshot.bundle(wanted)
     words = set(re.findall(r"\w+", wanted.casefold()))
     nearest = sorted(papers, key=lambda p: (-len(words & set(re.findall(r"\w+", p.title.casefold()))), p.id))[:3]
-    shown = "; ".join(f"{p.id} ({_short(p.title, 80)})" for p in nearest)
+    shown = "; ".join(f"{p.id} ({short(p.title, 80)})" for p in nearest)
     raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {shown}")
 
 
@@ -177,11 +203,12 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     """Raises `UnknownIdError` with the nearest that do exist."""
     bundle = snapshot.bundle(resolve_paper(snapshot, paper))
     node = bundle.paper
-    shown = _visible(bundle)
+    shown, hidden = _visible(bundle)
     code = {c.technique: c for c in bundle.code}
     left_out = [
         name
         for name, there in (
+            (f"{len(hidden)} hidden techniques", bool(hidden)),
             ("references", bool(node.references)),
             ("code overview", bool(node.code_overview)),
             ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
@@ -190,7 +217,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     ]
     cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask with detail='full'"]
     if not include_code and any(t.id in code for t in shown):
-        cut.append("code: ask with include_code, or get_code of one id")
+        cut.append("code: ask with include_code, or for one code id")
     return PaperAnswer(
         id=node.id,
         title=node.title,
@@ -200,13 +227,18 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         state=node.state,
         abstract=node.abstract,
         techniques=tuple(_line(t, code.get(t.id)) for t in shown),
-        repositories=tuple(r.url + (f"@{r.commit}" if r.commit else "") for r in bundle.repositories),
+        hidden=tuple(
+            HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or "it is part of a hidden one") for t in hidden
+        )
+        if full
+        else (),
+        repositories=tuple(f"{r.url}@{r.commit}" if r.url and r.commit else r.url or r.id for r in bundle.repositories),
         findings=tuple(NamedText(name=f.name, description=f.description if full else None) for f in bundle.findings),
         resources=tuple(NamedText(name=r.name, description=r.description if full else None) for r in bundle.resources),
         references=node.references if full else None,
         code_overview=node.code_overview if full else "",
         code_files=node.code_files if full else (),
-        implementations=tuple(_code(code[t.id], t.name, node.title, full) for t in shown if t.id in code)
+        implementations=tuple(_code(code[t.id], t.name, bundle, full) for t in shown if t.id in code)
         if include_code
         else (),
         cut="; ".join(cut),
@@ -218,11 +250,12 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
     view = snapshot.technique(technique.strip())
     node = view.technique
     cut = "aliases, excerpts and full definitions of components: ask with detail='full'"
+    bundle = snapshot.bundle(paper_of(node.id))
     return TechniqueAnswer(
         id=node.id,
         name=node.name,
         kind=node.kind,
-        paper=node.id.partition("#")[0],
+        paper=bundle.paper.id,
         paper_title=view.paper_title,
         path=view.path,
         parent=node.parent,
@@ -231,10 +264,15 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
         level=view.code.level.value if view.code else "none",
         code=view.code.id if view.code else None,
         components=tuple(
-            NamedText(name=c.name, description=c.definition if full else _short(c.definition, 160))
+            NamedText(name=c.name, description=c.definition if full else short(c.definition, 160))
             for c in view.children
         ),
         component_ids=tuple(c.id for c in view.children),
+        locations=tuple(
+            _place(bundle, location.symbol, location.score)
+            for location in sorted(bundle.locations, key=lambda location: location.rank)
+            if location.technique == node.id
+        ),
         aliases=node.aliases if full else (),
         excerpts=node.excerpts if full else (),
         cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
@@ -254,26 +292,41 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
             hint = f"; its components are {', '.join(below)}" if below else ""
             raise UnknownIdError(f"technique {_quoted(wanted)} has no code in this graph{hint}")
         found = view.code
-    return _code(found, view.technique.name, view.paper_title, full)
+    return _code(found, view.technique.name, snapshot.bundle(paper_of(found.id)), full)
 
 
-def _code(code: Code, name: str, paper_title: str, full: bool) -> CodeAnswer:
+def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
     cut = [] if full else [part for part, there in (("test", code.test), ("evidence", code.evidence)) if there]
     return CodeAnswer(
         id=code.id,
         technique=code.technique,
         name=name,
-        paper_title=paper_title,
+        paper_title=bundle.paper.title,
         level=code.level.value,
         language=code.language,
         packages=code.packages,
-        documentation=code.documentation if full else _short(code.documentation, SHORT_TEXT),
+        documentation=code.documentation if full else short(code.documentation, SHORT_TEXT),
         implementation=code.implementation,
         test=code.test if full else None,
         proven=_proven(code),
+        derived_from=tuple(_place(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
         cut=f"{' and '.join(cut)}: ask with detail='full'" if cut else "",
+    )
+
+
+def _place(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
+    symbol = next(s for s in bundle.symbols if s.id == symbol_id)
+    repository = next(r for r in bundle.repositories if r.id == symbol.repository)
+    return Place(
+        repository=repository.url or repository.id,
+        commit=repository.commit,
+        path=symbol.path,
+        start_line=symbol.start_line,
+        end_line=symbol.end_line,
+        symbol=symbol.qualified_name or symbol.path,
+        score=score,
     )
 
 
@@ -321,124 +374,14 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
         score=round(score, 3),
         level=view.code.level.value if view.code else "none",
         code=view.code.id if view.code else None,
-        definition=_short(view.technique.definition, SHORT_TEXT),
+        definition=short(view.technique.definition, SHORT_TEXT),
         relatives=tuple(relatives),
     )
 
 
-def text(answer: Answer) -> str:
-    """The answer for people and for models that read text: the facts of its fields, the longest last."""
-    return "\n".join(_lines(answer)).rstrip() + "\n"
-
-
-def _lines(answer: Answer) -> list[str]:
-    match answer:
-        case SearchAnswer():
-            return _search_lines(answer)
-        case PaperAnswer():
-            return _paper_lines(answer)
-        case TechniqueAnswer():
-            return _technique_lines(answer)
-        case CodeAnswer():
-            return _code_lines(answer)
-        case SchemaAnswer():
-            counts = f"{answer.papers} papers, generation {answer.generation}"
-            return [counts, "", answer.schema_text, "", "Examples:", *answer.examples]
-        case CypherAnswer():
-            rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
-            return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
-
-
-def _search_lines(answer: SearchAnswer) -> list[str]:
-    lines = []
-    for number, row in enumerate(answer.rows, start=1):
-        code = f"code {row.code}" if row.code else "no code"
-        lines += [
-            f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
-            f"   {row.id}",
-            f"   paper: {row.paper_title}; {code}",
-        ]
-        if row.definition:
-            lines.append(f"   {row.definition}")
-        lines += [f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives]
-    if not answer.rows:
-        lines.append("Nothing fits.")
-    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
-
-
-def _paper_lines(answer: PaperAnswer) -> list[str]:
-    about = ", ".join([*answer.authors, *([str(answer.year)] if answer.year else [])])
-    lines = [answer.title, f"{answer.id}  ({answer.origin}, {answer.state})", *([about] if about else [])]
-    if answer.abstract:
-        lines += ["", answer.abstract]
-    if answer.techniques:
-        lines += ["", "Techniques:"]
-    for t in answer.techniques:
-        code = f", code {t.code}" if t.code else ""
-        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
-    if answer.repositories:
-        lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
-    for title, items in (("Findings", answer.findings), ("Resources", answer.resources)):
-        if items:
-            lines += ["", f"{title}:"]
-            lines += [f"- {item.name}" + (f": {item.description}" if item.description else "") for item in items]
-    if answer.references:
-        lines += ["", "References:", *(f"- {r.title or r.text or r.key}" for r in answer.references)]
-    if answer.code_overview:
-        lines += ["", "Code overview:", answer.code_overview]
-    if answer.code_files:
-        lines += ["", "Code files:", *answer.code_files]
-    for implementation in answer.implementations:
-        lines += ["", *_code_lines(implementation)]
-    return [*lines, *_cut(answer.cut)]
-
-
-def _technique_lines(answer: TechniqueAnswer) -> list[str]:
-    lines = [
-        answer.name,
-        f"{answer.id}  ({answer.kind}, grounding {answer.grounding})",
-        f"paper: {answer.paper_title} ({answer.paper})",
-        f"path: {' > '.join(answer.path)}" + (f" (parent {answer.parent})" if answer.parent else ""),
-        f"code: {answer.code} [{answer.level}]" if answer.code else "code: none",
-    ]
-    if answer.aliases:
-        lines.append(f"aliases: {', '.join(answer.aliases)}")
-    if answer.definition:
-        lines += ["", answer.definition]
-    if answer.components:
-        lines += ["", "Components:"]
-    for item, node_id in zip(answer.components, answer.component_ids, strict=True):
-        lines.append(f"- {item.name} {node_id}" + (f": {item.description}" if item.description else ""))
-    for e in answer.excerpts:
-        place = f", {e.path}:{e.line}" if e.path else ""
-        lines.append(f"excerpt: {e.section}, characters {e.start}-{e.end}{place}")
-    return [*lines, *_cut(answer.cut)]
-
-
-def _code_lines(answer: CodeAnswer) -> list[str]:
-    lines = [
-        f"{answer.name}  [{answer.level}]",
-        f"{answer.id}  ({answer.language}; packages: {', '.join(answer.packages) or 'none'})",
-        f"technique: {answer.technique}; paper: {answer.paper_title}",
-        f"proven: {answer.proven}",
-    ]
-    if answer.documentation:
-        lines += ["", answer.documentation]
-    lines += ["", f"```{answer.language}", answer.implementation.rstrip("\n"), "```"]
-    if answer.test:
-        lines += ["", "Test:", f"```{answer.language}", answer.test.rstrip("\n"), "```"]
-    lines += [f"evidence: {e.model_dump_json(exclude_none=True)}" for e in answer.evidence]
-    if answer.claims:
-        lines.append(f"claims of the imported file, not checked: {answer.claims}")
-    return [*lines, *_cut(answer.cut)]
-
-
-def _cut(cut: str) -> list[str]:
-    return [f"Left out: {cut}."] if cut else []
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value).replace("\n", "\\n")
+def _hidden(technique: Technique) -> HiddenTechnique:
+    reason = technique.hidden or "it is part of a hidden technique"
+    return HiddenTechnique(id=technique.id, name=technique.name, reason=reason)
 
 
 def _line(technique: Technique, code: Code | None) -> TechniqueLine:
@@ -451,15 +394,16 @@ def _line(technique: Technique, code: Code | None) -> TechniqueLine:
     )
 
 
-def _visible(bundle: PaperBundle) -> Sequence[Technique]:
-    hidden: set[str] = set()
-    shown = []
+def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:
+    """The techniques that are shown, and those that are not."""
+    shown: list[Technique] = []
+    hidden: dict[str, Technique] = {}
     for technique in bundle.techniques:
         if technique.hidden is not None or technique.parent in hidden:
-            hidden.add(technique.id)
+            hidden[technique.id] = technique
         else:
             shown.append(technique)
-    return shown
+    return shown, list(hidden.values())
 
 
 def _letters(text: str) -> str:
@@ -467,9 +411,9 @@ def _letters(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return ascii(_short(text, 120))
+    return ascii(short(text, 120))
 
 
-def _short(text: str, limit: int) -> str:
+def short(text: str, limit: int) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from xkg.errors import XkgError
 from xkg.serve import answers
+from xkg.serve.answer_text import text
 from xkg.serve.service import Service
 
 P = ParamSpec("P")
@@ -41,7 +42,7 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
         except XkgError as error:
             raise ToolError(str(error)) from error
         return CallToolResult(
-            content=[TextContent(type="text", text=answers.text(answer))],  # type: ignore[arg-type]
+            content=[TextContent(type="text", text=text(answer))],  # type: ignore[arg-type]
             structured_content=answer.model_dump(mode="json"),
         )
 
