@@ -52,13 +52,15 @@ class Entry:
 class SymbolIndex:
     """Every symbol of a codebase that could implement something: functions, methods, classes and modules.
 
-    Constants are left out: a table of numbers locates nothing. `search` is BM25F (Robertson, Zaragoza and Taylor,
+    Constants are left out: a table of numbers locates nothing. `titled` are the stems of the repository's own name.
+    `search` is BM25F (Robertson, Zaragoza and Taylor,
     "Simple BM25 extension to multiple weighted fields", CIKM 2004).
     """
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
         self.vocabulary = Vocabulary({stem for entry in self.entries.values() for stem in _named(entry)})
+        self.titled = frozenset(stems(_repository_name(codebase.repository.id)))
         self._postings: dict[str, list[tuple[str, float]]] = {}
         self._frequency: Counter[str] = Counter()
         lengths = {
@@ -96,6 +98,11 @@ class SymbolIndex:
     def ceiling(self, query: Mapping[str, float]) -> float:
         """The score of a symbol that would hold every stem of `query` without end: what `search` stays below."""
         return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
+
+
+def _repository_name(repository: str) -> str:
+    """`name` of `host/owner/name@commit` or `local:name@hash`."""
+    return re.split(r"[/:]", repository.rpartition("@")[0] or repository)[-1]
 
 
 def rendering(entry: Entry, limit: int = 45) -> str:
