@@ -203,17 +203,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The `xkg` command: one line on stderr for an error, its traceback with `-v`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(given)
+        code = app(given, prog_name="xkg", standalone_mode=False)
     except XkgError as error:
         _fail(str(error), error.exit_code, given)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone: nothing more to say
-        sys.exit(1)
-    except KeyboardInterrupt:
-        _fail("interrupted; what was stored is as it was, and the next run goes on from here", 130, given)
+    except typer.BadParameter as error:
+        _fail(str(error), 2, given)
+    except typer.TyperException as error:
+        _fail(_usage(error), error.exit_code, given)
     except Exception as error:  # a fault of xkg itself: still one line
-        line = f"{type(error).__name__}: {error}".splitlines()[0]
-        _fail(f"xkg met a fault of its own ({line}); run again with -v and report what it shows", 1, given)
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, given)
+    if code == INTERRUPTED:
+        _fail("interrupted; what was stored is as it was, and the next run goes on from here", code, given)
+    sys.exit(code)
 
 
 def _fail(message: str, code: int, arguments: Sequence[str]) -> None:
