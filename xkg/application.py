@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
-from xkg.errors import CorruptStoreError, SandboxUnavailableError, StoreError, UnknownIdError
+from xkg.errors import CorruptStoreError, InputError, SandboxUnavailableError, StoreError, UnknownIdError
 
 if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.build.pipeline import Built
@@ -109,12 +109,15 @@ class ExportResult(_Printed):
 
 
 class IndexReport(_Printed):
-    """What is wrong with the stored graph, one line each; empty where every file is as it was written."""
+    """What is wrong with the stored graph, one line each; empty where every file is as it was written. `generation` is
+    the one that was found whole, 0 for a graph that holds nothing, None where there are problems."""
 
+    generation: int | None
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join(self.problems) or "every stored file is as it was written"
+        whole = f"generation {self.generation}: every stored file is as it was written"
+        return "\n".join(self.problems) or (whole if self.generation else "the graph is empty: nothing to check")
 
 
 def build(
@@ -127,10 +130,12 @@ def build(
 ) -> BuildResult:
     """Builds one paper and publishes it, unless the graph already holds exactly that.
 
-    Raises what `build_paper` and `EmbeddedStore.publish` raise."""
+    Raises what `build_paper` and `EmbeddedStore.publish` raise, and `InputError` for an id that no paper can have."""
     from xkg.build.pipeline import Workshop, build_paper
     from xkg.sandbox.environment import UvEnvironments
 
+    if given_id is not None and not re.fullmatch(r"[^\s#]+", given_id):
+        raise InputError(f"{given_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
     _require_folder(settings.kg)
     runner = _runner(settings)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
@@ -222,4 +227,8 @@ def show(settings: Settings, node_id: str) -> "Answer":
 
 def check_index(settings: Settings) -> IndexReport:
     """Reads every stored file in full and compares it with its checksum."""
-    return IndexReport(problems=tuple(open_store(settings).check()))
+    store = open_store(settings)
+    if problems := store.check():
+        return IndexReport(generation=None, problems=tuple(problems))
+    with store.snapshot() as snapshot:
+        return IndexReport(generation=snapshot.generation, problems=())

@@ -1,13 +1,15 @@
 """Thin commands: parse arguments, call one function, print. Exit codes: 0 done, 1 it could not be done, 2 usage."""
 
+import io
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from xkg.errors import XkgError
+from xkg.errors import InputError, StoreError, XkgError
 
 if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
     from pydantic import BaseModel
@@ -16,14 +18,15 @@ if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answer
     from xkg.config import Settings
     from xkg.serve.answers import Answer
 
+INTERRUPTED = 130
+
 app = typer.Typer(
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
 )
-index_app = typer.Typer(no_args_is_help=True, help="Look after the indexes of the published graph.")
-store_app = typer.Typer(no_args_is_help=True, help="Look after the stored generations.")
+index_app = typer.Typer(help="Look after the indexes of the published graph.")
+store_app = typer.Typer(help="Look after the stored generations.")
 app.add_typer(index_app, name="index")
 app.add_typer(store_app, name="store")
 
@@ -104,7 +107,7 @@ def import_(
         typer.echo(f"left out: {problem}", err=True)
     _print(result, as_json)
     if result.problems:
-        raise typer.Exit(1)
+        raise InputError(f"files of {folder} left out: {len(result.problems)}; mend them, then import again")
 
 
 @app.command()
@@ -176,7 +179,7 @@ def index_check(context: typer.Context, as_json: Json = False) -> None:
     result = application.check_index(_settings(context))
     _print(result, as_json)
     if result.problems:
-        raise typer.Exit(1)
+        raise StoreError(f"the stored graph is damaged, problems: {len(result.problems)}; do what their lines say")
 
 
 @index_app.command("rebuild")
@@ -200,14 +203,14 @@ def store_rollback(context: typer.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The `xkg` command: one line on stderr for an error, its traceback with `-v`."""
+    """The `xkg` command. Ends the process: 0, or one line on stderr and the error's code; `-v` adds the traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold what no terminal can show
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(given, prog_name="xkg", standalone_mode=False)
+        code = app(given or ["--help"], prog_name="xkg", standalone_mode=False)
     except XkgError as error:
         _fail(str(error), error.exit_code, given)
-    except typer.BadParameter as error:
-        _fail(str(error), 2, given)
     except typer.TyperException as error:
         _fail(_usage(error), error.exit_code, given)
     except Exception as error:  # a fault of xkg itself: still one line
@@ -218,13 +221,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _fail(message: str, code: int, arguments: Sequence[str]) -> None:
-    if any(a in ("-v", "--verbose") for a in arguments):
+def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
+    if sys.exc_info()[0] is not None and any(a in ("-v", "--verbose") for a in arguments):
         import traceback
 
         traceback.print_exc()
     sys.stderr.write(f"xkg: {message}\n")
     sys.exit(code)
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if context is None:
+        return f"{message}; `xkg --help` lists the commands"
+    usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
+    return f"{message}; {usage} (`{context.command_path} --help` says more)"
 
 
 def _settings(context: typer.Context) -> "Settings":
@@ -239,10 +251,15 @@ def _show_stage(report: "StageReport") -> None:
 
 
 def _print(result: "BaseModel", as_json: bool) -> None:
-    typer.echo(result.model_dump_json(indent=2) if as_json else str(result))
+    typer.echo(_json(result) if as_json else str(result))
 
 
 def _print_answer(answer: "Answer", as_json: bool) -> None:
     from xkg.serve.answer_text import text
 
-    typer.echo(answer.model_dump_json(indent=2) if as_json else text(answer))
+    typer.echo(_json(answer) if as_json else text(answer))
+
+
+def _json(value: "BaseModel") -> str:
+    """ASCII alone: half a surrogate pair in a paper has no UTF-8, and is still valid JSON."""
+    return json.dumps(value.model_dump(), indent=2)
