@@ -37,7 +37,9 @@ Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means 
 @app.callback()
 def _global_options(
     context: typer.Context,
-    kg: Annotated[Path | None, typer.Option("--kg", help="Folder of the graph [XKG_KG, or storage/default].")] = None,
+    kg: Annotated[
+        Path | None, typer.Option("--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default].")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
 ) -> None:
     context.obj = {"kg": kg, "verbose": verbose}
@@ -46,7 +48,7 @@ def _global_options(
 @app.command()
 def build(
     context: typer.Context,
-    paper: Annotated[Path, typer.Option(help="LaTeX file or folder, arXiv archive, or Markdown.")],
+    paper: Annotated[Path, typer.Option(readable=False, help="LaTeX file or folder, arXiv archive, or Markdown.")],
     repo: Annotated[str | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")] = None,
     given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     llm: Annotated[Literal["none"], typer.Option(help="Language model: 'none' is static analysis.")] = "none",  # noqa: ARG001
@@ -96,7 +98,7 @@ def show(
 @app.command("import")
 def import_(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder of graph files: the peer's JSON, or bundles.")],
+    folder: Annotated[Path, typer.Argument(readable=False, help="Folder of graph files: the peer's JSON, or bundles.")],
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
@@ -113,7 +115,7 @@ def import_(
 @app.command()
 def export(
     context: typer.Context,
-    to: Annotated[Path, typer.Option(help="Folder to write to; it is made.")],
+    to: Annotated[Path, typer.Option(readable=False, help="Folder to write to; it is made.")],
     papers: Papers = None,
     format: Annotated[Literal["peer", "bundle"], typer.Option(help="The peer's JSON, or whole bundles.")] = "peer",
     as_json: Json = False,
@@ -179,7 +181,7 @@ def index_check(context: typer.Context, as_json: Json = False) -> None:
     result = application.check_index(_settings(context))
     _print(result, as_json)
     if result.problems:
-        raise StoreError(f"the stored graph is damaged, problems: {len(result.problems)}; do what their lines say")
+        raise StoreError(f"problems found: {len(result.problems)}; do what their lines say")
 
 
 @index_app.command("rebuild")

