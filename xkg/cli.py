@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -69,7 +69,9 @@ def search(
     query: Annotated[str, typer.Argument(help="What the code should do, or the name of a technique.")],
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
     paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
-    with_code: Annotated[bool, typer.Option("--with-code", help="Show the code of each row.")] = False,
+    with_code: Annotated[
+        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
@@ -77,10 +79,12 @@ def search(
 
     service = application.open_service(_settings(context))
     answer = service.search(query, k, tuple(paper or ()), with_code)
-    _print_answer(answer, as_json)
-    if with_code and not as_json:
-        for row in answer.rows:
-            _print_answer(service.code(row.id), as_json)
+    implementations = [service.code(row.id) for row in answer.rows] if with_code else []
+    if as_json:
+        typer.echo(_json({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
+        return
+    for each in (answer, *implementations):
+        _print_answer(each, as_json)
 
 
 @app.command()
@@ -253,15 +257,15 @@ def _show_stage(report: "StageReport") -> None:
 
 
 def _print(result: "BaseModel", as_json: bool) -> None:
-    typer.echo(_json(result) if as_json else str(result))
+    typer.echo(_json(result.model_dump()) if as_json else str(result))
 
 
 def _print_answer(answer: "Answer", as_json: bool) -> None:
     from xkg.serve.answer_text import text
 
-    typer.echo(_json(answer) if as_json else text(answer))
+    typer.echo(_json(answer.model_dump()) if as_json else text(answer))
 
 
-def _json(value: "BaseModel") -> str:
+def _json(value: dict[str, Any]) -> str:
     """ASCII alone: half a surrogate pair in a paper has no UTF-8, and is still valid JSON."""
-    return json.dumps(value.model_dump(), indent=2)
+    return json.dumps(value, indent=2)

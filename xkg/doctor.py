@@ -174,6 +174,6 @@ def _registry_reachable() -> bool:
 
 def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Finding:
     try:
-        return Finding(name=name, ok=True, seen=look())
+        return Finding(name=name, ok=True, seen=look(), cost=cost, remedy=remedy)
     except XkgError as error:
         return Finding(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy)
