@@ -77,13 +77,14 @@ def search(
     """Find techniques, best first; no row where nothing fits."""
     from xkg import application
 
-    service = application.open_service(_settings(context))
-    answer = service.search(query, k, tuple(paper or ()), with_code)
-    implementations = [service.code(row.id) for row in answer.rows] if with_code else []
+    with application.open_service(_settings(context)) as service:
+        answer = service.search(query, k, tuple(paper or ()), with_code)
+        implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
     if as_json:
         typer.echo(_json({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
         return
-    for each in (answer, *implementations):
+    _print_answer(answer, as_json)
+    for each in implementations:
         _print_answer(each, as_json)
 
 
@@ -135,7 +136,8 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg import application
 
-    generation = application.open_store(_settings(context)).remove([paper])
+    with application.open_store(_settings(context)) as store:
+        generation = store.remove([paper])
     typer.echo(f"removed {paper}; the graph is generation {generation}")
 
 
@@ -155,7 +157,8 @@ def cypher(
     from xkg import application
     from xkg.tables import render
 
-    table = application.open_store(_settings(context)).query(statement, rows=rows, seconds=seconds)
+    with application.open_store(_settings(context)) as store:
+        table = store.query(statement, rows=rows, seconds=seconds)
     typer.echo(render(table, format), nl=False)
     if table.truncated:
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
@@ -193,7 +196,8 @@ def index_rebuild(context: typer.Context) -> None:
     """Make graph, vectors and text index anew from the bundles."""
     from xkg import application
 
-    generation, notes = application.open_store(_settings(context)).rebuild()
+    with application.open_store(_settings(context)) as store:
+        generation, notes = store.rebuild()
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"rebuilt; the graph is generation {generation}")
@@ -204,7 +208,8 @@ def store_rollback(context: typer.Context) -> None:
     """Go back to the generation before the current one."""
     from xkg import application
 
-    generation = application.open_store(_settings(context)).rollback()
+    with application.open_store(_settings(context)) as store:
+        generation = store.rollback()
     typer.echo(f"the graph is generation {generation} again" if generation else "the graph is empty again")
 
 

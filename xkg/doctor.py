@@ -148,7 +148,7 @@ def _graph(settings: Settings) -> Finding:
     from xkg.application import open_store
 
     def look() -> str:
-        with open_store(settings).snapshot() as snapshot:
+        with open_store(settings) as store, store.snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise XkgError("empty")
             return f"papers: {len(snapshot.papers())}, generation {snapshot.generation}"
