@@ -102,7 +102,9 @@ def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
     assert json.loads(xkg("cypher", statement, "--format", "json", kg=published).out) == [
         {"t.name": "Compound smoother", "t.depth": 0}
     ]
-    assert xkg("cypher", statement, "--format", "csv", kg=published).out == "t.name,t.depth\nCompound smoother,0\n"
+    assert (
+        xkg("cypher", statement, "--format", "csv", kg=published).out == '"t.name","t.depth"\n"Compound smoother","0"\n'
+    )
     assert xkg("cypher", statement, kg=published).out.endswith("(1 row)\n")
     cut = xkg("cypher", "MATCH (t:Technique) RETURN t.name", "--rows", 2, kg=published)
     assert "only the first 2 rows" in cut.err

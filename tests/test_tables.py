@@ -52,5 +52,5 @@ def test_columns_are_aligned_and_rows_counted(monkeypatch: pytest.MonkeyPatch) -
 def test_no_rows_are_valid_in_every_format() -> None:
     table = Table(columns=("a", "b"), rows=())
     assert json.loads(render(table, "json")) == []
-    assert render(table, "csv") == "a,b\n"
+    assert render(table, "csv") == '"a","b"\n'
     assert render(table, "table").endswith("(0 rows)\n")

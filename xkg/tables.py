@@ -18,7 +18,7 @@ def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
     if format == "csv":
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
+        writer = csv.writer(out, dialect="unix")
         writer.writerow(table.columns)
         writer.writerows([[_cell(value) for value in row] for row in table.rows])
         return out.getvalue()

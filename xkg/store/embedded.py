@@ -98,7 +98,7 @@ class EmbeddedStore:
     def rollback(self) -> int:
         """Makes the generation before the current one current again, with its bundles, and gives its number; the last
         two can be had. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
-        self._require_content()
+        self._require_content("go back to")
         with self._writing() as current:
             if current.generation == 0:
                 raise StoreError(f"{self.folder} holds no paper: there is nothing to go back from")
@@ -121,7 +121,7 @@ class EmbeddedStore:
         Where `CURRENT` or the manifest cannot be read, the newest bundle of each paper is taken; the notes, one line
         each, say so and name every file that could not be used. Raises as `publish` does, and `StoreError` where there
         is no graph."""
-        self._require_content()
+        self._require_content("rebuild")
         notes: list[str] = []
         with self._writing(repair=notes) as current:
             known: dict[str, BundleFile] = {}
@@ -176,10 +176,10 @@ class EmbeddedStore:
     def _bundles(self) -> Path:
         return self.folder / "bundles"
 
-    def _require_content(self) -> None:
+    def _require_content(self, purpose: str) -> None:
         if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
             generation.read_current(self.folder)
-            raise StoreError(f"{self.folder} holds no graph yet: build or import a paper first")
+            raise StoreError(f"{self.folder} holds no graph yet, nothing to {purpose}: build or import a paper first")
 
     def _acquire(self) -> "_Shared":
         with self._turn:

@@ -14,8 +14,8 @@ LARGEST_TEXT = 8_000_000
 """Bytes of one text file, and characters of a whole paper. The largest arXiv sources have about 2 MB of text."""
 _MOST_ENTRIES = 20_000
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
-_MOST_CONTROLS = 0.02
-"""The share of control characters in a text: next to none in prose of any encoding, a tenth in compressed data."""
+_FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
+"""Control characters in a text, and their share: next to none in prose of any encoding, a tenth in compressed data."""
 
 
 class Reader(Protocol):
@@ -116,7 +116,7 @@ class PaperFiles:
             raise InputError(f"{path} is missing or no regular file; name the paper's main file")
         if not text.strip():
             raise InputError(f"{path} is empty; give the paper's source")
-        if sum(map(text.count, _CONTROLS)) > len(text) * _MOST_CONTROLS:
+        if sum(map(text.count, _CONTROLS)) > max(_FEW_CONTROLS, len(text) * _MOST_CONTROLS):
             raise InputError(f"{path} is no text; give the paper's LaTeX or Markdown source")
         return text
 
