@@ -161,7 +161,8 @@ def _label_year(label: str) -> int | None:
 
 def _label_text(label: str) -> str | None:
     """What natbib prints for `\\citet`: "Liu and Wang (2016)" of the label "Liu and Wang(2016)Liu, Wang"."""
-    match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", _line(label).replace("{", "").replace("}", ""))
+    readable = _line(re.sub(r"\\citenamefont(?![a-zA-Z])", "", label))
+    match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", readable)
     return f"{match[1].strip()} ({match[2]})" if match else None
 
 
