@@ -61,7 +61,7 @@ def test_a_file_that_cannot_be_used_is_told_in_one_line(folder: Path, text: str,
 
 def test_a_file_of_no_text_and_an_empty_file(folder: Path) -> None:
     (folder / "xkg.yaml").write_bytes(b"\xff\xfe\x00kg: x")
-    with pytest.raises(ConfigError, match="xkg.yaml"):
+    with pytest.raises(ConfigError, match=r"xkg\.yaml"):
         load()
     (folder / "xkg.yaml").write_text("# nothing yet\n")
     assert load().kg == Path("storage/default")
@@ -69,7 +69,7 @@ def test_a_file_of_no_text_and_an_empty_file(folder: Path) -> None:
 
 def test_a_bad_value_in_the_environment_names_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_SANDBOX__SECONDS", "soon")
-    with pytest.raises(ConfigError, match="'sandbox.seconds'"):
+    with pytest.raises(ConfigError, match=r"'sandbox\.seconds'"):
         load()
 
 

@@ -99,7 +99,7 @@ def test_a_symbol_is_named_by_its_place() -> None:
 
 
 def test_levels_rise_from_none_to_faithful() -> None:
-    assert sorted(reversed(Level), key=lambda level: level.rank) == list(Level)
+    assert sorted(Level, key=lambda level: level.rank) == list(Level)
     assert Level("none").rank < Level("parsed").rank < Level("imported").rank < Level("executed").rank
     assert Level("executed").rank < Level("tested").rank < Level("faithful").rank
 

@@ -88,10 +88,12 @@ class Workbench:
         result = work()
         seconds = time.perf_counter() - started - sum(r.seconds for r in self.reports[before:])
         text, reused = tell(result)
-        report = StageReport(name=name, seconds=seconds, reused=reused, summary=text)
+        self.report(StageReport(name=name, seconds=seconds, reused=reused, summary=text))
+        return result
+
+    def report(self, report: StageReport) -> None:
         self.reports.append(report)
         self._notify(report)
-        return result
 
 
 def stage_key(inputs: Mapping[str, object]) -> str:

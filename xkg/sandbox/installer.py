@@ -96,8 +96,11 @@ def registry(path: str | None) -> Iterator[None]:
 
 
 class Uv:
-    def __init__(self, program: str, cache: str) -> None:
+    """`newest`: what was published after the end of that day is not seen."""
+
+    def __init__(self, program: str, cache: str, newest: str | None = None) -> None:
         self._base = (program, "pip")
+        self._newest = ("--exclude-newer", newest) if newest else ()
         self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
@@ -128,7 +131,7 @@ class Uv:
         return found
 
     def _locked(self, given: Sequence[str], options: Sequence[str]) -> list[Wheel]:
-        written = self._run("compile", "-", "--format", "pylock.toml", *options, given="\n".join(given))
+        written = self._run("compile", "-", "--format", "pylock.toml", *self._newest, *options, given="\n".join(given))
         return [
             Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
             for package in tomllib.loads(written).get("packages", ())
@@ -243,13 +246,19 @@ def top_level(names: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
-    """Which wheels to install for which imports, and why the others are missing."""
+def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
+    """Which wheels to install for which imports, and why the others are missing; those that `dated` sees, unless more
+    can be had without it."""
     wanted = [Wanted(*entry) for entry in request["wanted"]]
     missing: dict[str, str] = {}
     unreachable = False
     try:
-        wanted, lost = resolvable(wanted, uv)
+        some, lost = resolvable(wanted, dated or uv)
+        if lost and dated:
+            more, lost_without = resolvable(wanted, uv)
+            if len(more) > len(some):
+                some, lost, dated = more, lost_without, None
+        wanted, uv = some, dated or uv
     except Unreachable as error:
         missing = {want.module: str(error) for want in wanted}
         return {"wheels": [], "missing": missing, "unreachable": True}
@@ -374,8 +383,10 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text())
     uv = Uv(request["uv"], request["cache"])
+    newest = request.get("newest")
+    dated = Uv(request["uv"], request["cache"], newest) if newest else None
     with registry(request["socket"]):
-        answer = plan(request, uv) if request["mode"] == "plan" else install(request, uv)
+        answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
     Path(request["answer"]).write_text(json.dumps(answer))
 
 
