@@ -42,7 +42,7 @@ from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.registry import configured_index, registry_socket
 
 _SECONDS = 600
-_MAX_OTHERS = 30
+_MAX_OTHERS = 100
 _KEEP_UNUSED_SECONDS = 3600
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
