@@ -98,7 +98,8 @@ class Technique(Node):
 
 
 class Evidence(Node):
-    """How a level was reached, or why the next one was not."""
+    """How a level was reached, or why the next one was not. `missing` are packages that the code needs and that could
+    not be had here (or not in a version that imports), so that the next level says nothing against the code."""
 
     level: Level
     runner: str | None = None
@@ -109,6 +110,7 @@ class Evidence(Node):
     peak_memory_mb: float | None = None
     output_end: str = ""
     reason: str | None = None
+    missing: tuple[str, ...] = ()
     checked_at: str | None = None
 
 

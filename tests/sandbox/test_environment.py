@@ -14,7 +14,7 @@ from xkg.errors import PackagesError
 from xkg.model import Level
 from xkg.sandbox import Environment
 from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.environment import UvEnvironments, prune, version_hints
+from xkg.sandbox.environment import UvEnvironments, newest_of, prune, version_hints
 from xkg.sandbox.levels import check_imported
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
@@ -113,6 +113,53 @@ def test_asked_versions_are_honoured_where_they_exist(index: Index, environments
     environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
     assert environment.packages == ("alpha==1.0", "beta==2.0")
     assert environment.missing == {}
+
+
+def test_versions_of_the_day_the_code_was_written(index: Index, environments: UvEnvironments) -> None:
+    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
+        index.add("alpha", version, {"alpha.py": ""}, day=day)
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+    assert environments.make(["alpha"], written="2025-06-01").packages == ("alpha==2.0",)
+    assert environments.make(["alpha"]).packages == ("alpha==2.0",)
+
+
+def test_the_newest_are_taken_where_that_day_had_fewer(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, day="2024-01-01")
+    index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
+    index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
+    environment = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert environment.packages == ("alpha==2.0", "beta==1.0")
+    assert environment.missing == {}
+
+
+def test_an_index_that_tells_no_days_is_used_all_the_same(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+
+
+def test_a_version_that_is_gone_is_replaced_by_the_next_later_one(index: Index, environments: UvEnvironments) -> None:
+    for version in ("0.9", "1.4", "1.6", "3.0"):
+        index.add("alpha", version, {"alpha.py": ""})
+    assert environments.make(["alpha"], ["alpha==1.3"]).packages == ("alpha==1.4",)
+
+
+def test_versions_asked_of_what_only_comes_along(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta", "gamma"))
+    for version in ("1.0", "2.0"):
+        index.add("beta", version, {"beta.py": ""})
+        index.add("gamma", version, {"gamma.py": ""})
+        index.add("unused", version, {"unused.py": ""})
+    environment = environments.make(["alpha"], ["beta==1.0", "gamma>=7", "unused==1.0"])
+    assert environment.packages == ("alpha==1.0", "beta==1.0", "gamma==2.0")
+
+
+def test_the_day_of_the_packages_is_never_before_this_python() -> None:
+    first = newest_of("2009-01-01")
+    assert first is not None
+    assert first > "2012"
+    assert newest_of("2999-01-01") == "2999-01-01"
+    assert newest_of(None) is None
+    assert newest_of("yesterday") is None
 
 
 @pytest.mark.parametrize("parts", [True, False])
@@ -226,6 +273,7 @@ def test_requirement_lines_of_every_kind() -> None:
         "x @ file:///etc/passwd",
         "./local",
         "hashed==1.0 --hash=sha256:00",
+        "hashed",
         "numpy == not a version",
         "",
         "# only a comment",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from xkg.model import Code, Evidence, Level
+from xkg.model import Code, Level
 from xkg.sandbox import Environment, Limits, Runner
 from xkg.sandbox.levels import check_imported, check_parsed
 
@@ -28,8 +28,3 @@ def check_code(
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         return tuple(pool.map(check, candidates))
-
-
-def ran(evidence: Sequence[Evidence]) -> bool:
-    """Whether the code was run at all, so that a rung above `parsed` could be tried for it."""
-    return any(e.runner is not None for e in evidence)

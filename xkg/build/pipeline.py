@@ -2,6 +2,8 @@
 
 import hashlib
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,12 +21,14 @@ from xkg.build.ground import Grounding, ground
 from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.repository import parse_repository
 from xkg.build.prune import prune
+from xkg.build.requirements import requirement_lines
 from xkg.build.stages import StageReport, Workbench, pipeline_version
 from xkg.config import Settings
 from xkg.embed import Embedder
 from xkg.errors import InputError
 from xkg.model import Code, Derivation, Level, Paper, PaperBundle, paper_id, slug
 from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
+from xkg.sandbox.levels import check_parsed
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,12 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
     Raises `InputError` for a paper or repository that cannot be used or that nothing is found in, `StoreError` when the
     folder of the graph cannot be written, `EmbeddingError` without weights.
     """
+    started = time.perf_counter()
     document = parse_paper(paper)
+    parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or paper.stem, document.arxiv_id, document.doi)
     bench = Workbench(shop.settings.kg / "work" / folder_name(identity), shop.notify)
-    bench.timed("parse", lambda: document, lambda d: (_outline(d), False))
+    bench.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(bench, repository, shop.settings)
     extraction = bench.stage(
         "extract",
@@ -82,7 +88,7 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
         odd = f" ({'; '.join(document.warnings[:3])})" if document.warnings else ""
         raise InputError(f"no technique was found in {paper}{odd}: has it sections that are marked as headings?")
     grounding, nodes = Grounding(), CodeNodes()
-    if codebase is not None:
+    if checkout is not None and codebase is not None:
         source = {**source, "repository": codebase.repository.id, "embedding": shop.settings.embedding.model}
         grounding = bench.stage(
             "ground",
@@ -98,10 +104,15 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
             lambda: _candidates(grounding, codebase),
             lambda n: f"{len(n.code)} code nodes",
         )
-        nodes = _checked(bench, candidates, codebase, shop, source)
+        nodes = _checked(bench, candidates, checkout, codebase, shop, source)
     bundle = bench.stage(
         "prune",
-        {**source, "code": [f"{c.id} {c.level}" for c in nodes.code], "min_level": shop.settings.prune.min_level},
+        {
+            **source,
+            "code": [c.model_dump_json() for c in nodes.code],
+            "runner": shop.runner is not None,
+            "min_level": shop.settings.prune.min_level,
+        },
         PaperBundle,
         lambda: _bundle(document, identity, paper, extraction, codebase, grounding, nodes, shop),
         _kept,
@@ -156,7 +167,12 @@ def _candidates(grounding: Grounding, codebase: Codebase) -> CodeNodes:
 
 
 def _checked(
-    bench: Workbench, candidates: CodeNodes, codebase: Codebase, shop: Workshop, source: Mapping[str, object]
+    bench: Workbench,
+    candidates: CodeNodes,
+    checkout: Checkout,
+    codebase: Codebase,
+    shop: Workshop,
+    source: Mapping[str, object],
 ) -> CodeNodes:
     limits = Limits(seconds=shop.settings.sandbox.seconds, memory_mb=shop.settings.sandbox.memory_mb)
     if not candidates.code:
@@ -165,11 +181,12 @@ def _checked(
     def check() -> CodeNodes:
         environment = Environment(site=None, hash="")
         if (maker := shop.environments) is not None:
-            environment = bench.timed("environment", lambda: _environment(candidates, codebase, maker), _installed)
+            environment = bench.timed(
+                "environment", lambda: _environment(candidates, checkout, codebase, maker), _installed
+            )
         code = check_code(candidates.code, shop.runner, environment, limits)
-        notes = tuple(f"package {name} could not be had: {why}" for name, why in environment.missing.items())
         return candidates.model_copy(
-            update={"code": code, "final": shop.runner is not None and not environment.incomplete, "notes": notes}
+            update={"code": code, "final": not environment.incomplete, "notes": _packages_told(code, environment)}
         )
 
     return bench.stage(
@@ -179,6 +196,7 @@ def _checked(
             "sandbox": shop.settings.sandbox.model_dump(),
             "environment": shop.settings.environment.model_dump(),
             "runner": shop.runner.name if shop.runner else None,
+            "packages": shop.environments is not None,
             "python": sys.version,
         },
         CodeNodes,
@@ -188,25 +206,28 @@ def _checked(
     )
 
 
-def _environment(candidates: CodeNodes, codebase: Codebase, maker: EnvironmentMaker) -> Environment:
-    imports = sorted({package for node in candidates.code for package in node.packages})
-    return maker.make(imports, requirement_lines(codebase))
+def _environment(candidates: CodeNodes, checkout: Checkout, codebase: Codebase, maker: EnvironmentMaker) -> Environment:
+    """Packages for the code that can be run at all: what only broken code asks for is not fetched."""
+    sound = [node for node in candidates.code if check_parsed(node.implementation).level is Level.PARSED]
+    imports = sorted({package for node in sound for package in node.packages})
+    return maker.make(imports, requirement_lines(codebase.requirements), checkout.committed)
+
+
+def _packages_told(code: Sequence[Code], environment: Environment) -> tuple[str, ...]:
+    """One line a package that could not be had, with what that costs."""
+    needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
+    notes = []
+    for name in sorted(needing.keys() | environment.missing.keys()):
+        why = environment.missing.get(name, "it does not import as it is here")
+        nodes = "1 code node stays" if needing[name] == 1 else f"{needing[name]} code nodes stay"
+        cost = f"{nodes} at 'parsed' for want of it" if needing[name] else "no import of a code node needs it"
+        notes.append(f"package {name} could not be had: {why}; {cost}")
+    return tuple(notes)
 
 
 def _installed(environment: Environment) -> tuple[str, bool]:
     missing = f", {len(environment.missing)} could not be had" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
-
-
-def requirement_lines(codebase: Codebase) -> list[str]:
-    """The lines of the repository's requirements files that name a package."""
-    lines = [
-        line.split("#")[0].strip()
-        for path, text in sorted(codebase.requirements.items())
-        if path.endswith(".txt")
-        for line in text.splitlines()
-    ]
-    return [line for line in lines if line and not line.startswith("-")]
 
 
 def levels(code: Sequence[Code]) -> str:

@@ -70,6 +70,9 @@ class Environment(_Value):
 
 
 class EnvironmentMaker(Protocol):
-    """`make` gives one environment for a set of top-level import names and requirement lines of the repository."""
+    """`make` gives one environment for a set of top-level import names and requirement lines of the repository;
+    `written` is the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred."""
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment: ...
+    def make(
+        self, imports: Sequence[str], requirements: Sequence[str] = (), written: str | None = None
+    ) -> Environment: ...

@@ -26,6 +26,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.registry import configured_index, registry_socket
 
 _SECONDS = 600
-_MAX_OTHERS = 30
+_MAX_OTHERS = 100
 _KEEP_UNUSED_SECONDS = 3600
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
@@ -77,6 +78,10 @@ class Done(_Answer):
 class UvEnvironments:
     """Makes environments under `folder` with uv. An `EnvironmentMaker`.
 
+    Versions that the requirements do not name are those of the day on which the code was written, or of the time when
+    this Python first had wheels, where that is later: code of 2023 meets the NumPy of 2023. Where that gives fewer
+    packages, the newest are taken.
+
     `make` takes top-level import names that the repository does not provide itself; what cannot be had is in
     `Environment.missing` with its reason, and the rest is installed. It raises `PackagesError` only when `folder`
     cannot be written. One environment is made at a time, also across processes."""
@@ -86,7 +91,7 @@ class UvEnvironments:
         self._settings = settings
         self._box = runner if isinstance(runner, BubblewrapRunner) else None
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment:
+    def make(self, imports: Sequence[str], requirements: Sequence[str] = (), written: str | None = None) -> Environment:
         names = sorted({name for name in imports if name not in sys.stdlib_module_names and name})
         if not names:
             return Environment(site=None, hash=set_hash(()))
@@ -95,15 +100,17 @@ class UvEnvironments:
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
         hints = version_hints(requirements)
         try:
-            return self._made(names, hints)
+            return self._made(names, hints, newest_of(written))
         except OSError as error:
             raise PackagesError(
                 f"packages cannot be kept in {self._folder}: {error.strerror or error}; free space or rights are needed"
             ) from error
 
-    def _made(self, names: list[str], hints: Mapping[str, str]) -> Environment:
+    def _made(self, names: list[str], hints: Mapping[str, str], newest: str | None) -> Environment:
         index = configured_index()
-        question = json.dumps([names, sorted(hints.items()), self._settings.max_mb, _python(), sorted(index.hosts)])
+        question = json.dumps(
+            [names, sorted(hints.items()), newest, self._settings.max_mb, _python(), sorted(index.hosts)]
+        )
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -112,7 +119,7 @@ class UvEnvironments:
             known = self._known(stamp)
             if known is not None:
                 return known
-            plan = self._plan(names, hints)
+            plan = self._plan(names, hints, newest)
             environment = self._installed(plan)
             if not environment.incomplete:
                 stamp.parent.mkdir(exist_ok=True)
@@ -133,7 +140,7 @@ class UvEnvironments:
         os.utime(site.parent)
         return environment.model_copy(update={"site": site})
 
-    def _plan(self, names: Sequence[str], hints: Mapping[str, str]) -> Plan:
+    def _plan(self, names: Sequence[str], hints: Mapping[str, str], newest: str | None) -> Plan:
         wanted = []
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         for name in names:
@@ -143,7 +150,13 @@ class UvEnvironments:
             wanted.append((name, distribution, hints.get(distribution, "")))
         used = {distribution for _, distribution, _ in wanted}
         others = [hint for distribution, hint in sorted(hints.items()) if distribution not in used][:_MAX_OTHERS]
-        asked = {"mode": "plan", "wanted": wanted, "others": others, "max_mb": self._settings.max_mb}
+        asked = {
+            "mode": "plan",
+            "wanted": wanted,
+            "others": others,
+            "newest": newest,
+            "max_mb": self._settings.max_mb,
+        }
         answer, trouble = self._run(asked)
         try:
             plan = Plan.model_validate(answer)
@@ -265,6 +278,17 @@ def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
     return hashlib.sha256("\n".join([_python(), *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
+def newest_of(written: str | None) -> str | None:
+    """The last day whose packages suit code of the day `written`: that day, or half a year after the release of this
+    Python, by when most packages had wheels for it. None where the day is not known."""
+    try:
+        day = date.fromisoformat(written or "")
+    except ValueError:
+        return None
+    # Python 3.9 and later come out every October (PEP 602).
+    return max(day, date(2012 + sys.version_info.minor, 4, 1)).isoformat()
+
+
 def distribution_of(name: str) -> str:
     """The distribution to try first for an import name."""
     return _distributions().get(name, name)
@@ -283,7 +307,8 @@ def version_hints(lines: Sequence[str]) -> dict[str, str]:
         except (InvalidRequirement, ValueError):
             continue
         name = canonicalize_name(requirement.name)
-        hints[name] = f"{name}{requirement.specifier}"
+        if requirement.specifier or name not in hints:
+            hints[name] = f"{name}{requirement.specifier}"
     return hints
 
 

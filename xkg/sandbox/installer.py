@@ -23,6 +23,7 @@ import urllib.request
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,8 +97,11 @@ def registry(path: str | None) -> Iterator[None]:
 
 
 class Uv:
-    def __init__(self, program: str, cache: str) -> None:
+    """`newest`: what was published after the end of that day is not seen."""
+
+    def __init__(self, program: str, cache: str, newest: str | None = None) -> None:
         self._base = (program, "pip")
+        self._newest = ("--exclude-newer", newest) if newest else ()
         self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
@@ -128,7 +132,7 @@ class Uv:
         return found
 
     def _locked(self, given: Sequence[str], options: Sequence[str]) -> list[Wheel]:
-        written = self._run("compile", "-", "--format", "pylock.toml", *options, given="\n".join(given))
+        written = self._run("compile", "-", "--format", "pylock.toml", *self._newest, *options, given="\n".join(given))
         return [
             Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
             for package in tomllib.loads(written).get("packages", ())
@@ -243,19 +247,26 @@ def top_level(names: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
-    """Which wheels to install for which imports, and why the others are missing."""
+def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
+    """Which wheels to install for which imports, and why the others are missing; those that `dated` sees, unless more
+    can be had without it."""
     wanted = [Wanted(*entry) for entry in request["wanted"]]
     missing: dict[str, str] = {}
     unreachable = False
     try:
-        wanted, lost = resolvable(wanted, uv)
+        some, lost = resolvable(wanted, dated or uv)
+        if lost and dated:
+            more, lost_without = resolvable(wanted, uv)
+            if len(more) > len(some):
+                some, lost, dated = more, lost_without, None
+        wanted, uv = some, dated or uv
     except Unreachable as error:
         missing = {want.module: str(error) for want in wanted}
         return {"wheels": [], "missing": missing, "unreachable": True}
     missing |= lost
 
     inspected: dict[Wheel, Contents] = {}
+    asked_besides: dict[str, Wanted] = {}
 
     def inspect(wheels: list[Wheel]) -> None:
         new = [wheel for wheel in wheels if wheel not in inspected]
@@ -264,6 +275,8 @@ def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 
     def closure(some: Sequence[Wanted]) -> list[Wheel]:
         wheels = uv.resolve(requirements(some)) if some else []
+        if found := {wheel.name for wheel in wheels} & asked_besides.keys():
+            wheels = uv.resolve(requirements([*some, *(asked_besides[name] for name in sorted(found))]))
         inspect(wheels)
         return wheels
 
@@ -286,6 +299,7 @@ def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
     wanted = [want for want in wanted if want not in strangers]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
+    asked_besides |= besides(wanted, request["others"], uv)
     wheels = closure(wanted)
 
     limit = request["max_mb"] << 20
@@ -309,7 +323,8 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """The largest part of `wanted` that resolves together, found in few steps, and why the rest does not. Versions
-    that the repository asks for are kept where they resolve, and dropped where they do not. Raises `Unreachable`."""
+    that the repository asks for are kept where they resolve; where they do not, the next later one that does is taken
+    (code of an old Python is nearer to it than to the newest), else any. Raises `Unreachable`."""
     with contextlib.suppress(_Unsolved):
         _solve(wanted, uv)
         return wanted, {}
@@ -321,27 +336,66 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
                 alone.append(found)
             else:
                 missing[want.module] = found
-    free = [want._replace(hint="") for want in alone]
-    for some in (alone, free):
+    with contextlib.suppress(_Unsolved):
+        _solve(alone, uv)
+        return alone, missing
+    together, lost = _together(alone, uv)
+    if lost:
+        free = [want._replace(hint="") for want in alone]
         with contextlib.suppress(_Unsolved):
-            _solve(some, uv)
-            return some, missing
+            _solve(free, uv)
+            return free, missing
+    return together, missing | lost
+
+
+def besides(wanted: Sequence[Wanted], others: Sequence[str], uv: Uv) -> dict[str, Wanted]:
+    """What the repository asks of packages that it does not import itself but that come along, by name, as far as it
+    fits (`_later` where that version has no wheel)."""
+    kept: dict[str, Wanted] = {}
+    names = {wheel.name for wheel in uv.resolve(requirements(wanted))} if wanted else set()
+    for hint in others:
+        name = re.split(r"[^\w.-]", hint, maxsplit=1)[0]
+        if name in names and name != hint:
+            want = Wanted("", name, hint)
+            found = _first(chain([want], _later(want, uv)), [*wanted, *kept.values()], uv)
+            if isinstance(found, Wanted):
+                kept[name] = found
+    return kept
+
+
+def _together(wanted: Sequence[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
+    """One after the other, each with its version if that fits to those before, else without, else left out."""
     together: list[Wanted] = []
-    for want in free:
-        try:
-            _solve([*together, want], uv)
-            together.append(want)
-        except _Unsolved as error:
-            missing[want.module] = str(error)
-    return together, missing
+    lost: dict[str, str] = {}
+    for want in wanted:
+        found = _first([want, want._replace(hint="")], together, uv)
+        if isinstance(found, Wanted):
+            together.append(found)
+        else:
+            lost[want.module] = found
+    return together, lost
 
 
 def _alone(want: Wanted, uv: Uv) -> Wanted | str:
-    """`want` by itself, without its hint if need be, or why it cannot be had."""
+    """`want` by itself, with another version or none if need be, or why it cannot be had."""
+    return _first(chain([want], _later(want, uv), [want._replace(hint="")]), [], uv)
+
+
+def _later(want: Wanted, uv: Uv) -> Iterator[Wanted]:
+    """The first version behind the one asked for that has a wheel."""
+    if asked := re.fullmatch(r"[\w.-]+==(\d[\w.]*?)(\.\*)?", want.hint):
+        with contextlib.suppress(Failed):
+            lowest = ("--no-deps", "--resolution", "lowest-direct")
+            for wheel in uv.resolve([f"{want.distribution}>={asked[1]}"], *lowest):
+                yield want._replace(hint=wheel.pin)
+
+
+def _first(choices: Iterable[Wanted], beside: Sequence[Wanted], uv: Uv) -> Wanted | str:
+    """The first choice that resolves beside the others, or why the last does not."""
     reason = ""
-    for one in (want, want._replace(hint="")):
+    for one in choices:
         try:
-            _solve([one], uv)
+            _solve([*beside, one], uv)
             return one
         except _Unsolved as error:
             reason = str(error)
@@ -374,8 +428,10 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text())
     uv = Uv(request["uv"], request["cache"])
+    newest = request.get("newest")
+    dated = Uv(request["uv"], request["cache"], newest) if newest else None
     with registry(request["socket"]):
-        answer = plan(request, uv) if request["mode"] == "plan" else install(request, uv)
+        answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
     Path(request["answer"]).write_text(json.dumps(answer))
 
 
