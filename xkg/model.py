@@ -36,10 +36,12 @@ class Level(StrEnum):
 
 
 class Reference(Node):
-    """An entry of a bibliography. `title` is None where it could not be told from the rest of `text`."""
+    """An entry of a bibliography. `title` is None where it could not be told from the rest of `text`; `cited_as` is
+    what running text calls it, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
+    cited_as: str | None = None
     key: str | None = None
     arxiv_id: str | None = None
     doi: str | None = None

@@ -48,6 +48,9 @@ _WE_RELEASE = re.compile(
 )
 
 
+_DANGLING = frozenset("of the a an and or to for in on with by that than from as at".split())
+
+
 def _short(claim: str) -> str:
     """The claim's first clause as a name, at most eighteen words."""
     claim = re.sub(r"\s+\([^()]*\)", "", claim).strip()
@@ -56,30 +59,7 @@ def _short(claim: str) -> str:
     )[0]
     kept = clause.split()[:NAME_WORDS]
     cut = len(kept) < len(clause.split())
-    while (
-        cut
-        and len(kept) > 4
-        and kept[-1].strip(",").casefold()
-        in (
-            "of",
-            "the",
-            "a",
-            "an",
-            "and",
-            "or",
-            "to",
-            "for",
-            "in",
-            "on",
-            "with",
-            "by",
-            "that",
-            "than",
-            "from",
-            "as",
-            "at",
-        )
-    ):
+    while cut and len(kept) > 4 and kept[-1].strip(",").casefold() in _DANGLING:
         kept.pop()
     name = " ".join(kept).strip(" ,.;:")
     return name[:1].upper() + name[1:]

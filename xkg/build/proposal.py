@@ -12,43 +12,12 @@ from xkg.build.roles import Part, Role
 from xkg.build.terms import noun_phrase
 
 _NO_METHOD = frozenset(
-    [
-        "understanding",
-        "study",
-        "survey",
-        "review",
-        "analysis",
-        "perspective",
-        "guide",
-        "tutorial",
-        "case",
-        "look",
-        "investigation",
-        "evaluation",
-        "benchmark",
-        "benchmarks",
-        "dataset",
-        "datasets",
-        "introduction",
-        "challenge",
-        "challenges",
-        "evidence",
-        "lessons",
-        "view",
-        "position",
-        "report",
-        "limits",
-        "limitations",
-        "theory",
-        "performance",
-        "problem",
-        "problems",
-        "setting",
-        "generalization",
-        "robustness",
-        "framework",
-        "task",
-    ]
+    """
+    understanding study survey review analysis perspective guide tutorial case look investigation evaluation
+    benchmark benchmarks dataset datasets introduction challenge challenges evidence lessons view position
+    report limits limitations theory performance problem problems setting generalization robustness framework
+    task
+    """.split()
 )
 _EMPTY_STARTS = re.compile(
     r"^(?:towards?|rethinking|understanding|exploring|improving|overcoming|revisiting|on|an? (?:study|"

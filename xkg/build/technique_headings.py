@@ -9,16 +9,9 @@ from xkg.build.technique_tree import MAIN, Node, Tree
 from xkg.build.vocabulary import NOT_HEADS, QUANTITIES
 
 _WEAK_HEADINGS = frozenset(
-    [
-        "decoding",
-        "encoding",
-        "initialization",
-        "initialisation",
-        "preprocessing",
-        "pre-processing",
-        "postprocessing",
-        "sampling",
-    ]
+    """
+    decoding encoding initialization initialisation preprocessing pre-processing postprocessing sampling
+    """.split()
 )
 _BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation", "objective", "loss", "strategy"}
 _DOES = re.compile(

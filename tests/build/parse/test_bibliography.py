@@ -33,6 +33,7 @@ def test_only_cited_entries_of_a_bib_file_in_order_of_citation() -> None:
     ]
     assert found[1].text == "Ada Lind, Bo Berg. A GAN for the Öresund. Advances in Nothing. 2019"
     assert "gone" in warnings[0]
+    assert [r.cited_as for r in found] == [None, "Lind and Berg (2019)"]
 
 
 def test_nocite_star_takes_all_and_a_broken_entry_loses_only_itself() -> None:
@@ -180,3 +181,16 @@ def test_any_text_as_a_bibliography(text: str) -> None:
         assert entry.key
     parse_bbl("\\bibitem" + text)
     reference_from_text(text)
+
+
+@pytest.mark.parametrize(
+    ("bbl", "expected"),
+    [
+        (NATBIB, ["Lind et al. (2019a)", "Berg (2020)"]),
+        (IEEE, [None, None]),
+        (REVTEX, ["Lind (2001)"]),
+        (BIBLATEX, ["Lind (2019)", None]),
+    ],
+)
+def test_what_running_text_calls_an_entry(bbl: str, expected: list[str | None]) -> None:
+    assert [r.cited_as for r in parse_bbl(bbl)] == expected

@@ -169,3 +169,15 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
 )
 def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:
     assert paper(tmp_path, "x", source).authors == expected
+
+
+def test_citations_that_are_words_of_a_sentence_stay(tmp_path: Path) -> None:
+    body = r"""\begin{abstract}Proposed by \citet{one}.\end{abstract}\section{A}
+As \citet[see][]{one,two} and \citeauthor{two} say \citep{one}, \citet{gone} agrees.
+\begin{thebibliography}{2}\bibitem[Lind(2001)]{one} A. Lind. Probes. 2001.
+\bibitem[Berg and Cole(2002)]{two} B. Berg, C. Cole. Nets. 2002.\end{thebibliography}"""
+    document = paper(tmp_path, body)
+    assert document.abstract == "Proposed by Lind (2001)."
+    section = document.sections[0]
+    read = plain(document, section.body_start, section.end)
+    assert read == "As Lind (2001) and Berg and Cole (2002) and Berg and Cole say, agrees."

@@ -98,6 +98,7 @@ def _from_entry(entry: bibtex.Entry) -> Reference:
     return Reference(
         title=title,
         text=". ".join(part for part in parts if part) or None,
+        cited_as=_cited_as(authors, year[0] if year else ""),
         key=entry.key,
         arxiv_id=arxiv[1] if arxiv else (found["id"] if found else None),
         doi=doi_of(doi.replace("\\_", "_")) or doi_of(fields.get("url", "")),
@@ -148,6 +149,7 @@ def _from_item(body: str, key: str, label: str, macros: Mapping[str, tuple[int, 
             "arxiv_id": reference.arxiv_id or arxiv_of(urls),
             "doi": reference.doi or doi,
             "year": _label_year(label) or reference.year,
+            "cited_as": _label_text(label),
         }
     )
 
@@ -155,6 +157,22 @@ def _from_item(body: str, key: str, label: str, macros: Mapping[str, tuple[int, 
 def _label_year(label: str) -> int | None:
     match = re.search(r"\(((?:1[89]|20)\d\d)[a-z]?\)", label.replace("{", "").replace("}", ""))
     return int(match[1]) if match else None
+
+
+def _label_text(label: str) -> str | None:
+    """What natbib prints for `\\citet`: "Liu and Wang (2016)" of the label "Liu and Wang(2016)Liu, Wang"."""
+    readable = _line(re.sub(r"\\citenamefont(?![a-zA-Z])", "", label))
+    match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", readable)
+    return f"{match[1].strip()} ({match[2]})" if match else None
+
+
+def _cited_as(authors: list[str], year: str) -> str | None:
+    surnames = [author.split()[-1] for author in authors if author]
+    if not surnames or not year:
+        return None
+    if len(surnames) > 2 or surnames[-1] == "others":
+        return f"{surnames[0]} et al. ({year})"
+    return f"{' and '.join(surnames)} ({year})"
 
 
 def _item_title(body: str, macros: Mapping[str, tuple[int, str]]) -> str | None:
@@ -205,6 +223,7 @@ def _parse_biblatex(text: str) -> tuple[Reference, ...]:
         reference = Reference(
             title=title or None,
             text=". ".join(part for part in parts if part) or None,
+            cited_as=_cited_as(authors, year[0] if year else ""),
             key=match[1],
             arxiv_id=arxiv_of("arXiv:" + eprint) if eprint else arxiv_of(other),
             doi=doi_of(verbs.get("doi", "")),

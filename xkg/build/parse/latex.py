@@ -64,11 +64,10 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     front = text[: found.headings[0].start if found.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
-    abstract = scan.readable(*found.abstract) if found.abstract else ""
-    return Document(
+    document = Document(
         format="latex",
         title=title or posixpath.splitext(posixpath.basename(main))[0],
-        abstract=abstract,
+        abstract="",
         abstract_span=found.abstract,
         text=text,
         authors=authors_in([text[a:b] for a, b in scan.groups(_AUTHORS)], table, defaults),
@@ -86,6 +85,9 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         warnings=(*files.warnings, *flat.warnings, *found.warnings, *warnings),
         source_sha256=files.digest(),
     )
+    if document.abstract_span is None:
+        return document
+    return document.model_copy(update={"abstract": readable_latex(document, *document.abstract_span)})
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
@@ -310,4 +312,6 @@ class _Scan:
 def readable_latex(document: Document, start: int, end: int) -> str:
     """See `plain`."""
     macros: Mapping[str, tuple[int, str]] = document.macros
-    return latex_text(document.text[start:end], macros, document.macro_defaults)
+    text = document.text[start:end]
+    cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "cite" in text else {}
+    return latex_text(text, macros, document.macro_defaults, cited_as=cited_as)

@@ -14,6 +14,7 @@ from xkg.build.parse.macros import expand, find_macros
 from xkg.build.parse.tex import Environment, Tex, environments
 
 _CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-zA-Z]*$")
+_CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z@]+)\*?"
@@ -67,14 +68,16 @@ def latex_text(
     defaults: Mapping[str, str] | None = None,
     *,
     keep_algorithms: bool = False,
+    cited_as: Mapping[str, str] | None = None,
 ) -> str:
-    """Paragraphs of readable text, apart by blank lines: macros expanded, math as `$TeX$`; citations, references,
-    footnotes, figures, tables and algorithms (unless kept) gone."""
+    """Paragraphs of readable text, apart by blank lines: macros expanded, math as `$TeX$`; citations that are words of
+    the sentence as `cited_as` says them, by key; other citations, references, footnotes, figures, tables and algorithms
+    (unless kept) gone."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
         source = "".join(_outside(source, definitions))
-    return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms).read())
+    return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms, cited_as or {}).read())
 
 
 def _outside(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:
@@ -86,8 +89,9 @@ def _outside(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:
 
 
 class _Reading:
-    def __init__(self, text: str, keep_algorithms: bool) -> None:
+    def __init__(self, text: str, keep_algorithms: bool, cited_as: Mapping[str, str]) -> None:
         self.text = text
+        self.cited_as = cited_as
         self.tex = Tex(text)
         self.out: list[str] = []
         self.no_close: set[str] = set()
@@ -193,6 +197,8 @@ class _Reading:
             group = self.tex.group(at)
             return self.tex.skip_options(group.after) if group else at
         if _CITE.match(word):
+            if _CITE_AS_WORDS.match(word):
+                self._cite(word, after)
             return self._skip(after, 1)
         if word in SILENT:
             if word == "par":
@@ -210,6 +216,14 @@ class _Reading:
             return self.tex.skip_options(after)
         dimension = _DIMENSION.match(self.text, after)
         return dimension.end() if dimension else self._control_space(after)
+
+    def _cite(self, word: str, after: int) -> None:
+        group = self.tex.group(self._skip_options(after))
+        keys = self.tex.inner(group).split(",") if group else []
+        names = [self.cited_as[key.strip()] for key in keys[:20] if key.strip() in self.cited_as]
+        if word.endswith("author"):
+            names = [name.partition(" (")[0] for name in names]
+        self.out.append(", ".join(names[:-1]) + " and " * (len(names) > 1) + "".join(names[-1:]))
 
     def _control_space(self, after: int) -> int:
         """TeX eats the spaces after a control word."""
