@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import time
@@ -81,6 +82,34 @@ def test_names_that_differ_and_names_in_the_requirements(index: Index, environme
     environment = environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"])
     assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
     assert environment.missing == {}
+
+
+def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environments: UvEnvironments) -> None:
+    table = [("dm-odd", "odd"), ("odd-extra", "odd"), ("same", "same"), ("another-same", "same"), ("asked", "needed")]
+    listed = {name: {"pypi_name": name, "conda_name": "x", "import_name": module} for name, module in table}
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": json.dumps(listed)})
+    for name, module in [("odd", "odd"), *table, ("needed", "needed")]:
+        index.add(name, "1.0", {f"{module}.py": ""})
+    environment = environments.make(["odd", "same", "needed"], ["asked"])
+    assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
+
+
+@pytest.mark.parametrize("table", ["[1, 2]", '{"a": {}}', "not JSON", ""])
+def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments, table: str) -> None:
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": table})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
+    environment = environments.make({"lml": ["LML"]})
+    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
+    assert environment.packages == ()
+    # one of the names is enough: the others may have been there in another version
+    assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
+    # the repository says that it means this one
+    assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
 
 
 def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:

@@ -18,6 +18,7 @@ from xkg.build.document import Document
 from xkg.build.extract import Extraction, extract
 from xkg.build.fetch import Checkout, fetch_repository
 from xkg.build.ground import Grounding, ground
+from xkg.build.imported_names import imported_names
 from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.repository import parse_repository
 from xkg.build.prune import prune
@@ -208,7 +209,8 @@ def _checked(
 def _environment(candidates: CodeNodes, checkout: Checkout, codebase: Codebase, maker: EnvironmentMaker) -> Environment:
     """Packages for the code that can be run at all: what only broken code asks for is not fetched."""
     sound = [node for node in candidates.code if check_parsed(node.implementation).level is Level.PARSED]
-    imports = sorted({package for node in sound for package in node.packages})
+    used = imported_names(node.implementation for node in sound)
+    imports = {package: used.get(package, ()) for node in sound for package in node.packages}
     return maker.make(imports, requirement_lines(codebase.requirements), checkout.committed)
 
 

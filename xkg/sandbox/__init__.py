@@ -70,9 +70,13 @@ class Environment(_Value):
 
 
 class EnvironmentMaker(Protocol):
-    """`make` gives one environment for a set of top-level import names and requirement lines of the repository;
-    `written` is the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred."""
+    """`make` gives one environment for top-level import names and the repository's requirement lines. `imports` may map
+    each to the names that the code takes from it, by which a package that only shares the name is told. `written` is
+    the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred."""
 
     def make(
-        self, imports: Sequence[str], requirements: Sequence[str] = (), written: str | None = None
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
     ) -> Environment: ...

@@ -42,8 +42,11 @@ from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.registry import configured_index, registry_socket
 
 _SECONDS = 600
-_MAX_OTHERS = 100
 _KEEP_UNUSED_SECONDS = 3600
+# Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
+_SENT = ("installer", "wheel_names", "wheels")
+_START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.installer import main; main()"
+_INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
 
@@ -91,8 +94,14 @@ class UvEnvironments:
         self._settings = settings
         self._box = runner if isinstance(runner, BubblewrapRunner) else None
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = (), written: str | None = None) -> Environment:
-        names = sorted({name for name in imports if name not in sys.stdlib_module_names and name})
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
+    ) -> Environment:
+        used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
+        names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
         if not names:
             return Environment(site=None, hash=set_hash(()))
         if not self._settings.max_mb:
@@ -106,7 +115,7 @@ class UvEnvironments:
                 f"packages cannot be kept in {self._folder}: {error.strerror or error}; free space or rights are needed"
             ) from error
 
-    def _made(self, names: list[str], hints: Mapping[str, str], newest: str | None) -> Environment:
+    def _made(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Environment:
         index = configured_index()
         question = json.dumps(
             [names, sorted(hints.items()), newest, self._settings.max_mb, _python(), sorted(index.hosts)]
@@ -140,20 +149,18 @@ class UvEnvironments:
         os.utime(site.parent)
         return environment.model_copy(update={"site": site})
 
-    def _plan(self, names: Sequence[str], hints: Mapping[str, str], newest: str | None) -> Plan:
-        wanted = []
+    def _plan(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Plan:
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
-        for name in names:
-            if name in missing:
-                continue
-            distribution = canonicalize_name(distribution_of(name))
-            wanted.append((name, distribution, hints.get(distribution, "")))
-        used = {distribution for _, distribution, _ in wanted}
-        others = [hint for distribution, hint in sorted(hints.items()) if distribution not in used][:_MAX_OTHERS]
+        wanted = []
+        for name, used in names.items():
+            if name not in missing:
+                known = distribution_of(name)
+                distribution = canonicalize_name(known or name)
+                wanted.append((name, distribution, known is None and distribution not in hints, used))
         asked = {
             "mode": "plan",
             "wanted": wanted,
-            "others": others,
+            "hints": hints,
             "newest": newest,
             "max_mb": self._settings.max_mb,
         }
@@ -232,9 +239,9 @@ class UvEnvironments:
         with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
             outcome = self._box.confine(
                 Confined(
-                    command=(str(interpreter()), "-I", "installer.py", "request.json"),
+                    command=(str(interpreter()), *_INSTALLER),
                     limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
-                    files={"installer.py": _installer(), "request.json": json.dumps(request)},
+                    files={**_installer(), "request.json": json.dumps(request)},
                     mounts=(*mounts, Mount(socket, _SOCKET)),
                     variables=variables,
                     unix_sockets=True,
@@ -253,10 +260,11 @@ class UvEnvironments:
         }
         if "target" in request:
             request["target"] = str(making / "work" / request["target"])
-        (making / "request.json").write_text(json.dumps(request))
-        (making / "installer.py").write_text(_installer())
+        for name, text in {**_installer(), "request.json": json.dumps(request)}.items():
+            (making / name).parent.mkdir(parents=True, exist_ok=True)
+            (making / name).write_text(text)
         variables = dict(os.environ) | dict(configured_index().variables) | {"UV_HTTP_RETRIES": "1"}
-        command = (str(interpreter()), "-I", "installer.py", "request.json")
+        command = (str(interpreter()), *_INSTALLER)
         try:
             ran = subprocess.run(
                 command, cwd=making, env=variables, capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -289,9 +297,9 @@ def newest_of(written: str | None) -> str | None:
     return max(day, date(2012 + sys.version_info.minor, 4, 1)).isoformat()
 
 
-def distribution_of(name: str) -> str:
-    """The distribution to try first for an import name."""
-    return _distributions().get(name, name)
+def distribution_of(name: str) -> str | None:
+    """The distribution that an import name is known to come from; None where our table does not say."""
+    return _distributions().get(name)
 
 
 def version_hints(lines: Sequence[str]) -> dict[str, str]:
@@ -378,8 +386,9 @@ def _uv() -> Path:
 
 
 @functools.cache
-def _installer() -> str:
-    return Path(__file__).with_name("installer.py").read_text()
+def _installer() -> dict[str, str]:
+    here = Path(__file__)
+    return {f"xkg/sandbox/{name}.py": here.with_name(f"{name}.py").read_text() for name in _SENT}
 
 
 @functools.cache
