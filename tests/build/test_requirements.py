@@ -48,8 +48,15 @@ dependencies:
         ("setup.py", ["gym==0.21", "h5py"]),
         (
             "env/environment.yml",
-            ["torch==1.13.*", "jax==0.4.14.*", "jaxlib==0.4.14.*", "scikit-learn==1.2.0"]
-            + ["numba>=0.5,<0.6", "scipy", "wandb==0.15"],
+            [
+                "torch==1.13.*",
+                "jax==0.4.14.*",
+                "jaxlib==0.4.14.*",
+                "scikit-learn==1.2.0",
+                "numba>=0.5,<0.6",
+                "scipy",
+                "wandb==0.15",
+            ],
         ),
         ("Pipfile", ["requests", "flask==2.0"]),
     ],
