@@ -31,6 +31,15 @@ def requirement_lines(files: Mapping[str, str]) -> list[str]:
     return list(lines)
 
 
+def without_versions(lines: Iterable[str]) -> list[str]:
+    """The same lines with the names of packages alone; those that name a place stay as they are."""
+    found: dict[str, None] = {}
+    for line in lines:
+        bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
+        found[bare[1] + (bare[4] or "") if bare else line] = None
+    return list(found)
+
+
 def _plain(raw: object) -> str:
     line = re.sub(r"(^|\s)#.*", "", raw).strip() if isinstance(raw, str) else ""
     return "" if line.startswith("-") else line

@@ -60,13 +60,15 @@ class Runner(Protocol):
 class Environment(_Value):
     """Packages made ready for code: `site` is None when none are needed. `hash` names the resolved set;
     `packages` are name==version; `missing` maps an import to why it could not be had; `incomplete` says that another
-    time may give more (the registry could not be reached)."""
+    time may give more (the registry could not be reached); `notes` are what a person should know of the versions, one
+    line each."""
 
     site: Path | None
     hash: str
     packages: tuple[str, ...] = ()
     missing: Mapping[str, str] = {}
     incomplete: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class EnvironmentMaker(Protocol):

@@ -30,6 +30,7 @@ from xkg.sandbox.wheels import Contents, Failed, Unreachable, Wheel, contents, m
 # data. A fixed version, so that one question has one answer.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
+_UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
 class Wanted(NamedTuple):
@@ -143,7 +144,7 @@ def explained(said: str) -> Failed:
         return Failed(f"no package {name[1]} in the registry" if name else "no such package in the registry")
     if "no wheels" in lower or "no usable wheels" in lower or "only-binary" in lower:
         return Failed("no wheel for this Python (nothing is built from source)")
-    if any(word in lower for word in ("tunnel", "connect", "dns", "timed out", "error sending request", "502", "503")):
+    if any(word in lower for word in _UNREACHABLE) or re.search(r"\b(408|425|429|5\d\d) [a-z]", lower):
         return Unreachable("the package registry cannot be reached")
     cause = re.sub(r"^error: (No solution found when resolving dependencies )?(cause: )?", "", text)
     return Failed(cause[:240] or "uv failed and said nothing")
@@ -151,22 +152,18 @@ def explained(said: str) -> Failed:
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Which wheels to install for which imports, and why the others are missing; those that `dated` sees, unless more
-    can be had without it."""
+    can be had without it. Raises `Unreachable`."""
     wanted = [
         Wanted(module, distribution, "", guessed, tuple(names))
         for module, distribution, guessed, names in request["wanted"]
     ]
-    try:
-        wanted = named(wanted, request["hints"], uv)
-        some, missing = resolvable(wanted, dated or uv)
-        if missing and dated:
-            more, lost_without = resolvable(wanted, uv)
-            if len(more) > len(some):
-                some, missing, dated = more, lost_without, None
-        wanted, uv = some, dated or uv
-    except Unreachable as error:
-        missing = {want.module: str(error) for want in wanted}
-        return {"wheels": [], "missing": missing, "unreachable": True}
+    wanted = named(wanted, request["hints"], uv)
+    some, missing = resolvable(wanted, dated or uv)
+    if missing and dated:
+        more, lost_without = resolvable(wanted, uv)
+        if len(more) > len(some):
+            some, missing, dated = more, lost_without, None
+    wanted, uv = some, dated or uv
     used = {want.distribution for want in wanted}
     others = [hint for name, hint in sorted(request["hints"].items()) if name not in used][:_MAX_OTHERS]
     inspected: dict[Wheel, Contents] = {}
@@ -189,13 +186,17 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
     # What the tables and the name do not lead to may be in one of the repository's own requirements.
     for hint in others if missing else ():
-        with contextlib.suppress(Failed):
+        try:
             own = uv.resolve([hint], "--no-deps")
-            inspect(own)
-            for wheel in own:
-                for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
-                    wanted.append(Wanted(module, wheel.name, hint))
-                    del missing[module]
+        except Unreachable:
+            raise
+        except Failed:
+            continue
+        inspect(own)
+        for wheel in own:
+            for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
+                wanted.append(Wanted(module, wheel.name, hint))
+                del missing[module]
     wanted = [want for want in wanted if want not in strangers]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
@@ -214,6 +215,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "wheels": [{**wheel._asdict(), "size": inspected[wheel].size} for wheel in wheels],
         "missing": missing,
         "unreachable": False,
+        "dated": dated is not None,
     }
 
 
@@ -388,5 +390,9 @@ def main() -> None:
     newest = request.get("newest")
     dated = Uv(request["uv"], request["cache"], newest) if newest else None
     with registry(request["socket"]):
-        answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
+        try:
+            answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
+        except Unreachable as error:
+            missing = {entry[0]: str(error) for entry in request["wanted"]}
+            answer = {"wheels": [], "missing": missing, "unreachable": True}
     Path(request["answer"]).write_text(json.dumps(answer))
