@@ -118,11 +118,12 @@ def test_nothing_else_to_try() -> None:
 def test_what_could_not_be_had_is_one_line_a_reason() -> None:
     missing = dict.fromkeys(["flax", "jax"], "the package registry cannot be reached")
     fake = Fake("", missing=missing, incomplete=True)
-    result = checked(fake, "import flax\n", "import os\n")
+    result = checked(fake, "import flax, jax\n", "import os\n")
     assert result.notes[0] == (
         "packages flax, jax could not be had: the package registry cannot be reached; "
         "1 code node stays at 'parsed' for want of it; the next build tries again"
     )
+    assert len([note for note in result.notes if "registry" in note]) == 1
     assert not result.final
     assert len(fake.asked) == 1
     assert [node.level for node in result.code] == [Level.PARSED, Level.IMPORTED]

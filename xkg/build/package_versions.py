@@ -95,13 +95,14 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def _could_not_be_had(code: Sequence[Code], environment: Environment) -> list[str]:
-    """One line a reason, with what that costs."""
+    """One line a reason, with what that costs; those that nothing needs apart."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | environment.missing.keys()):
-        reasons.setdefault(environment.missing.get(name, "does not import as it is here"), []).append(name)
+        why = environment.missing.get(name, "does not import as it is here")
+        reasons.setdefault((why, name in needing), []).append(name)
     notes = []
-    for why, names in reasons.items():
+    for (why, _), names in reasons.items():
         count = sum(any(set(names) & set(e.missing) for e in node.evidence) for node in code)
         nodes = "1 code node stays" if count == 1 else f"{count} code nodes stay"
         cost = f"{nodes} at 'parsed' for want of it" if count else "no import of a code node needs it"
