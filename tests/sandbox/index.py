@@ -6,6 +6,7 @@ import io
 import json
 import re
 import threading
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -33,13 +34,15 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
 
 class Index:
     """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
-    requested."""
+    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.days: dict[str, str] = {}
         self.asked: list[str] = []
         self.parts = True
+        self.status = 200
+        self.silent_seconds = 0.0
         self.url = ""
 
     def add(
@@ -63,7 +66,8 @@ def serving(index: Index) -> Iterator[Index]:
 
         def do_GET(self) -> None:
             index.asked.append(self.path)
-            status, content, extra = self._found()
+            time.sleep(index.silent_seconds)
+            status, content, extra = self._found() if index.status == 200 else (index.status, b"", {})
             self.send_response(status)
             for name, value in extra.items():
                 self.send_header(name, value)

@@ -1,12 +1,10 @@
+import json
 import os
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
@@ -14,7 +12,7 @@ from xkg.errors import PackagesError
 from xkg.model import Level
 from xkg.sandbox import Environment
 from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.environment import UvEnvironments, newest_of, prune, version_hints
+from xkg.sandbox.environment import UvEnvironments, newest_of
 from xkg.sandbox.levels import check_imported
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
@@ -81,6 +79,34 @@ def test_names_that_differ_and_names_in_the_requirements(index: Index, environme
     environment = environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"])
     assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
     assert environment.missing == {}
+
+
+def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environments: UvEnvironments) -> None:
+    table = [("dm-odd", "odd"), ("odd-extra", "odd"), ("same", "same"), ("another-same", "same"), ("asked", "needed")]
+    listed = {name: {"pypi_name": name, "conda_name": "x", "import_name": module} for name, module in table}
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": json.dumps(listed)})
+    for name, module in [("odd", "odd"), *table, ("needed", "needed")]:
+        index.add(name, "1.0", {f"{module}.py": ""})
+    environment = environments.make(["odd", "same", "needed"], ["asked"])
+    assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
+
+
+@pytest.mark.parametrize("table", ["[1, 2]", '{"a": {}}', "not JSON", ""])
+def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments, table: str) -> None:
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": table})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
+    environment = environments.make({"lml": ["LML"]})
+    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
+    assert environment.packages == ()
+    # one of the names is enough: the others may have been there in another version
+    assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
+    # the repository says that it means this one
+    assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
 
 
 def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
@@ -221,6 +247,45 @@ def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments:
     assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments, status: int) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.status = status
+    environment = environments.make(["alpha"])
+    assert environment.missing == {"alpha": "the package registry cannot be reached"}
+    assert environment.incomplete
+    index.status = 200
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_a_registry_that_never_answers(
+    index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.sandbox.environment._PATIENCE", {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "1"})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.silent_seconds = 4
+    environment = environments.make(["alpha"])
+    assert environment.missing == {"alpha": "the package registry cannot be reached"}
+    assert environment.incomplete
+
+
+def test_versions_that_could_not_be_had_are_told(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "2.0", {"alpha.py": ""})
+    assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
+        "other versions than the repository asks for: alpha 2.0 for ==1.0 "
+        "(no wheel for this Python, or they exclude each other)",
+    )
+    assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
+
+
+def test_where_the_repository_takes_a_missing_package_from(index: Index, environments: UvEnvironments) -> None:
+    index.add("unasked", "1.0", {})
+    environment = environments.make(["absent"], ["absent@git+git://example.org/a/absent.git"])
+    assert environment.missing == {
+        "absent": "no package absent in the registry (the repository takes it from example.org/a/absent)"
+    }
+
+
 def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     environment = environments.make(["alpha", "--help", "a b", "x; import os", "übung", "../up", "_hidden"])
@@ -247,47 +312,3 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     with pytest.raises(PackagesError, match="free space or rights"):
         UvEnvironments(tmp_path / "file/e", EnvironmentSettings(), BubblewrapRunner()).make(["alpha"])
-
-
-def test_old_environments_make_room(tmp_path: Path) -> None:
-    names = [f"{n:016x}" for n in range(4)]
-    for age, name in enumerate(names):
-        (tmp_path / name / "site").mkdir(parents=True)
-        (tmp_path / name / "site/data").write_bytes(bytes(1 << 20))
-        os.utime(tmp_path / name, (time.time() - age * 7200,) * 2)
-    (tmp_path / "requests").mkdir()
-    assert prune(tmp_path, 2) == names[2:]
-    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests"}
-    assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
-
-
-def test_requirement_lines_of_every_kind() -> None:
-    lines = [
-        "numpy>=1.20,<2  # pinned",
-        "Scikit_Learn",
-        "torch[extra]==2.0 ; python_version >= '3'",
-        "old==1 ; python_version < '3'",
-        "-r other.txt",
-        "--index-url https://example.org",
-        "git+https://example.org/x.git#egg=x",
-        "x @ file:///etc/passwd",
-        "./local",
-        "hashed==1.0 --hash=sha256:00",
-        "hashed",
-        "numpy == not a version",
-        "",
-        "# only a comment",
-    ]
-    assert version_hints(lines) == {
-        "numpy": "numpy<2,>=1.20",
-        "scikit-learn": "scikit-learn",
-        "torch": "torch==2.0",
-        "hashed": "hashed==1.0",
-    }
-
-
-@given(st.lists(st.text(max_size=30), max_size=3))
-def test_any_requirement_lines_can_be_read(lines: list[str]) -> None:
-    for name, hint in version_hints(lines).items():
-        assert hint.startswith(name)
-        assert "\n" not in hint

@@ -3,7 +3,6 @@
 import hashlib
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,13 +10,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.build.check import check_code
 from xkg.build.code_node import code_node
 from xkg.build.codebase import Codebase
 from xkg.build.document import Document
 from xkg.build.extract import Extraction, extract
 from xkg.build.fetch import Checkout, fetch_repository
 from xkg.build.ground import Grounding, ground
+from xkg.build.package_versions import check_with_packages
 from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.repository import parse_repository
 from xkg.build.prune import prune
@@ -28,7 +27,6 @@ from xkg.embed import Embedder
 from xkg.errors import InputError
 from xkg.model import Code, Derivation, Level, Paper, PaperBundle, paper_id, slug
 from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
-from xkg.sandbox.levels import check_parsed
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,8 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
             lambda: _candidates(grounding, codebase),
             lambda n: f"{len(n.code)} code nodes",
         )
-        nodes = _checked(bench, candidates, checkout, codebase, shop, source)
+        written = checkout.committed or (f"{document.year}-12-31" if document.year else None)
+        nodes = _checked(bench, candidates, codebase, shop, source, written)
     bundle = bench.stage(
         "prune",
         {
@@ -169,25 +168,24 @@ def _candidates(grounding: Grounding, codebase: Codebase) -> CodeNodes:
 def _checked(
     bench: Workbench,
     candidates: CodeNodes,
-    checkout: Checkout,
     codebase: Codebase,
     shop: Workshop,
     source: Mapping[str, object],
+    written: str | None,
 ) -> CodeNodes:
     limits = Limits(seconds=shop.settings.sandbox.seconds, memory_mb=shop.settings.sandbox.memory_mb)
     if not candidates.code:
         return candidates
 
+    def make(imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None) -> Environment:
+        if (maker := shop.environments) is None:
+            return Environment(site=None, hash="")
+        return bench.timed("environment", lambda: maker.make(imports, requirements, written), _installed)
+
     def check() -> CodeNodes:
-        environment = Environment(site=None, hash="")
-        if (maker := shop.environments) is not None:
-            environment = bench.timed(
-                "environment", lambda: _environment(candidates, checkout, codebase, maker), _installed
-            )
-        code = check_code(candidates.code, shop.runner, environment, limits)
-        return candidates.model_copy(
-            update={"code": code, "final": not environment.incomplete, "notes": _packages_told(code, environment)}
-        )
+        lines = requirement_lines(codebase.requirements)
+        checked = check_with_packages(candidates.code, shop.runner, limits, make, lines, written)
+        return candidates.model_copy(update={"code": checked.code, "final": checked.final, "notes": checked.notes})
 
     return bench.stage(
         "check",
@@ -204,25 +202,6 @@ def _checked(
         lambda n: levels(n.code),
         keep=lambda n: n.final,
     )
-
-
-def _environment(candidates: CodeNodes, checkout: Checkout, codebase: Codebase, maker: EnvironmentMaker) -> Environment:
-    """Packages for the code that can be run at all: what only broken code asks for is not fetched."""
-    sound = [node for node in candidates.code if check_parsed(node.implementation).level is Level.PARSED]
-    imports = sorted({package for node in sound for package in node.packages})
-    return maker.make(imports, requirement_lines(codebase.requirements), checkout.committed)
-
-
-def _packages_told(code: Sequence[Code], environment: Environment) -> tuple[str, ...]:
-    """One line a package that could not be had, with what that costs."""
-    needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
-    notes = []
-    for name in sorted(needing.keys() | environment.missing.keys()):
-        why = environment.missing.get(name, "it does not import as it is here")
-        nodes = "1 code node stays" if needing[name] == 1 else f"{needing[name]} code nodes stay"
-        cost = f"{nodes} at 'parsed' for want of it" if needing[name] else "no import of a code node needs it"
-        notes.append(f"package {name} could not be had: {why}; {cost}")
-    return tuple(notes)
 
 
 def _installed(environment: Environment) -> tuple[str, bool]:

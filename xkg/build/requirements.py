@@ -11,17 +11,36 @@ import yaml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
-_CONDA_NAMES = {"pytorch": "torch", "python": None, "pip": None}
+# Where conda's channels have a name that the registry has not, or has for something else.
+_CONDA_NAMES = {
+    "cudatoolkit": None,
+    "cudnn": None,
+    "opencv": "opencv-python",
+    "pip": None,
+    "py-opencv": "opencv-python",
+    "py-xgboost": "xgboost",
+    "pytables": "tables",
+    "python": None,
+    "pytorch": "torch",
+    "pytorch-cpu": "torch",
+    "pytorch-cuda": None,
+    "pytorch-gpu": "torch",
+    "pyg": "torch-geometric",
+}
+_ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 
 
 def requirement_lines(files: Mapping[str, str]) -> list[str]:
-    """One line a package, in the order of the files' paths, as `files` (path → text) state them for use, not for
-    development; options, links and paths are left out. A file that cannot be read gives nothing.
+    """Lines as `files` (path → text) state them for use, not for development: those of the outermost files first, of
+    files for tests and documentation last. A package that comes from a git repository is `name @ git+…` or `git+…`;
+    options and paths are left out. A file that cannot be read gives nothing.
 
     Files: `requirements*.txt` and `.in`, `pyproject.toml` (PEP 621 and Poetry), `setup.cfg`, literal lists in
     `setup.py`, conda's `environment.yml`, `Pipfile`."""
     lines: dict[str, None] = {}
-    for path, text in sorted(files.items()):
+    for path, text in sorted(
+        files.items(), key=lambda file: (bool(_ASIDE.search(file[0])), file[0].count("/"), file[0])
+    ):
         name = path.rpartition("/")[2]
         try:
             found = list(_reader(name)(text))
@@ -31,9 +50,19 @@ def requirement_lines(files: Mapping[str, str]) -> list[str]:
     return list(lines)
 
 
+def without_versions(lines: Iterable[str]) -> list[str]:
+    """The same lines with the names of packages alone; those that name a place stay as they are."""
+    found: dict[str, None] = {}
+    for line in lines:
+        bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
+        found[bare[1] + (bare[4] or "") if bare else line] = None
+    return list(found)
+
+
 def _plain(raw: object) -> str:
     line = re.sub(r"(^|\s)#.*", "", raw).strip() if isinstance(raw, str) else ""
-    return "" if line.startswith("-") else line
+    line = re.sub(r"^(-e|--editable)[\s=]+(?=git\+)", "", line)
+    return "" if line.startswith(("-", ".", "/")) else line
 
 
 def _reader(name: str) -> Callable[[str], Iterable[object]]:
@@ -58,8 +87,13 @@ def _pyproject(text: str) -> Iterator[object]:
 
 
 def _tables(packages: Mapping[str, Any]) -> Iterator[str]:
-    """Poetry's and Pipenv's `name = "version"` or `name = {version = …}`."""
+    """Poetry's and Pipenv's `name = "version"`, `name = {version = …}` or `name = {git = …}`."""
     for name, value in packages.items():
+        if isinstance(value, dict) and isinstance(value.get("git"), str):
+            yield f"{name} @ git+{value['git']}"
+            continue
+        if isinstance(value, dict) and "path" in value:
+            continue
         version = value.get("version", "") if isinstance(value, dict) else value
         if name == "python" or not isinstance(version, str):
             continue
@@ -88,11 +122,12 @@ def _setup_py(text: str) -> Iterator[object]:
     }
     for call in ast.walk(tree):
         for keyword in call.keywords if isinstance(call, ast.Call) else ():
-            if keyword.arg == "install_requires":
+            if keyword.arg in ("install_requires", "extras_require"):
                 value = keyword.value
                 value = bound.get(value.id, value) if isinstance(value, ast.Name) else value
-                if isinstance(value, ast.List | ast.Tuple):
-                    yield from (e.value for e in value.elts if isinstance(e, ast.Constant))
+                for listed in ast.walk(value):  # lists that are added, and those of extras
+                    if isinstance(listed, ast.List | ast.Tuple):
+                        yield from (e.value for e in listed.elts if isinstance(e, ast.Constant))
 
 
 def _conda(text: str) -> Iterator[object]:

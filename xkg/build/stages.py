@@ -33,13 +33,13 @@ class StageReport(BaseModel):
 
 @cache
 def pipeline_version() -> str:
-    """12 hex digits over the source of every module that a stage's output depends on: code that changed never meets
-    an output that the old code made."""
+    """12 hex digits over the source of every module, and every table, that a stage's output depends on: code that
+    changed never meets an output that the old code made."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     files = [root / "model.py", root / "ranking.py", root / "embed.py"]
     for folder in ("build", "sandbox"):
-        files += sorted((root / folder).rglob("*.py")) + sorted((root / folder).rglob("*.txt"))
+        files += sorted(f for f in (root / folder).rglob("*") if f.suffix in (".py", ".toml", ".txt"))
     for file in files:
         if file.is_file():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())

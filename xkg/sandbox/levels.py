@@ -112,7 +112,7 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
     said = [line for line in last.splitlines() if _ERROR_LINE.match(line)]
     if absent := _NO_MODULE.match(said[-1] if said else ""):
         return absent[1]
-    for node in ast.walk(_parse(source)) if lines else ():
+    for node in ast.walk(syntax_tree(source)) if lines else ():
         if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno <= lines[-1] <= (node.end_lineno or 0):
             modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
             names = [module.partition(".")[0] for module in modules]
@@ -124,7 +124,7 @@ def needed_imports(source: str) -> list[str]:
     """Top-level names of the packages that importing the module imports, in order, without those it can do without:
     in function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for what does not parse."""
     try:
-        tree = _parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return list(dict.fromkeys(_needed(tree.body)))
@@ -155,7 +155,7 @@ def _unparsed(source: str) -> str | None:
     if len(source) > _MAX_SOURCE:
         return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
     try:
-        tree = _parse(source)
+        tree = syntax_tree(source)
         with _warnings, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(source, "<code>", "exec", dont_inherit=True)
@@ -178,7 +178,8 @@ def _unparsed(source: str) -> str | None:
     return None
 
 
-def _parse(source: str) -> ast.Module:
+def syntax_tree(source: str) -> ast.Module:
+    """`ast.parse` without its warnings of what it reads; raises as it does. For several threads."""
     with _warnings, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, "<code>")
