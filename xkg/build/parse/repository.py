@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
 from xkg.build.fetch import Checkout
+from xkg.build.fingerprint import fingerprinted
 from xkg.build.parse.imports import ModuleIndex
 from xkg.build.parse.python import Analysis, analyse
 from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix
@@ -41,7 +42,7 @@ def parse_repository(checkout: Checkout) -> Codebase:
         raise InputError(
             f"{identity} holds no Python source that can be read ({found}); give the repository of the code"
         )
-    modules = _parse_all(identity, sources)
+    modules = tuple(fingerprinted(module) for module in _parse_all(identity, sources))
     return Codebase(
         repository=checkout.repository,
         files=tuple(f.path for f in checkout.files),
