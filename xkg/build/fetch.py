@@ -382,13 +382,17 @@ def _as_it_lies(
     read)."""
     files, real = [], {}
     digest = hashlib.sha256()
+    outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
     for raw in names:
         shown = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
-        status = (path / raw).lstat()
+        try:
+            status = (path / raw).lstat()
+        except OSError:  # gone since it was listed
+            continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None
         content = b""
-        if stat.S_ISLNK(status.st_mode):
+        if stat.S_ISLNK(status.st_mode) or Path(raw).parent in outside:
             kind = "link"
         elif stat.S_ISDIR(status.st_mode):
             kind = "submodule"

@@ -49,7 +49,7 @@ def fingerprinted(module: Module) -> Module:
 def similarity(one: str, other: str) -> float:
     """An estimate of the share of token runs that two bodies have in common (Jaccard), 0..1; its standard deviation is
     at most 0.07."""
-    equal = sum(map(eq, one, other)) / DIGITS
+    equal: float = sum(map(eq, one, other)) / DIGITS
     return max(0.0, (equal - 1 / 16) / (15 / 16))
 
 
