@@ -20,12 +20,14 @@ _RUN = 3
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
 
-_REST = r"""
+_REST = rb"""
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
-    | (?P<name>[^\W\d]\w*) | \d[\w.]* | [^\s\w]
+    | [A-Za-z_\x80-\xff][\w\x80-\xff]* | \d[\w.]* | [^\s\w\x80-\xff]
 """
-_HASH_COMMENTS = re.compile(r'(?P<skip>"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\#[^\n]*)' + _REST, re.VERBOSE)
-_SLASH_COMMENTS = re.compile(r"(?P<skip>//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))" + _REST, re.VERBOSE)
+_HASH_COMMENTS = re.compile(
+    rb'(?P<skip>"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\#[^\n]*)' + _REST, re.VERBOSE
+)
+_SLASH_COMMENTS = re.compile(rb"(?P<skip>//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))" + _REST, re.VERBOSE)
 _WITH_HASHES = frozenset({"python", "julia", "r", "ruby", "shell"})
 
 _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=np.uint64)
@@ -56,12 +58,13 @@ def similarity(one: str, other: str) -> float:
 def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Hashes of the runs that start at each token, and each token's 1-based line."""
     pattern = _HASH_COMMENTS if module.language in _WITH_HASHES else _SLASH_COMMENTS
+    text = module.text.encode("utf-8", "surrogatepass")
     starts, hashes = [], []
-    for match in pattern.finditer(module.text):
-        if match["skip"] is None:
+    for match in pattern.finditer(text):
+        if match.lastgroup is None:
             starts.append(match.start())
-            hashes.append(zlib.crc32(match[0].encode("utf-8", "surrogatepass")))
-    breaks = np.array([m.start() for m in re.finditer("\n", module.text)], dtype=np.int64)
+            hashes.append(zlib.crc32(match[0]))
+    breaks = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))
     lines = np.searchsorted(breaks, np.array(starts, dtype=np.int64), "right") + 1
     tokens = np.array(hashes, dtype=np.uint64)
     runs = np.zeros(max(0, len(tokens) - _RUN + 1), dtype=np.uint64)

@@ -3,14 +3,32 @@
 import hashlib
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from xkg.build.codebase import Codebase
 from xkg.build.fetch import Checkout, read_folder
 from xkg.build.parse.repository import parse_repository
 from xkg.build.parse.selection import Skips, is_wanted
+from xkg.build.symbol_index import SymbolIndex
 
 _MOST = 4
+
+
+@dataclass(frozen=True)
+class WorkingCopy:
+    """A folder and what lay in it when it was read."""
+
+    folder: Path
+    codebase: Codebase
+
+    @cached_property
+    def index(self) -> SymbolIndex:
+        return SymbolIndex(self.codebase)
+
+    def __str__(self) -> str:
+        return f"{self.folder}, {len(self.codebase.modules)} source files"
 
 
 class WorkingCopies:
@@ -19,9 +37,9 @@ class WorkingCopies:
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._parsed: OrderedDict[Path, tuple[str, Codebase]] = OrderedDict()
+        self._parsed: OrderedDict[Path, tuple[str, WorkingCopy]] = OrderedDict()
 
-    def codebase(self, folder: Path) -> Codebase:
+    def read(self, folder: Path) -> WorkingCopy:
         """What lies in the folder now, changes that are not committed too. Raises `InputError` where that is no
         readable source."""
         checkout = read_folder(folder)
@@ -29,7 +47,7 @@ class WorkingCopies:
         with self._turn:
             known = self._parsed.get(key)
             if known is None or known[0] != state:
-                known = self._parsed[key] = (state, parse_repository(checkout))
+                known = self._parsed[key] = (state, WorkingCopy(key, parse_repository(checkout)))
                 while len(self._parsed) > _MOST:
                     self._parsed.popitem(last=False)
             self._parsed.move_to_end(key)

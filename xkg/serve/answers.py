@@ -89,7 +89,7 @@ class Place(_Value):
 class LocatedPlace(Place):
     """A place of `technique` (None for a text that names none). `source`: `stored` lines are as the graph has them,
     `moved` ones were found again elsewhere in a working copy, `retrieved` ones by searching it. `repository` is the
-    folder of a working copy, and `commit` null there: its lines belong to no commit."""
+    folder of a working copy, and `commit` null for lines that belong to none."""
 
     score: float
     technique: str | None

@@ -3,8 +3,6 @@ searched for in it."""
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.errors import UnknownIdError
@@ -14,43 +12,22 @@ from xkg.serve.retrieval import FITS
 from xkg.store import Snapshot
 
 if TYPE_CHECKING:
-    from xkg.build.codebase import Codebase
+    from xkg.build.working_copy import WorkingCopy
     from xkg.embed import Embedder
 
 _NAME_WORDS = 12
 _ROWS = 5
+_SHARE_OF_BEST = 0.5
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 _ID = re.compile(r"(arxiv|doi|title):[^#]+#.")
 _CLAUSE = re.compile(r"[.:;,?!]\s+|\s+[-–—]\s+")
-
-
-@dataclass(frozen=True)
-class WorkingCopy:
-    """A folder and what lies in it now."""
-
-    folder: Path
-    codebase: "Codebase"
-
-    def place(self, symbol: Symbol) -> Place:
-        return Place(
-            repository=str(self.folder),
-            commit=self.codebase.repository.commit,
-            path=symbol.path,
-            start_line=symbol.start_line,
-            end_line=symbol.end_line,
-            symbol=symbol.qualified_name or symbol.path,
-            score=None,
-        )
-
-    def __str__(self) -> str:
-        return f"{self.folder}, {len(self.codebase.modules)} source files"
 
 
 def locate(
     snapshot: Snapshot | None,
     asked: str,
     k: int,
-    copy: WorkingCopy | None,
+    copy: "WorkingCopy | None",
     search: Callable[[str, int], SearchAnswer],
     embedder: "Callable[[], Embedder]",
 ) -> LocateAnswer:
@@ -128,7 +105,7 @@ class Known:
             return places, "stored places", "no place of it is stored: these are the places of its components"
         return [], "stored places", "the graph stores no place of it; name the folder of a repository to search that"
 
-    def in_copy(self, copy: WorkingCopy, embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str, str]:
+    def in_copy(self, copy: "WorkingCopy", embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str, str]:
         """Places in a working copy, what was searched, and a note."""
         places, gone = self._found_again(self._techniques, copy)
         if places:
@@ -160,7 +137,7 @@ class Known:
             below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # a preorder walk
         return sorted(below - set(self._techniques))
 
-    def _found_again(self, techniques: Sequence[str], copy: WorkingCopy) -> tuple[list[LocatedPlace], int]:
+    def _found_again(self, techniques: Sequence[str], copy: "WorkingCopy") -> tuple[list[LocatedPlace], int]:
         """Places in the copy, and how many stored ones it lacks."""
         from xkg.build.relocate import relocate
 
@@ -178,20 +155,20 @@ class Known:
                         old, new = symbols[location.symbol], match.symbol
                         same = (old.path, old.start_line, old.end_line) == (new.path, new.start_line, new.end_line)
                         score, source = location.score * match.likeness, "stored" if same else "moved"
-                        places.append(_located(copy.place(new), location.technique, score, source))
+                        places.append(_located(_in(copy, new), location.technique, score, source))
         return places, gone
 
 
 def _searched_for(
-    techniques: Sequence[Technique], wanted: Sequence[str], copy: WorkingCopy, embedder: "Embedder"
+    techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: "Embedder"
 ) -> list[LocatedPlace]:
     """Where the copy does the wanted ones of a paper's techniques."""
     from xkg.build.ground import ground
 
     symbols = copy.codebase.symbols()
     return [
-        _located(copy.place(symbols[location.symbol].symbol), location.technique, location.score, "retrieved")
-        for location in ground(techniques, copy.codebase, embedder).locations
+        _located(_in(copy, symbols[location.symbol].symbol), location.technique, location.score, "retrieved")
+        for location in ground(techniques, copy.codebase, embedder, index=copy.index).locations
         if location.technique in wanted
     ]
 
@@ -206,8 +183,25 @@ def _by_text(snapshot: Snapshot, answer: SearchAnswer) -> tuple[list[LocatedPlac
         place.model_copy(update={"score": round(place.score * scores[str(place.technique)], 4)})
         for place in Known(snapshot, list(scores)).stored(list(scores))
     ]
-    note = "the graph stores no place of the techniques that fit; name the folder of a repository to search that"
-    return places, "" if places else note
+    if not places:
+        return (
+            [],
+            "the graph stores no place of the techniques that fit; name the folder of a repository to search that",
+        )
+    least = _SHARE_OF_BEST * max(place.score for place in places)
+    return [place for place in places if place.score >= least], ""
+
+
+def _in(copy: "WorkingCopy", symbol: Symbol) -> Place:
+    return Place(
+        repository=str(copy.folder),
+        commit=copy.codebase.repository.commit,
+        path=symbol.path,
+        start_line=symbol.start_line,
+        end_line=symbol.end_line,
+        symbol=symbol.qualified_name or symbol.path,
+        score=None,
+    )
 
 
 def _located(place: Place, technique: str, score: float, source: str) -> LocatedPlace:

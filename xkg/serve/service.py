@@ -64,13 +64,10 @@ class Service:
     def locate(self, asked: str, repository: Path | None = None, k: int = 10) -> "answers.LocateAnswer":
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run. A copy
         can be searched without a graph. Raises `InputError` too, for a folder that holds no readable source."""
-        from xkg.serve.locate import WorkingCopy, locate
+        from xkg.serve.locate import locate
         from xkg.serve.retrieval import search
 
-        copy = None
-        if repository is not None:
-            folder = repository.resolve()
-            copy = WorkingCopy(folder, self._working_copies().codebase(folder))
+        copy = None if repository is None else self._working_copies().read(repository)
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0 and copy is None:
                 raise StoreError(self._empty())
