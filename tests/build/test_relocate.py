@@ -138,7 +138,7 @@ def test_the_body_is_given_where_the_old_name_only_passes_on(copy: Path) -> None
 
 
 def test_two_functions_of_one_name_keep_their_bodies(tmp_path: Path) -> None:
-    fast = "    def f(x):\n        total = 0\n        for item in x:\n            total += item * item\n        return total\n"
+    fast = "    def f(x):\n        n = 0\n        for item in x:\n            n += item * item\n        return n\n"
     slow = "    def f(x):\n        import math\n        return math.fsum(math.pow(item, 2) for item in reversed(x))\n"
     repository = tmp_path / "old"
     repository.mkdir()

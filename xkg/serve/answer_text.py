@@ -143,7 +143,7 @@ def _locate_lines(answer: LocateAnswer) -> list[str]:
     if not answer.locations:
         lines.append("Nothing is located.")
     if answer.note:
-        lines.append(f"{answer.note[0].upper()}{answer.note[1:]}.")
+        lines.append(f"Note: {answer.note}.")
     return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
 
 
