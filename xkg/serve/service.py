@@ -135,16 +135,15 @@ class Service:
             if self._store is None:
                 from xkg.store.embedded import EmbeddedStore
 
-                self._store = EmbeddedStore(self.folder, self._model, model=self._embedding.model)
+                self._store = EmbeddedStore(self.folder, self._model, model=self._embedding.vectors)
             return self._store
 
     def _model(self) -> "Embedder":
         with self._turn:
             if self._embedder is None:
-                from xkg.embed import OnnxEmbedder
+                from xkg.embed import make_embedder
 
-                settings = self._embedding
-                self._embedder = OnnxEmbedder(settings.weights, settings.model, settings.threads)
+                self._embedder = make_embedder(self._embedding)
             return self._embedder
 
     def _cached_model(self) -> "Embedder":
@@ -155,7 +154,7 @@ class Service:
             if self._cached is None:
                 from xkg.embed_cache import CachedEmbedder
 
-                self._cached = CachedEmbedder(self._model, self.folder / "embeddings.sqlite", self._embedding.model)
+                self._cached = CachedEmbedder(self._model, self.folder / "embeddings.sqlite", self._embedding.vectors)
             return self._cached
 
     def _vector(self, text: str) -> "NDArray[np.float32]":
