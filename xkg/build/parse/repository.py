@@ -1,4 +1,4 @@
-"""A checkout to a `Codebase`: every Python file parsed, imports and calls resolved inside the repository."""
+"""A checkout to a `Codebase`: every Python file and notebook parsed, imports and calls resolved inside it."""
 
 import re
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
 from xkg.build.fetch import Checkout
 from xkg.build.parse.imports import ModuleIndex
+from xkg.build.parse.notebook import notebook_source
 from xkg.build.parse.python import Analysis, analyse
 from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix
 from xkg.errors import InputError
@@ -28,10 +29,13 @@ def parse_repository(checkout: Checkout) -> Codebase:
     for path, content in checkout.read(dict.fromkeys([*(f.path for f in wanted), *requirements, *readmes])):
         if path in requirements or path in readmes:
             texts[path] = decode(content or b"")
-        if suffix(path) not in ("py", ""):
+        if suffix(path) not in ("py", "ipynb", ""):
             continue
         if content is None:
             skipped.add("unreadable", path)
+        elif suffix(path) == "ipynb":
+            if (source := _notebook(path, content, skipped)) is not None:
+                sources[path] = source
         elif is_source(path, content, skipped):
             sources[path] = decode(content)
     identity = checkout.repository.id
@@ -50,6 +54,17 @@ def parse_repository(checkout: Checkout) -> Codebase:
         requirements={path: texts[path] for path in requirements if path in texts},
         skipped=skipped.listed(),
     )
+
+
+def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
+    try:
+        source = notebook_source(content)
+    except ValueError:
+        skipped.add("broken-notebook", path)
+        return None
+    if source is None:
+        skipped.add("other-language", path)
+    return source if source and is_source(path, source.encode("utf-8", "surrogatepass"), skipped) else None
 
 
 # --- resolving --------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import re
 import tokenize
 
 from xkg.build.codebase import Skipped
-from xkg.build.fetch import File
+from xkg.build.fetch import MAX_READ_BYTES, File
 
 MAX_SOURCE_BYTES = 1_000_000
 _EXAMPLES = 5
@@ -17,7 +17,7 @@ _VENDORED = {
 }  # fmt: skip
 _OTHER_SOURCE = {
     "c", "cc", "cpp", "cxx", "h", "hpp", "cu", "cuh", "java", "js", "jsx", "ts", "tsx", "jl", "r", "rmd", "m", "lua",
-    "go", "rs", "scala", "kt", "swift", "rb", "pl", "php", "cs", "f", "f90", "sh", "bash", "ipynb", "pyx", "pxd",
+    "go", "rs", "scala", "kt", "swift", "rb", "pl", "php", "cs", "f", "f90", "sh", "bash", "pyx", "pxd",
     "pyi", "hs", "ml", "sql",
 }  # fmt: skip
 _BINARY = {
@@ -26,7 +26,7 @@ _BINARY = {
     "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
     "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
 }  # fmt: skip
-_GENERATED_NAME = re.compile(r"_pb2(_grpc)?\.py$")
+_GENERATED_NAME = re.compile(r"_pb2(_grpc)?\.py$|(^|/)\.ipynb_checkpoints/")
 _GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |do not edit|@generated")
 
 
@@ -57,7 +57,7 @@ def suffix(path: str) -> str:
 def is_wanted(file: File, skipped: Skips) -> bool:
     """Whether a path can be Python source, as far as its name and size tell."""
     ending = suffix(file.path)
-    code = ending == "py" or ending in _OTHER_SOURCE
+    code = ending in ("py", "ipynb") or ending in _OTHER_SOURCE
     reason = None
     if file.kind == "link":
         reason = "link"
@@ -69,14 +69,14 @@ def is_wanted(file: File, skipped: Skips) -> bool:
         reason = "binary"
     elif ending in _OTHER_SOURCE:
         reason = "other-language"
-    elif ending == "py" and _GENERATED_NAME.search(file.path):
+    elif ending in ("py", "ipynb") and _GENERATED_NAME.search(file.path):
         reason = "generated"
-    elif ending == "py" and file.size > MAX_SOURCE_BYTES:
+    elif file.size > {"py": MAX_SOURCE_BYTES, "ipynb": MAX_READ_BYTES}.get(ending, file.size):
         reason = "too-large"
     if reason:
         skipped.add(reason, file.path)
         return False
-    return ending == "py" or (not ending and (file.size or 0) < 100_000)
+    return ending in ("py", "ipynb") or (not ending and (file.size or 0) < 100_000)
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
