@@ -10,16 +10,19 @@ from xkg.build.parse.markdown import parse_markdown
 from xkg.build.parse.paper_files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
 from xkg.errors import InputError, UnsafeInputError
 
+_HTML = (".html", ".htm", ".xhtml")
 _LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
-LARGEST_PDF = 100_000_000
+LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
 _FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
-_ARXIV_NAME = re.compile(r"(?i)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|tar\.gz))*$")
+_ARXIV_NAME = re.compile(
+    r"(?i)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
+)
 
 
 def parse_paper(path: Path) -> Document:
-    """The paper at `path`: a .tex, .md or .pdf file, a folder, or an archive as arXiv gives it (.tar.gz, .tar, .zip,
-    .gz).
+    """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as arXiv gives it (.tar.gz,
+    .tar, .zip, .gz).
 
     Raises `InputError` where there is no paper in it, `UnsafeInputError` for what is larger than any honest paper or
     reaches outside its folder. All else that is odd is told in `Document.warnings`."""
@@ -28,9 +31,11 @@ def parse_paper(path: Path) -> Document:
     if path.is_dir():
         return _named(path, _parse_folder(FolderReader(path.resolve()), path))
     if not path.exists():
-        raise InputError(f"{path} does not exist; name a .tex, .md or .pdf file, a folder or an arXiv archive")
+        raise InputError(f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive")
     if not path.is_file():
-        raise InputError(f"{path} is no regular file; name a .tex, .md or .pdf file, a folder or an arXiv archive")
+        raise InputError(
+            f"{path} is no regular file; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
+        )
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -40,6 +45,10 @@ def parse_paper(path: Path) -> Document:
         return _named(path, _parse_folder(MemoryReader(unpack(path)), path))
     if b"%PDF-" in head:
         return _named(path, _parse_pdf(path))
+    if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
+        (b"<!doctype html", b"<html")
+    ):
+        return _named(path, _parse_html(path))
     if path.name.lower().endswith((".gz", ".tgz", ".zip", ".tar")):
         raise InputError(
             f"{path} is empty; fetch it again" if not head else f"{path} is a corrupt archive; fetch it again"
@@ -70,6 +79,17 @@ def _parse_pdf(path: Path) -> Document:
             f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
         )
     return parse_pdf(path.read_bytes(), path)
+
+
+def _parse_html(path: Path) -> Document:
+    from xkg.build.parse.html import parse_html  # so is lxml for HTML
+
+    size = path.stat().st_size
+    if size > LARGEST_HTML:
+        raise UnsafeInputError(
+            f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
+        )
+    return parse_html(path.read_bytes(), path)
 
 
 def _looks_like_latex(text: str) -> bool:

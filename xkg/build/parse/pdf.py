@@ -12,9 +12,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from xkg.build.document import Document, SourceSpan
+from xkg.build.document import Document
 from xkg.build.parse.front_matter import arxiv_id_in, doi_in, first_year, venue_year
 from xkg.build.parse.markdown import parse_markdown
+from xkg.build.parse.markdown_writer import MarkdownWriter, literal
 from xkg.build.parse.paper_files import MemoryReader, PaperFiles
 from xkg.build.parse.pdf_blocks import Block, abstract_mark, blocks
 from xkg.build.parse.pdf_layout import Placed, reading_order
@@ -22,8 +23,6 @@ from xkg.build.parse.pdf_lines import Page, Run, read_pdf
 from xkg.build.parse.reference_text import reference_from_text
 from xkg.model import Reference
 
-_MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-_INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 _COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
@@ -38,7 +37,7 @@ def parse_pdf(data: bytes, path: Path) -> Document:
     writer = _Writer(path.name, found)
     for block in found:
         writer.write(block)
-    text = writer.text
+    text = writer.out.text
     document = parse_markdown(PaperFiles(MemoryReader({path.name: text.encode("utf-8", "replace")})), path.name)
     margin, front = printed.pages[0].margin, _printed(printed.pages[:1])
     arxiv_id = arxiv_id_in(margin) or document.arxiv_id
@@ -49,7 +48,7 @@ def parse_pdf(data: bytes, path: Path) -> Document:
             "doi": document.doi or doi_in(front),
             "year": venue_year(front) or document.year or first_year(arxiv_id),
             "references": tuple(_references(found, writer)),
-            "spans": tuple(writer.spans),
+            "spans": tuple(writer.out.spans),
             "source_sha256": hashlib.sha256(data).hexdigest(),
         }
     )
@@ -69,19 +68,12 @@ class _Writer:
 
     def __init__(self, name: str, found: Sequence[Block]) -> None:
         self._name = name
-        self._parts: list[str] = []
-        self._length = 0
-        self._line_start = 0  # marks before the words of a line belong to it
-        self.spans: list[SourceSpan] = []
+        self.out = MarkdownWriter()
         printed = [placed.line.text for block in found for placed in block.lines]
         self._compounds = {word.lower() for text in printed for word in _COMPOUND.findall(text)}
         words = [word for text in printed if not text.isupper() for word in _WORD.findall(text)]
         self._words = {word.lower() for word in words}
         self._acronyms = {word for word in words if word.isupper()} - {w.upper() for w in words if w.islower()}
-
-    @property
-    def text(self) -> str:
-        return "".join(self._parts)
 
     def write(self, block: Block) -> None:
         if block.kind == "title":
@@ -169,22 +161,8 @@ class _Writer:
         return f"{left}-{right}" in self._compounds and left + right not in self._words
 
     def _put(self, text: str, placed: Placed | None = None) -> None:
-        if placed is not None and text:
-            path = f"{self._name}#page={placed.line.page}"
-            self.spans.append(
-                SourceSpan(start=self._line_start, end=self._length + len(text), path=path, line=placed.number)
-            )
-        self._parts.append(text)
-        self._length += len(text)
-        if placed is not None or text.endswith("\n"):
-            self._line_start = self._length
-
-
-def _marked(text: str) -> str:
-    """Text in which nothing is taken for markup."""
-
-    text = _MARKUP.sub(lambda match: _INSTEAD[match.group()], text)
-    return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", text)
+        place = (f"{self._name}#page={placed.line.page}", placed.number) if placed is not None else None
+        self.out.put(text, place)
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
@@ -237,9 +215,9 @@ def _emphasised(runs: Sequence[Run], marks: frozenset[str]) -> str:
     for mark, text in pieces:
         bare = text.strip()
         if not mark or len(bare) > _LONGEST_EMPHASIS or not bare[0].isalnum():
-            out.append(_marked(text))
+            out.append(literal(text))
         else:
             lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             hyphen = "-" if bare.endswith("-") else ""
-            out.append(f"{lead}{mark}{_marked(bare.removesuffix('-'))}{mark}{hyphen}{tail}")
+            out.append(f"{lead}{mark}{literal(bare.removesuffix('-'))}{mark}{hyphen}{tail}")
     return "".join(out)
