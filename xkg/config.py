@@ -4,7 +4,13 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    YamlConfigSettingsSource,
+)
 
 from xkg.errors import ConfigError
 from xkg.model import Level
@@ -31,9 +37,11 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk; 0 makes none."""
+    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk; 0 makes none. `total_mb`
+    bounds all of a graph: those least recently used go first, never one in use."""
 
     max_mb: int = Field(default=1500, ge=0)
+    total_mb: int = Field(default=6000, ge=0)
 
 
 class PruneSettings(_Section):
@@ -42,9 +50,21 @@ class PruneSettings(_Section):
     min_level: Level | None = None
 
 
+class ServeSettings(_Section):
+    """`roots`: the folders under which a client may name working copies; None is the folder that `xkg serve` was
+    started in, unless that holds somebody's home folder; empty opens none."""
+
+    roots: tuple[Path, ...] | None = None
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="XKG_", env_nested_delimiter="__", yaml_file="xkg.yaml", extra="forbid", frozen=True
+        env_prefix="XKG_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        yaml_file="xkg.yaml",
+        extra="forbid",
+        frozen=True,
     )
 
     kg: Path = Path("storage/default")
@@ -52,6 +72,7 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
     prune: PruneSettings = PruneSettings()
+    serve: ServeSettings = ServeSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -73,5 +94,10 @@ def load(**flags: object) -> Settings:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"setting {name!r}: {first['msg']}; mend it in xkg.yaml or the environment") from error
+    except SettingsError as error:
+        raise ConfigError(
+            f"the environment's XKG_* cannot be read: {error}; set one value each (XKG_EMBEDDING__THREADS)"
+        ) from error
     except Exception as error:  # the YAML reader raises its own tree
-        raise ConfigError(f"xkg.yaml cannot be read: {str(error).splitlines()[0]}") from error
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"xkg.yaml is no list of settings ({reason}); README.md shows what it may hold") from error

@@ -98,7 +98,8 @@ class Technique(Node):
 
 
 class Evidence(Node):
-    """How a level was reached, or why the next one was not."""
+    """How a level was reached, or why the next one was not. `missing` are packages that the code needs and that could
+    not be had here (or not in a version that imports), so that the next level says nothing against the code."""
 
     level: Level
     runner: str | None = None
@@ -109,6 +110,7 @@ class Evidence(Node):
     peak_memory_mb: float | None = None
     output_end: str = ""
     reason: str | None = None
+    missing: tuple[str, ...] = ()
     checked_at: str | None = None
 
 
@@ -136,7 +138,8 @@ class Repository(Node):
 
 
 class Symbol(Node):
-    """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module)."""
+    """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module).
+    `fingerprint` is a sketch of its body (`build.fingerprint`), '' where the body is too short or none was made."""
 
     id: str
     repository: str
@@ -146,6 +149,7 @@ class Symbol(Node):
     start_line: int
     end_line: int
     signature: str = ""
+    fingerprint: str = ""
 
 
 class Location(Node):

@@ -14,7 +14,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -44,6 +44,7 @@ class File(NamedTuple):
 class Checkout:
     """A repository at one commit, or a folder as it lies there. `notes` says what a reader should know of the choice.
 
+    `committed` is the day of the commit (YYYY-MM-DD), None for files that are in none.
     `read` gives (path, bytes) in the order asked; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
     cannot be read."""
 
@@ -51,6 +52,7 @@ class Checkout:
     files: tuple[File, ...]
     notes: tuple[str, ...] = ()
     _read: Callable[[Sequence[str]], Iterator[bytes | None]] = field(default=lambda _: iter(()), repr=False)
+    committed: str | None = None
 
     def read(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
         sizes = {f.path: f.size for f in self.files if f.kind == "file"}
@@ -77,12 +79,33 @@ def fetch_repository(spec: str, cache: Path) -> Checkout:
         parts = urlsplit(spec)
         if parts.netloc not in ("", "localhost"):
             raise InputError(f"{spec}: a file:// URL names a path of this machine (file:///path)")
-        path, commit = _split_commit(unquote(parts.path))
-        return _read_local(path, commit, spec)
+        return _read_local(*_split_commit(unquote(parts.path)), spec)
     if scheme or re.match(r"[\w.-]+@[\w.-]+:|[A-Za-z]\w+::", spec):
         raise InputError(f"{spec}: only https:// and file:// URLs and folders are read; use the https URL")
-    path, commit = _split_commit(spec)
-    return _read_local(path, commit, spec)
+    return _read_local(*_split_commit(spec), spec)
+
+
+def read_folder(folder: Path) -> Checkout:
+    """The files of a folder as they lie there, whatever its commit: tracked and unignored ones in a git work tree, else
+    all. The id is `local:<name>`, since nothing is read before it is asked for; `commit` is None. A git directory, or a
+    clone that was never checked out, has no such files: its HEAD commit is given.
+
+    Raises `InputError`: does not exist, a file, empty."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is {'a file' if folder.exists() else 'not there'}: give the folder of a repository")
+    path = folder.resolve()
+    git_directory = _git_directory(path)
+    if git_directory == path:
+        return _read_local(path, None, str(folder))
+    names = None
+    if git_directory is not None:
+        try:
+            names = _unignored(git_directory, path)
+        except InputError:  # no git here, or a broken repository: what lies in the folder still counts
+            names = None
+        if names == [] and _head(git_directory):
+            return _read_local(path, None, str(folder))
+    return _as_it_lies(path, _walk(path) if names is None else names, str(folder), _name(path), "", named=False)
 
 
 def _split_commit(text: str) -> tuple[Path, str | None]:
@@ -197,6 +220,13 @@ def _fetch_into(work: Path, url: str, commit: str | None, reference: str | None,
 
 
 def _read_local(path: Path, commit: str | None, spec: str) -> Checkout:
+    try:
+        return _checkout_of(path, commit, spec)
+    except git.GitError as error:
+        raise InputError(f"{spec}: git cannot read it ({error}); mend it with git, or fetch it again") from error
+
+
+def _checkout_of(path: Path, commit: str | None, spec: str) -> Checkout:
     _check_reference(commit, spec)
     if not path.exists():
         raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
@@ -342,31 +372,51 @@ def _at_commit(folder: Path, commit: str, identity: str, url: str, spec: str) ->
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return git.read_objects(folder, [oids[p] for p in paths])
 
-    return _finished(identity, url, commit, files, (), read, spec)
+    return replace(_finished(identity, url, commit, files, (), read, spec), committed=_day(folder, commit))
+
+
+def _day(folder: Path, commit: str) -> str | None:
+    try:
+        return git.run(["show", "--no-patch", "--format=%cs", commit], folder=folder).decode().strip() or None
+    except git.GitError:
+        return None
 
 
 def _as_it_lies(
-    path: Path, names: Sequence[str], spec: str, name: str, url: str, notes: tuple[str, ...] = ()
+    path: Path,
+    names: Sequence[str],
+    spec: str,
+    name: str,
+    url: str,
+    notes: tuple[str, ...] = (),
+    *,
+    named: bool = True,
 ) -> Checkout:
-    """A folder's files, named by a hash over paths, kinds and contents (sizes alone of files too large to read)."""
+    """A folder's files; where `named`, by a hash over paths, kinds and contents (sizes alone of files too large to
+    read)."""
     files, real = [], {}
     digest = hashlib.sha256()
+    outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
     for raw in names:
         shown = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
-        status = (path / raw).lstat()
+        try:
+            status = (path / raw).lstat()
+        except OSError:  # gone since it was listed
+            continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None
         content = b""
-        if stat.S_ISLNK(status.st_mode):
+        if stat.S_ISLNK(status.st_mode) or Path(raw).parent in outside:
             kind = "link"
         elif stat.S_ISDIR(status.st_mode):
             kind = "submodule"
         elif stat.S_ISREG(status.st_mode) and os.access(path / raw, os.R_OK):
             size = status.st_size
-            content = (_read_file(path / raw) or b"") if size <= MAX_READ_BYTES else b""
+            content = (_read_file(path / raw) or b"") if named and size <= MAX_READ_BYTES else b""
         files.append(File(shown, kind, size))
         real[shown] = path / raw
         digest.update(f"{kind}\0{size}\0{shown}\0".encode() + hashlib.sha256(content).digest())
+    identity = f"local:{name}@{digest.hexdigest()[:40]}" if named else f"local:{name}"
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         for shown in paths:
@@ -375,7 +425,7 @@ def _as_it_lies(
             except OSError:
                 yield None
 
-    return _finished(f"local:{name}@{digest.hexdigest()[:40]}", url, None, tuple(files), notes, read, spec)
+    return _finished(identity, url, None, tuple(files), notes, read, spec)
 
 
 def _finished(

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -16,6 +17,8 @@ _MAX_SOURCE = 5_000_000
 _OUTPUT_END = 2000
 _MODULE = "implementation"
 _DONE = "xkg: import ended"
+_FRAME = re.compile(rf'^  File "[^"]*/{_MODULE}\.py", line (\d+)', re.M)
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _DRIVER = f"import {_MODULE}; print({_DONE!r}, flush=True)"
 _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Group)\b.*|^\w+(?:\.\w+)+: .*")
 
@@ -44,7 +47,9 @@ def check_imported(source: str, runner: Runner, environment: Environment, limits
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if absent:
         why = "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
-        return parsed.model_copy(update={"reason": f"missing package {why}", "environment": environment.hash})
+        return parsed.model_copy(
+            update={"reason": f"missing package {why}", "missing": tuple(absent), "environment": environment.hash}
+        )
     used = limits or Limits()
     outcome = runner.run(
         Job(
@@ -56,6 +61,10 @@ def check_imported(source: str, runner: Runner, environment: Environment, limits
     )
     output = outcome.output.rstrip()
     finished = outcome.ok and output.endswith(_DONE)
+    missing = None if finished else missing_package(outcome, source)
+    reason = None if finished else failure(outcome, used)
+    if missing and reason and not reason.startswith("missing package"):
+        reason = f"package {missing} as it is here does not import: {reason}"
     return Evidence(
         level=Level.IMPORTED if finished else Level.PARSED,
         runner=outcome.runner,
@@ -65,7 +74,8 @@ def check_imported(source: str, runner: Runner, environment: Environment, limits
         seconds=round(outcome.seconds, 3),
         peak_memory_mb=round(outcome.peak_memory_mb, 1),
         output_end=output.removesuffix(_DONE).rstrip()[-_OUTPUT_END:],
-        reason=None if finished else failure(outcome, used),
+        reason=reason,
+        missing=(missing,) if missing else (),
         checked_at=_now(),
     )
 
@@ -82,8 +92,7 @@ def failure(outcome: Outcome, limits: Limits) -> str:
         return f"killed by signal {outcome.exit_code - 128}" if outcome.exit_code else "killed for too many processes"
     lines = [line.strip() for line in outcome.output.splitlines() if line.strip()]
     said = next((line for line in reversed(lines) if _ERROR_LINE.match(line)), lines[-1] if lines else "")
-    missing = re.match(r"ModuleNotFoundError: No module named '([^'.]+)", said)
-    if missing:
+    if missing := _NO_MODULE.match(said):
         return f"missing package {missing[1]}: {said}"
     if said.startswith("MemoryError"):
         return f"memory: {said}"
@@ -92,11 +101,30 @@ def failure(outcome: Outcome, limits: Limits) -> str:
     return said[:500] or f"exit code {outcome.exit_code} and no output"
 
 
+def missing_package(outcome: Outcome, source: str) -> str | None:
+    """The package that is to blame for a failed import of `source`: one that is not there, or whose own import fails or
+    lacks what is imported from it (its version is not the one that the code was written for). None where the code
+    itself failed, or met a limit."""
+    if outcome.ended != "exited":
+        return None
+    last = outcome.output.rpartition("Traceback (most recent call last):")[2]
+    lines = [int(line) for line in _FRAME.findall(last)]
+    said = [line for line in last.splitlines() if _ERROR_LINE.match(line)]
+    if absent := _NO_MODULE.match(said[-1] if said else ""):
+        return absent[1]
+    for node in ast.walk(syntax_tree(source)) if lines else ():
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno <= lines[-1] <= (node.end_lineno or 0):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            names = [module.partition(".")[0] for module in modules]
+            return next((name for name in names if name and name not in sys.stdlib_module_names), None)
+    return None
+
+
 def needed_imports(source: str) -> list[str]:
     """Top-level names of the packages that importing the module imports, in order, without those it can do without:
     in function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for what does not parse."""
     try:
-        tree = _parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return list(dict.fromkeys(_needed(tree.body)))
@@ -127,7 +155,7 @@ def _unparsed(source: str) -> str | None:
     if len(source) > _MAX_SOURCE:
         return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
     try:
-        tree = _parse(source)
+        tree = syntax_tree(source)
         with _warnings, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(source, "<code>", "exec", dont_inherit=True)
@@ -150,7 +178,8 @@ def _unparsed(source: str) -> str | None:
     return None
 
 
-def _parse(source: str) -> ast.Module:
+def syntax_tree(source: str) -> ast.Module:
+    """`ast.parse` without its warnings of what it reads; raises as it does. For several threads."""
     with _warnings, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, "<code>")

@@ -1,27 +1,33 @@
-"""A checkout to a `Codebase`: every Python file and notebook parsed, imports and calls resolved inside it."""
+"""A checkout to a `Codebase`: every file in a language that is read parsed (notebooks too), imports and calls resolved
+inside the repository: those of Python here, those of other languages in `linking`."""
 
 import re
 from collections.abc import Iterable
 
 from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
 from xkg.build.fetch import Checkout
+from xkg.build.fingerprint import fingerprinted
+from xkg.build.parse.grammars import LANGUAGES, grammars_of
 from xkg.build.parse.imports import ModuleIndex
+from xkg.build.parse.linking import link
 from xkg.build.parse.notebook import notebook_source
+from xkg.build.parse.outline import outline
 from xkg.build.parse.python import Analysis, analyse
-from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix
+from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix, unread_languages
 from xkg.errors import InputError
 
 _REQUIREMENTS = re.compile(
-    r"^(.*/)?(requirements[^/]*\.(txt|in)|requirements/[^/]+\.txt|pyproject\.toml|setup\.(py|cfg)|environment[^/]*\.ya?ml"
-    r"|Pipfile)$"
+    r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
+    r"|setup\.(py|cfg)|([^/]*environment|conda)[^/]*\.ya?ml|env\.ya?ml|Pipfile)$"
 )
 _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 
 
 def parse_repository(checkout: Checkout) -> Codebase:
-    """Raises `InputError` where the checkout holds no Python source that can be read."""
+    """Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
     skipped = Skips()
     wanted = [f for f in checkout.files if is_wanted(f, skipped)]
+    candidates = {f.path for f in wanted}
     requirements = sorted(f.path for f in checkout.files if f.kind == "file" and _REQUIREMENTS.match(f.path))
     readmes = sorted(f.path for f in checkout.files if f.kind == "file" and _README.match(f.path))[:1]
     sources: dict[str, str] = {}
@@ -29,7 +35,7 @@ def parse_repository(checkout: Checkout) -> Codebase:
     for path, content in checkout.read(dict.fromkeys([*(f.path for f in wanted), *requirements, *readmes])):
         if path in requirements or path in readmes:
             texts[path] = decode(content or b"")
-        if suffix(path) not in ("py", "ipynb", ""):
+        if path not in candidates:
             continue
         if content is None:
             skipped.add("unreadable", path)
@@ -42,10 +48,13 @@ def parse_repository(checkout: Checkout) -> Codebase:
     if not sources:
         reasons = ", ".join(f"{s.count} {s.reason}" for s in skipped.listed())
         found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
+        languages = ", ".join(f"{count} {name}" for name, count in unread_languages(checkout.files).items())
         raise InputError(
-            f"{identity} holds no Python source that can be read ({found}); give the repository of the code"
+            f"{identity} holds no source that can be read ({found}"
+            + (f"; languages: {languages}" if languages else "")
+            + f"); what is read is {LANGUAGES}: give the repository of the code"
         )
-    modules = _parse_all(identity, sources)
+    modules = tuple(fingerprinted(module) for module in _parse_all(identity, sources))
     return Codebase(
         repository=checkout.repository,
         files=tuple(f.path for f in checkout.files),
@@ -71,6 +80,13 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
+    grammars = {path: grammars_of(suffix(path), text) for path, text in sorted(sources.items())}
+    others = link({path: outline(path, sources[path], found, identity) for path, found in grammars.items() if found})
+    python = _parse_python(identity, {path: text for path, text in sources.items() if path not in others})
+    return tuple({**others, **python}[path] for path in sorted(sources))
+
+
+def _parse_python(identity: str, sources: dict[str, str]) -> dict[str, Module]:
     analyses = {path: analyse(path, text, identity) for path, text in sorted(sources.items())}
     names = {path: _top_names(analysis) for path, analysis in analyses.items()}
     index = ModuleIndex(names, identity)
@@ -78,8 +94,8 @@ def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
     for path, more in _used_elsewhere(analyses, imports).items():
         analyses[path] = analyse(path, sources[path], identity, frozenset(more))
     resolver = Resolver(analyses, imports, index)
-    return tuple(
-        analysis.module.model_copy(
+    return {
+        path: analysis.module.model_copy(
             update={
                 "dotted": index.dotted(path),
                 "imports": imports[path],
@@ -89,7 +105,7 @@ def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
             }
         )
         for path, analysis in analyses.items()
-    )
+    }
 
 
 def _top_names(analysis: Analysis) -> frozenset[str]:
