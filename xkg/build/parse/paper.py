@@ -11,7 +11,7 @@ from xkg.build.parse.paper_files import LARGEST_TEXT, FolderReader, MemoryReader
 from xkg.errors import InputError, UnsafeInputError
 
 _HTML = (".html", ".htm", ".xhtml")
-_LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
+LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
 _FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
@@ -57,7 +57,7 @@ def parse_paper(path: Path) -> Document:
         raise UnsafeInputError(too_large(str(path), path.stat().st_size))
     files = PaperFiles(FolderReader(path.parent.resolve()))
     text = _main_text(files, path.name, path)
-    latex = path.suffix.lower() in _LATEX or (path.suffix.lower() not in _MARKDOWN and _looks_like_latex(text))
+    latex = path.suffix.lower() in LATEX or (path.suffix.lower() not in _MARKDOWN and looks_like_latex(text))
     return _named(path, parse_latex(files, path.name) if latex else parse_markdown(files, path.name))
 
 
@@ -92,14 +92,15 @@ def _parse_html(path: Path) -> Document:
     return parse_html(path.read_bytes(), path)
 
 
-def _looks_like_latex(text: str) -> bool:
+def looks_like_latex(text: str) -> bool:
+    """Whether a text is a LaTeX document, not only a piece of one."""
     return _CLASS.search(text) is not None or "\\begin{document}" in text
 
 
 def _parse_folder(reader: Reader, path: Path) -> Document:
     names = reader.names()
     scratch = PaperFiles(reader)
-    latex = [name for name in names if name.lower().endswith(_LATEX)]
+    latex = [name for name in names if name.lower().endswith(LATEX)]
     markdown = [name for name in names if name.lower().endswith(_MARKDOWN[:-1])]
     ranked = sorted(((_rank(name, scratch.text(name) or ""), name) for name in latex[:2000]), reverse=True)
     main = next((name for rank, name in ranked if rank[0]), None)
@@ -109,7 +110,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
     _main_text(files, name, path / main)
-    return parse_latex(files, name) if name.lower().endswith(_LATEX) else parse_markdown(files, name)
+    return parse_latex(files, name) if name.lower().endswith(LATEX) else parse_markdown(files, name)
 
 
 def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:
