@@ -149,6 +149,20 @@ def test_techniques_come_from_it(document: Document) -> None:
     assert "Light Merging" in {t.name for t in extract(document, "arxiv:1203.01234").techniques}
 
 
+def test_roman_numbers() -> None:
+    def title(kind: str, number: str, words: str) -> str:
+        tag = f'<span class="ltx_tag ltx_tag_{kind}">{number} </span>'
+        return f'<h2 class="ltx_title ltx_title_{kind}">{tag}<span class="ltx_font_smallcaps">{words}</span></h2>'
+
+    page = title("section", "I", "Introduction") + title("section", "II", "Method") + title("subsection", "II-A", "Sum")
+    document = parse_html(f"<article class='ltx_document'>{page}</article>".encode(), Path("x.html"))
+    assert [(s.level, s.number, s.title) for s in document.walk()] == [
+        (1, "I", "Introduction"),
+        (1, "II", "Method"),
+        (2, None, "Sum"),
+    ]
+
+
 def test_a_page_of_another_maker() -> None:
     """No LaTeXML: plain headings, MathJax scripts, metadata as journals give them."""
     page = b"""<html><head><meta name="citation_title" content="On Kernels"><meta name="citation_author"

@@ -176,10 +176,23 @@ def test_characters_of_markdown_are_text() -> None:
     assert not document.emphases
 
 
+def test_references_of_which_no_two_begin_at_one_place_are_kept() -> None:
+    lines = ["# 1 Introduction", "", "A filter draws its samples again, one after the other.", "", "# References"]
+    body = [Put(60 + 7 * n, 180 + 12 * n, f"A. Author. On filters of {word} samples. 201{n}.") for n, word in
+            enumerate(("few", "many", "weighted", "light"))]  # fmt: skip
+    document = parse_pdf(pdf([[*column(lines, 60, 100), *body]]), Path("p.pdf"))
+    text = " ".join(reference.text or "" for reference in document.references)
+    assert all(f"On filters of {word} samples." in text for word in ("few", "many", "weighted", "light"))
+
+
 @pytest.mark.parametrize(
     ("content", "what"),
     [
         (scan(), "holds no text, only images.*OCR"),
+        (
+            pdf([column(["Z R O b U T O b # / 3 D 0 S @ K A W , + 1 0 & 4 ( + ' / > O D c % $ &"] * 5, 60, 99)]),
+            "no readable text.*OCR",
+        ),
         (encrypted(), "is encrypted; save it without a password"),
         (paper()[:2000], "damaged PDF, or one cut short; fetch it again"),
         (b"%PDF-1.4\nnothing\n%%EOF\n", "damaged PDF, or one cut short"),

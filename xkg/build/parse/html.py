@@ -175,7 +175,7 @@ class _Walk:
             self._run_in = ""
 
     def _title(self, element: Any, kind: str | None) -> None:
-        text = " ".join(rendered(element).replace("**", "").split())
+        text = _numbered(element, " ".join(rendered(element).replace("**", "").split()))
         text = text if kind != "document" else re.sub(r"(?<!\w)\*|\*(?!\w)", "", text)
         level = _LEVELS.get(kind, 0) if kind is not None else int(element.tag[1])
         if not text or (kind == "document" and self._titled):
@@ -231,6 +231,15 @@ class _Walk:
 
     def _place(self, element: Any) -> tuple[str, int]:
         return self._name, int(element.sourceline or 1)
+
+
+def _numbered(title: Any, text: str) -> str:
+    """A title whose number can be told from its words: "II" of a section has a full stop then; "II-A" goes, since a
+    letter alone is an appendix."""
+    number = _first(title, "ltx_tag")
+    if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
+        return text
+    return text.removeprefix(number).strip() if "-" in number else f"{number}. {text.removeprefix(number).strip()}"
 
 
 def _is_block(element: Any) -> bool:

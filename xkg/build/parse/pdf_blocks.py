@@ -334,7 +334,7 @@ def _entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
         lefts: dict[tuple[int, int], Counter[int]] = {}
         for placed in lines:
             lefts.setdefault(placed.column, Counter())[round(placed.line.x0)] += 1
-        left = {column: min(x for x, n in xs.items() if n > 1 or len(xs) < 3) for column, xs in lefts.items()}
+        left = {column: min([x for x, n in xs.items() if n > 1] or xs) for column, xs in lefts.items()}
         inset = [placed.line.x0 - left[placed.column] > 0.5 * placed.line.size for placed in lines]
         starts = [not i for i in inset] if sum(inset) * 4 > len(inset) else [False, *_gaps(lines)]
     entries: list[list[Placed]] = []

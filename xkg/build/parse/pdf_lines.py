@@ -19,8 +19,10 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
+_FEWEST_IN_WORDS = 0.3  # share of the characters; 0.6 and more in papers full of formulas
 _MOST_CHARACTERS = 100_000  # of one page
 
+_WORD = re.compile(r"[^\W\d_]{3,}")
 _BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
 _ITALIC = re.compile(r"(?i)ital|obli|slant|-it\b|cmti|cmsl|sfti|ecti")
 _MATH = re.compile(r"(?i)cm(?:mi|sy|ex|bsy)|ms[ab]m|math|symbol|eufm|rsfs|mtmi|mtsy|[tp]x(?:mi|sy|ex)|stmary|wasy|euex")
@@ -88,8 +90,8 @@ class PrintedPaper:
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
-    """Raises `InputError` for a PDF that is damaged, cut short, encrypted, or without text, `UnsafeInputError` for one
-    of more pages than any paper."""
+    """Raises `InputError` for a PDF that is damaged, cut short, encrypted, without text, or whose fonts do not tell its
+    characters, `UnsafeInputError` for one of more pages than any paper."""
     damaged = InputError(f"{path} is a damaged PDF, or one cut short; fetch it again, or give the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -109,11 +111,12 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         finally:
             document.close()
-    if sum(len(line.text) for page in pages for line in page.fragments) < _FEWEST_CHARACTERS:
-        raise InputError(
-            f"{path} holds no text, only images (a scan?); give the paper's LaTeX source, or put a text layer into the "
-            "PDF with OCR (such as ocrmypdf)"
-        )
+    mend = "give the paper's LaTeX source, or put a text layer into the PDF with OCR (such as ocrmypdf)"
+    text = " ".join(line.text for page in pages for line in page.fragments)
+    if len(text) < _FEWEST_CHARACTERS:
+        raise InputError(f"{path} holds no text, only images (a scan?); {mend}")
+    if sum(map(len, _WORD.findall(text))) < _FEWEST_IN_WORDS * len(text.replace(" ", "")):
+        raise InputError(f"{path} holds no readable text: its fonts do not tell which characters they show; {mend}")
     return PrintedPaper(pages, " ".join(title.split()))
 
 
