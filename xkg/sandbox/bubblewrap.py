@@ -32,6 +32,7 @@ class BubblewrapRunner:
     a file outside the scratch folder, `InputError` for arguments that no process can be given."""
 
     name = "bubblewrap"
+    weaker: tuple[str, ...] = ()
 
     def run(self, job: Job) -> Outcome:
         mounts = () if job.site is None else (Mount(job.site.resolve(), SITE),)
