@@ -57,6 +57,10 @@ def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
         waiting.poll(20)
         with contextlib.suppress(BlockingIOError):
             os.read(heard, 4096)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, previous)
+    os.close(heard)
+    os.close(told)
     return status
 
 

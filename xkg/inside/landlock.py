@@ -49,14 +49,17 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None) -> None:
             raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
         return result
 
-    handled = 0 if paths is None else (1 << _FILE_RIGHTS.get(abi, 16)) - 1
     tcp = _TCP if abi >= 4 and paths is not None else 0
+    if paths is None:  # what does not grant moves between folders denies them, even if it leaves files as they are
+        handled, paths = REFER, [("/", REFER)]
+    else:
+        handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1
     attributes = (ctypes.c_uint64 * 3)(handled, tcp, _SCOPES if abi >= SCOPES_FROM else 0)
     size = 8 if abi < 4 else 16 if abi < SCOPES_FROM else 24
     called(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     ruleset = called(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     try:
-        for place, rights in paths or ():
+        for place, rights in paths:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
                 try:

@@ -18,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox import Limits
 from xkg.sandbox.scratch import relative
+from xkg.sandbox.seccomp import Denied
 
 HOME = "/tmp/job"
 SITE = "/site"
@@ -60,7 +61,8 @@ class Mount:
 @dataclass(frozen=True)
 class Confined:
     """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
-    folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind."""
+    folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind,
+    `lasting` one that no later job is given; `denied` are more rules for the filter."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -69,6 +71,8 @@ class Confined:
     variables: Mapping[str, str] = field(default_factory=dict)
     unix_sockets: bool = False
     keeper: bool = False
+    lasting: bool = False
+    denied: tuple[Denied, ...] = ()
 
 
 def interpreter() -> Path:
@@ -77,13 +81,13 @@ def interpreter() -> Path:
     return named if named.exists() else Path(sys.executable).resolve()
 
 
-_runs = itertools.count()
+_runs, _lasting_runs = itertools.count(), itertools.count()
 
 
-def outside_uid(*, keeper: bool = False) -> int | None:
+def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
     """The uid to drop to outside, a fresh one each call, so that the kernel's limit on processes counts only this job
-    (and binds at all, which it does not for root); always the same for `keeper`. None for an ordinary user, who keeps
-    their own.
+    (and binds at all, which it does not for root); always the same for `keeper`, of a set apart for `lasting`. None for
+    an ordinary user, who keeps their own.
 
     Raises `SandboxUnavailableError` for a root without the rights to drop."""
     if os.geteuid() != 0:
@@ -93,7 +97,7 @@ def outside_uid(*, keeper: bool = False) -> int | None:
             "this root may not build a sandbox (no CAP_SYS_ADMIN, as in most containers): "
             "run as an ordinary user, or give the container --privileged"
         )
-    return unused_uid(keeper=keeper)
+    return unused_uid(keeper=keeper, lasting=lasting)
 
 
 def holds(*rights: int) -> bool:
@@ -103,7 +107,7 @@ def holds(*rights: int) -> bool:
     return all(held >> right & 1 for right in rights)
 
 
-def unused_uid(*, keeper: bool = False) -> int:
+def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
     """A uid that nobody has, as `outside_uid` says. Raises `SandboxUnavailableError` where this user namespace has
     none."""
     extents = [
@@ -119,7 +123,8 @@ def unused_uid(*, keeper: bool = False) -> int:
         raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
     if keeper:
         return low - 1
-    return low + (os.getpid() * 64 + next(_runs) % 64) % (high - low)
+    drawn = 48 + next(_lasting_runs) % 16 if lasting else next(_runs) % 48
+    return low + (os.getpid() * 64 + drawn) % (high - low)
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:

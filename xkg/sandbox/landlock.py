@@ -7,6 +7,7 @@ unused uid, an ordinary user's job keeps that user's uid, so that what Landlock 
 attributes of files, priorities and limits of processes, on old kernels signals and truncation) is refused by number.
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -14,8 +15,10 @@ import site
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.inside import landlock
@@ -32,6 +35,7 @@ from xkg.sandbox.box import (
     kernel_limits,
     unused_uid,
 )
+from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
 from xkg.sandbox.scratch import fill, remove
 from xkg.sandbox.seccomp import Denied
 from xkg.sandbox.watchdog import Watched, kill_tree, watch
@@ -105,26 +109,13 @@ class LandlockRunner:
         return tuple(_weaker(landlock.version(), ordinary=os.geteuid() != 0))
 
     def run(self, job: Job) -> Outcome:
-        abi = landlock.version()
-        if abi == 0:
-            raise SandboxUnavailableError(
-                "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
-            )
-        uid = _uid()
         _check(job.arguments)
-        room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
+        started = _start(job.arguments, job.files, job.site, job.limits)
         try:
-            room.chmod(0o755)
-            for name in ("job", "tmp", "python/bin"):
-                (room / name).mkdir(parents=True)
-            # A virtual environment without packages, so that those beside the interpreter are not on the module path.
-            (room / "python/pyvenv.cfg").write_text(_VENV.format(home=interpreter().parent))
-            (room / "python/bin/python").symlink_to(interpreter())
-            fill(room / "job", job.files, uid)
-            fill(room / "tmp", {}, uid)
-            watched, status = _launched(job, abi, uid, room)
+            watched = watch(started.process, job.limits, started.let_go, started.room)
         finally:
-            remove(room)
+            status = started.end()
+        _require_contained(status, watched)
         exit_code = os.waitstatus_to_exitcode(int(status)) if status else -9
         ended = watched.ended
         if ended == "exited" and exit_code < 0:
@@ -139,89 +130,143 @@ class LandlockRunner:
             command=shlex.join(("python", *job.arguments))[:2000],
         )
 
+    def open(
+        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
+    ) -> Opened:
+        """As `Openable` says."""
+        lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
+        started = _start(arguments, files, site, lasting, passed)
+        return Opened(started.process, started.places, started.room, started.end)
 
-def _launched(job: Job, abi: int, uid: int | None, room: Path) -> tuple[Watched, str]:
-    reports, status = os.pipe()
-    leash, held = os.pipe()
-    packages = None if job.site is None else job.site.resolve()
+
+@dataclass
+class _Started:
+    """A keeper and its job. `end` says what the keeper said last: a wait status, `refused` and why, or nothing."""
+
+    process: subprocess.Popen[bytes]
+    room: Path
+    places: tuple[str, ...]
+    reports: BinaryIO
+    leash: int | None
+
+    def let_go(self) -> None:
+        """Has the keeper end all of the job, and itself."""
+        if self.leash is not None:
+            os.close(self.leash)
+            self.leash = None
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                kill_tree(self.process.pid)
+
+    def end(self) -> str:
+        try:
+            with self.reports, self.process:
+                self.let_go()
+                return self.reports.read().decode("utf-8", "replace").strip()
+        finally:
+            remove(self.room)
+
+
+def _start(
+    arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, *passed: int
+) -> _Started:
+    abi = landlock.version()
+    if abi == 0:
+        raise SandboxUnavailableError(
+            "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
+        )
+    uid = _uid(lasting=bool(passed))
+    room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
+    places = (str(room / "job"), str(room / "tmp"))
+    try:
+        room.chmod(0o755)
+        for name in ("job", "tmp", "python/bin"):
+            (room / name).mkdir(parents=True)
+        # A virtual environment without packages, so that those beside the interpreter are not on the module path.
+        (room / "python/pyvenv.cfg").write_text(_VENV.format(home=interpreter().parent))
+        (room / "python/bin/python").symlink_to(interpreter())
+        fill(room / "job", files, uid)
+        fill(room / "tmp", {}, uid)
+        command = [str(room / "python/bin/python")]
+        for argument in arguments:
+            command += places if argument == PLACES else (argument,)
+        return _launched(command, site, limits, abi, uid, room, passed)
+    except BaseException:
+        remove(room)
+        raise
+
+
+def _launched(
+    command: list[str],
+    site: Path | None,
+    limits: Limits,
+    abi: int,
+    uid: int | None,
+    room: Path,
+    passed: tuple[int, ...],
+) -> _Started:
+    home, temporary = str(room / "job"), str(room / "tmp")
+    packages = None if site is None else site.resolve()
     needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
-    variables = {"HOME": str(room / "job"), "TMPDIR": str(room / "tmp")}
+    variables = {"HOME": home, "TMPDIR": temporary}
     if packages:
         variables["PYTHONPATH"] = str(packages)
     plan = {
         "abi": abi,
         "uid": uid,
         "pass_closed_folders": uid is not None and _closed(needed),
-        "status": status,
-        "leash": leash,
-        "folder": str(room / "job"),
-        "command": [str(room / "python/bin/python"), *job.arguments],
+        "folder": home,
+        "command": command,
         "variables": QUIET | variables,
-        "limits": kernel_limits(job.limits) | {"NPROC": _processes(job.limits, uid)},
+        "limits": kernel_limits(limits) | {"NPROC": _processes(limits, uid)},
         "paths": list(_paths(room, packages)),
         "filter": seccomp.program(unix_sockets=False, more=_denied(abi, ordinary=uid is None)).hex(),
     }
-    with os.fdopen(reports, "rb") as told:
-        try:
-            process = subprocess.Popen(
-                (str(interpreter()), "-I", "-S", str(_LAUNCH)),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env={},
-                cwd="/",
-                pass_fds=(status, leash),
-                start_new_session=True,
-            )
-        except OSError as error:
-            os.close(held)
-            raise SandboxUnavailableError(f"the interpreter {interpreter()} cannot be started ({error})") from error
-        finally:
-            os.close(status)
-            os.close(leash)
+    reports, status = os.pipe()
+    leash, held = os.pipe()
+    try:
+        process = subprocess.Popen(
+            (str(interpreter()), "-I", "-S", str(_LAUNCH)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=(status, leash, *passed),
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.close(held)
+        os.close(reports)
+        raise SandboxUnavailableError(f"the interpreter {interpreter()} cannot be started ({error})") from error
+    finally:
+        os.close(status)
+        os.close(leash)
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin:
+        process.stdin.write(json.dumps(plan | {"status": status, "leash": leash}).encode())
+    return _Started(process, room, (home, temporary), os.fdopen(reports, "rb"), held)
 
-        released = False
 
-        def let_go() -> None:
-            nonlocal released
-            if not released:
-                released = True
-                os.close(held)
-                try:
-                    process.wait(10)
-                except subprocess.TimeoutExpired:
-                    kill_tree(process.pid)
-
-        with process:
-            try:
-                assert process.stdin is not None
-                try:
-                    process.stdin.write(json.dumps(plan).encode())
-                    process.stdin.close()
-                except BrokenPipeError:
-                    pass
-                watched = watch(process, job.limits, let_go, room)
-            finally:
-                let_go()
-        said = told.read().decode("utf-8", "replace").strip()
-    if said.startswith("refused") or (not said and watched.ended == "exited"):
+def _require_contained(status: str, watched: Watched) -> None:
+    if status.startswith("refused") or (not status and watched.ended == "exited"):
         why = (
-            said.removeprefix("refused ").splitlines()
+            status.removeprefix("refused ").splitlines()
             or watched.output.strip().splitlines()[-1:]
             or ["it said nothing"]
         )
         raise SandboxUnavailableError(
             f"Landlock cannot contain code here ({why[0][:200]}): is the interpreter readable for other users?"
         )
-    return watched, said
 
 
-def _uid() -> int | None:
+def _uid(*, lasting: bool) -> int | None:
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         raise SandboxUnavailableError("this root may not become another user: run as an ordinary user instead")
-    return unused_uid()
+    return unused_uid(lasting=lasting)
 
 
 def _check(arguments: tuple[str, ...]) -> None:
@@ -309,6 +354,7 @@ def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
 def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
     yield "that other files and processes exist, and sizes and dates of files, can be seen; what is in them cannot"
     yield "the disk is bounded by looking every 20 ms: a job is ended after it has written too much, not before"
+    yield "of /proc/self a job sees what its first process has: its children, and jobs that are forked, see nothing"
     yield "times of files stay as they are, though setting them seems to work"
     yield "space in deleted files that are mapped and no longer open is not counted"
     yield "no socket can be made, loopback too, and nothing written in /tmp and /dev/shm: multiprocessing fails"

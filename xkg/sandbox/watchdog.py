@@ -72,9 +72,16 @@ def watch(
     return Watched(ended, process.returncode, followed.output, followed.seconds, followed.peak_memory_mb)
 
 
-def follow(root: int, over: int, pipe: int, limits: Limits, scratch: Path | None = None) -> Followed:
-    """Reads `pipe` and looks at the processes from `root` down until the descriptor `over` says that the job has ended,
-    or until it meets a limit; then it is the caller's to end it."""
+def follow(
+    root: int,
+    over: int,
+    pipe: int,
+    limits: Limits,
+    scratch: Path | None = None,
+    besides: frozenset[int] = frozenset(),
+) -> Followed:
+    """Reads `pipe` and looks at the processes from `root` down, without `besides`, until the descriptor `over` says
+    that the job has ended, or until it meets a limit; then it is the caller's to end it."""
     started = time.monotonic()
     output = _Tail(limits.output_kb * 1024)
     endless = limits.output_kb * 1024 * _ENDLESS
@@ -101,7 +108,7 @@ def follow(root: int, over: int, pipe: int, limits: Limits, scratch: Path | None
             elif now - started > limits.seconds:
                 stopped = "timeout"
             elif now >= next_look:
-                members = descendants(root)
+                members = [process for process in descendants(root) if process not in besides]
                 memory = memory_of(members, limits.memory_mb << 20)
                 peak = max(peak, memory)
                 if memory > limits.memory_mb << 20:
