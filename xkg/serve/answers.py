@@ -238,7 +238,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     ]
     cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask with detail='full'"]
     if not include_code and any(t.id in code for t in shown):
-        cut.append("code: ask with include_code, or for one code id")
+        cut.append("code: ask for a code id, or with include_code")
     return PaperAnswer(
         id=node.id,
         title=node.title,
