@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -13,6 +14,8 @@ from xkg.inside import landlock
 from xkg.sandbox import Job, Limits, Outcome, Runner
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.landlock import LandlockRunner
+from xkg.sandbox.warm import WarmRunner
+from xkg.sandbox.watchdog import descendants
 
 SMALL = Limits(seconds=40, memory_mb=300, disk_mb=8, processes=24, output_kb=64)
 
@@ -73,13 +76,36 @@ class LandlockOfOrdinaryUser:
         return Outcome.model_validate(json.loads(ran.stdout))
 
 
+class Forked:
+    """The second job of a warm process: it and all that came of it are gone afterwards, and a third job can follow."""
+
+    name = "bubblewrap"
+    weaker = ()
+
+    def run(self, job: Job) -> Outcome:
+        harmless = Job(arguments=("-c", "print('fine')"), limits=job.limits.model_copy(update={"seconds": 40}))
+        lines: list[str] = []
+        with WarmRunner(BubblewrapRunner(), (), lines.append) as warm:
+            warm.run(harmless.model_copy(update={"site": job.site}))
+            before = set(descendants(os.getpid()))
+            outcome = warm.run(job)
+            if threading.current_thread() is threading.main_thread():  # others have processes of their own
+                assert set(descendants(os.getpid())) == before
+            after = warm.run(harmless.model_copy(update={"site": job.site}))
+            assert (after.output, after.runner, lines) == ("fine\n", "bubblewrap, warm", [])
+        return outcome
+
+
 def require_landlock(abi: int = 1) -> None:
     if landlock.version() < abi:
         pytest.skip(f"this kernel has Landlock ABI {landlock.version()} (0: none), the test needs {abi}")
 
 
-@pytest.fixture(params=["bubblewrap", "landlock"])
+@pytest.fixture(params=["bubblewrap", "landlock", "forked"])
 def runner(request: pytest.FixtureRequest) -> Runner:
+    if request.param == "forked":
+        require_landlock(landlock.SCOPES_FROM)
+        return Forked()
     if request.param == "landlock":
         require_landlock()
         return LandlockRunner()
@@ -105,7 +131,15 @@ def attack_on(runner: Runner) -> Attack:
     return run
 
 
-@pytest.fixture(params=["bubblewrap", "bubblewrap in a user namespace", "landlock", "landlock of an ordinary user"])
+@pytest.fixture(
+    params=[
+        "bubblewrap",
+        "bubblewrap in a user namespace",
+        "landlock",
+        "landlock of an ordinary user",
+        "forked",
+    ]
+)
 def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Attack:
     """Root's sandbox and the ordinary user's are built differently, and both must hold."""
     if request.param.startswith("landlock"):
@@ -114,4 +148,7 @@ def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         return attack_on(ordinary if request.param.endswith("user") else LandlockRunner())
     if request.param.endswith("namespace"):
         monkeypatch.setattr("xkg.sandbox.bubblewrap.outside_uid", lambda **_: None)
+    if request.param == "forked":
+        require_landlock(landlock.SCOPES_FROM)
+        return attack_on(Forked())
     return attack_on(BubblewrapRunner())

@@ -144,6 +144,19 @@ def test_one_run_does_not_change_the_next(warm: WarmRunner, lines: list[str], ho
     assert lines == []
 
 
+def test_one_run_does_not_change_the_next_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There the job owns its folders."""
+    require_landlock(landlock.SCOPES_FROM)
+    monkeypatch.setattr("xkg.sandbox.bubblewrap.outside_uid", lambda **_: None)
+    with WarmRunner(BubblewrapRunner(), ()) as warm:
+        first = warm.run(script(STATE))
+        left = warm.run(script(LEAVE, warm.name))
+        again = warm.run(script(STATE))
+    assert first.ok
+    assert left.output == "left"
+    assert (again.output, again.runner) == (first.output, "bubblewrap, warm")
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -34,6 +34,7 @@ _INSIDE = {
 _START = "import sys; sys.path[0] = '.'; from xkg.inside.warm import main; main()"
 _IDLE = 4
 _ENDING_SECONDS = 10.0
+_LONGEST = 1 << 16  # longer arguments are for the runner to refuse
 _MESSAGE = 1 << 16
 
 _Kind = tuple[Path | None, int, int, int]
@@ -248,6 +249,12 @@ def _can_be_forked(job: Job) -> bool:
     if landlock.version() < landlock.SCOPES_FROM or not job.arguments:
         return False
     first = job.arguments[0]
+    try:
+        size = sum(len(os.fsencode(argument)) for argument in job.arguments)
+    except UnicodeEncodeError:
+        return False
+    if size > _LONGEST or any("\0" in argument for argument in job.arguments):
+        return False
     for name in job.files:
         relative(name)
     return (first == "-c" and len(job.arguments) > 1) or first in job.files
