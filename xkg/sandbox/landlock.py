@@ -360,7 +360,7 @@ def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
     yield "no socket can be made, loopback too, and nothing written in /tmp and /dev/shm: multiprocessing fails"
     yield "packages cannot be installed in it: code has those of environments that are there already"
     if ordinary:
-        yield "jobs run with your uid: processes are counted with all of yours, modes of files stay as they are"
+        yield "jobs run with your uid: up to four times the threads of the limit pass, modes of files stay as they are"
     elif _closed_interpreter():
         yield f"jobs may pass folders that are closed to other users, because {sys.base_prefix} lies in one"
     if abi < SCOPES_FROM:

@@ -181,7 +181,8 @@ class _Process:
         return None if cold is None else str(cold)[:200]
 
     def run(self, job: Job, name: str) -> Outcome:
-        limits = kernel_limits(job.limits) | {"NPROC": job.limits.processes + 1}
+        limits = kernel_limits(job.limits)
+        del limits["NPROC"]  # the sandbox has it, with room for what else runs in there
         content = json.dumps({"arguments": job.arguments, "files": dict(job.files), "limits": limits})
         opened = self._opened
         with contextlib.ExitStack() as held:
