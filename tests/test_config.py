@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_anything_the_graph_lies_in_storage() -> None:
     settings = load()
     assert settings.kg == Path("storage/default")
-    assert settings.sandbox.runner == "bubblewrap"
+    assert settings.sandbox.runner == "auto"
     assert settings.prune.min_level is None
 
 
@@ -84,3 +84,9 @@ def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
         load()
     assert "sandbox" in str(caught.value).lower()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["/a:/b", '["/a", "/b"]'])
+def test_roots_are_given_as_a_path_is(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("XKG_SERVE__ROOTS", given)
+    assert load().serve.roots == (Path("/a"), Path("/b"))

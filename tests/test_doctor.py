@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from xkg import doctor
-from xkg.config import EmbeddingSettings, EnvironmentSettings, Settings
+from xkg.config import EmbeddingSettings, EnvironmentSettings, SandboxSettings, Settings
+from xkg.inside import landlock
 
 
 @pytest.fixture(autouse=True)
@@ -70,3 +71,13 @@ def test_two_builds_of_faiss_in_one_folder_are_told(tmp_path: Path, monkeypatch:
     finding = by_name(doctor.examine(Settings(kg=tmp_path)), "vector")
     assert not finding.ok
     assert "uninstall both" in finding.seen
+
+
+def test_what_the_sandbox_in_use_leaves_open_is_said(tmp_path: Path) -> None:
+    if landlock.version() == 0:
+        pytest.skip("this kernel has no Landlock")
+    finding = by_name(doctor.examine(Settings(kg=tmp_path, sandbox=SandboxSettings(runner="landlock"))), "sandbox")
+    assert finding.ok
+    assert "weaker than bubblewrap: " in str(finding)
+    assert "\n" not in str(finding)
+    assert "weaker" not in str(by_name(doctor.examine(Settings(kg=tmp_path)), "sandbox"))

@@ -1,5 +1,6 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
+import os
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import urlsplit
@@ -61,9 +62,10 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`unsafe-subprocess` runs code that nobody trusts with your own rights: it must be asked for in words."""
+    """`auto` takes bubblewrap, and Landlock where that cannot be had. `unsafe-subprocess` runs code that nobody trusts
+    with your own rights: it must be asked for in words."""
 
-    runner: Literal["bubblewrap", "unsafe-subprocess"] = "bubblewrap"
+    runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
     memory_mb: int = Field(default=4096, ge=64)
 
@@ -74,6 +76,12 @@ class EnvironmentSettings(_Section):
 
     max_mb: int = Field(default=1500, ge=0)
     total_mb: int = Field(default=6000, ge=0)
+
+
+class ArxivSettings(_Section):
+    """`url`: where the API, the sources and the PDFs are; another one for a mirror."""
+
+    url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://[^\s{}?#]+$")
 
 
 class PruneSettings(_Section):
@@ -88,6 +96,12 @@ class ServeSettings(_Section):
 
     roots: tuple[Path, ...] | None = None
 
+    @field_validator("roots", mode="before")
+    @classmethod
+    def _as_in_a_path(cls, value: object) -> object:
+        """The environment gives `/a:/b`, as PATH does."""
+        return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
+
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
@@ -101,6 +115,7 @@ class Settings(BaseSettings):
     )
 
     kg: Path = Path("storage/default")
+    arxiv: ArxivSettings = ArxivSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
