@@ -231,7 +231,7 @@ def test_packages_are_asked_for_with_what_the_repository_says_of_them(build: Bui
 
 def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
-    with pytest.raises(InputError, match="no technique was found in .*: has it sections"):
+    with pytest.raises(InputError, match=r"no technique was found in .*: has it sections"):
         build(tmp_path / "note.md", None)
 
 
