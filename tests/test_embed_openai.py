@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
@@ -143,7 +142,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.embed_openai._FIRST_WAIT", 0.001)
 
 
-def connected(server: Server, *, patience: float = 5, timeout: float = 5) -> OpenAIEmbedder:
+def connected(server: Server, *, patience: float = 30, timeout: float = 20) -> OpenAIEmbedder:
     return OpenAIEmbedder("some-model", server.url, patience=patience, timeout=timeout)
 
 
@@ -225,6 +224,7 @@ def test_a_spent_quota_is_not_tried_again(server: Server) -> None:
     assert len(server.requests) == 1
 
 
+@pytest.mark.usefixtures("fast")
 def test_a_server_that_stays_down_is_given_up(server: Server) -> None:
     server.faults = [status(503)] * 50
     assert "HTTP 503: try again later; given up after 1 s" in refused(connected(server, patience=1.2))
@@ -240,9 +240,7 @@ def test_a_pause_longer_than_the_patience_is_not_waited_for(server: Server) -> N
 @pytest.mark.parametrize("fault", [silent, trickling])
 def test_an_answer_that_does_not_come_is_given_up(server: Server, fault: Fault) -> None:
     server.faults = [fault] * 50
-    began = time.monotonic()
     assert "did not answer in time" in refused(connected(server, patience=0.6, timeout=0.3))
-    assert time.monotonic() - began < 10
 
 
 def test_a_server_that_is_not_there_is_given_up() -> None:

@@ -1,7 +1,7 @@
 """Any model of sentence-transformers, on a GPU where torch finds one.
 
 Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. With the weights of all-MiniLM-L6-v2 the vectors are those of the
-default runtime to 1e-4, so both share an index and a cache.
+default runtime (to 3e-7 on 405 texts, CPU), so both share an index and a cache.
 """
 
 from __future__ import annotations
