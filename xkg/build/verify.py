@@ -1,0 +1,159 @@
+"""Runs the code nodes of papers again and sets their levels to what holds today."""
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.pipeline import folder_name
+from xkg.build.stages import Workbench
+from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
+from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
+from xkg.sandbox.causes import Cause
+from xkg.sandbox.levels import all_imports
+from xkg.sandbox.proof import MUTATION_SECONDS, Proof, prove
+
+
+class NodeResult(BaseModel):
+    """What came of one code node: its level `before` and now, and why it is no higher."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str
+    before: Level
+    evidence: Evidence
+    cause: Cause
+
+    @property
+    def level(self) -> Level:
+        return self.evidence.level
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a verification works with: `folder` keeps what is finished until `forget`."""
+
+    folder: Path
+    runner: Runner
+    environments: EnvironmentMaker | None
+    limits: Limits
+    jobs: int = 1
+
+
+def verify(
+    bundles: Sequence[PaperBundle], bench: Bench, notify: Callable[[NodeResult], None] = lambda _: None
+) -> list[NodeResult]:
+    """Proves every code node of these papers, `jobs` at a time; results come in the order of the nodes, and `notify`
+    hears of each as it ends.
+
+    A finished node's result is kept in the bench's folder, so that a run after a kill goes on from there; one that met
+    a registry that was down, or whose run was killed, is tried again. When a call is interrupted, runs under way end
+    first, and nothing of them is kept. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and
+    `StoreError` where a folder cannot be written."""
+    nodes = [code for bundle in bundles for code in bundle.code]
+    environments = environments_for(bundles, bench.environments)
+    stop = threading.Event()
+
+    def work(code: Code) -> NodeResult:
+        environment = environments[paper_of(code.id)]
+        proof = Workbench(_folder(bench.folder, code.id)).stage(
+            "verify",
+            {
+                "code": code.id,
+                "environment": environment.model_dump(mode="json", exclude={"site"}),
+                "runner": bench.runner.name,
+                "limits": bench.limits.model_dump(),
+                "mutation_seconds": MUTATION_SECONDS,
+                "python": sys.version,
+            },
+            Proof,
+            lambda: prove(code, bench.runner, environment, bench.limits, stopped=stop.is_set),
+            lambda p: p.cause,
+            keep=lambda p: not (environment.incomplete or stop.is_set() or p.cause is Cause.KILLED),
+        )
+        return NodeResult(code=code.id, before=code.level, evidence=proof.evidence, cause=proof.cause)
+
+    results: dict[str, NodeResult] = {}
+    with ThreadPoolExecutor(bench.jobs) as pool:
+        try:
+            for done in as_completed([pool.submit(work, code) for code in nodes]):
+                result = done.result()
+                results[result.code] = result
+                notify(result)
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [results[code.id] for code in nodes]
+
+
+def apply(bundle: PaperBundle, results: Mapping[str, NodeResult]) -> PaperBundle:
+    """The bundle with the levels and evidence of `results` by code id; nodes that are not there stay as they are, and
+    so do those in a language that nothing here runs."""
+
+    def proven(code: Code) -> Code:
+        result = results.get(code.id)
+        if result is None or result.cause is Cause.LANGUAGE:
+            return code
+        return code.model_copy(update={"level": result.level, "evidence": (result.evidence,)})
+
+    return bundle.model_copy(update={"code": tuple(proven(code) for code in bundle.code)})
+
+
+def forget(folder: Path, codes: Iterable[str]) -> None:
+    """Lets go of the kept results of these nodes: once they are published, the next run is to see for itself."""
+    for code in codes:
+        for file in _folder(folder, code).glob("verify-*.json"):
+            file.unlink(missing_ok=True)
+
+
+def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
+    """The environment of each paper by its id: one for what all of them import; where that misses something that a
+    paper imports (packages that do not go together, or are too large together), one of its own if it misses less."""
+    nothing = Environment(site=None, hash="")
+    if maker is None:
+        return {bundle.paper.id: nothing for bundle in bundles}
+    imports = {bundle.paper.id: _imports(bundle) for bundle in bundles}
+    shared = maker.make(sorted(set().union(*imports.values())))
+    found = {}
+    for paper, names in imports.items():
+        found[paper] = shared
+        missing = names & shared.missing.keys()
+        if missing and len(imports) > 1:
+            own = maker.make(sorted(names))
+            if len(names & own.missing.keys()) < len(missing):
+                found[paper] = own
+    return found
+
+
+def by_cause(results: Iterable[NodeResult]) -> dict[Cause, list[NodeResult]]:
+    """The results of each cause that occurs, in the order of `Cause`."""
+    grouped: dict[Cause, list[NodeResult]] = {cause: [] for cause in Cause}
+    for result in results:
+        grouped[result.cause].append(result)
+    return {cause: found for cause, found in grouped.items() if found}
+
+
+def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
+    """How many nodes each level has, highest first."""
+    counts = Counter(levels)
+    return {level: counts[level] for level in reversed(Level) if counts[level]}
+
+
+def _imports(bundle: PaperBundle) -> set[str]:
+    return {name for code in bundle.code for name in _imported(code)}
+
+
+def _imported(code: Code) -> Iterator[str]:
+    if code.language == "python":
+        yield from all_imports(code.implementation)
+        yield from all_imports(code.test)
+
+
+def _folder(folder: Path, code: str) -> Path:
+    return folder / folder_name(paper_of(code)) / code.rpartition("@")[2]

@@ -1,0 +1,285 @@
+"""The highest level that a code node reaches today, rung by rung: up to `executed` and `tested` where it has a test."""
+
+import ast
+import functools
+import json
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.model import Code, Evidence, Level, Survivor
+from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
+from xkg.sandbox.causes import Cause, cause_of
+from xkg.sandbox.levels import check_imported, check_parsed, failure, missing_imports, parse
+from xkg.sandbox.mutants import Change, body_lines, mutants, stubs
+
+MUTATION_SECONDS = 60.0
+KILLED_SHARE = 0.6
+_MAX_MUTANTS = 64
+_FEWEST_MUTANTS = 5
+_OUTPUT_END = 2000
+_IMPORTED, _ENDED = "xkg: import ended", "xkg: test ended"
+
+Stopped = Callable[[], bool]
+
+
+class Interrupted(Exception):
+    """The proof was called off; nothing is known of the node."""
+
+
+class Proof(BaseModel):
+    """The level reached, in its evidence, and what kept the node from more (or `Cause.PASSES`)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    evidence: Evidence
+    cause: Cause
+
+
+class _Run(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outcome: Outcome
+    imported: bool
+    ended: bool
+    lines: frozenset[int]
+    output: str
+
+
+def prove(
+    code: Code,
+    runner: Runner,
+    environment: Environment,
+    limits: Limits,
+    *,
+    seconds: float = MUTATION_SECONDS,
+    stopped: Stopped = lambda: False,
+) -> Proof:
+    """Tries the rungs in order. Without a test the highest is `imported`.
+
+    `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
+    `implementation`, exits 0. `tested`: it asserts something, passes a second time, fails for each public function when
+    its body is left out, and on at least 60 % of the mutants of lines that it runs; these runs together take about
+    `seconds`, and the mutants tried are the first of an order that the node's id fixes. One that does not end in time,
+    or is stopped at another limit, counts as noticed.
+
+    Raises `SandboxUnavailableError` as the runner does, and `Interrupted` between two runs once `stopped` says so."""
+    if code.language != "python":
+        reason = f"nothing here runs {code.language}"
+        return Proof(evidence=Evidence(level=Level.NONE, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
+    if not code.test.strip():
+        return _without_test(code, runner, environment, limits)
+    parsed = check_parsed(code.implementation)
+    if parsed.level is Level.NONE:
+        return Proof(evidence=parsed, cause=Cause.OWN_BUG)
+    absent = missing_imports(code.implementation, environment)
+    if absent:
+        evidence = parsed.model_copy(update={"reason": absent, "environment": environment.hash})
+        return Proof(evidence=evidence, cause=Cause.MISSING_PACKAGE)
+    trial = _Trial(code, runner, environment, stopped)
+    run = trial.run(code.implementation, limits)
+    if not run.ended:
+        level = Level.IMPORTED if run.imported else Level.PARSED
+        reason = failure(run.outcome.model_copy(update={"output": run.output}), limits)
+        return Proof(
+            evidence=_evidence(run, level, environment, reason),
+            cause=cause_of(run.outcome.model_copy(update={"output": run.output}), _own_names(code)),
+        )
+    evidence = _evidence(run, Level.EXECUTED, environment, None)
+    if not _can_fail(code.test):
+        reason = "the test proves nothing: it asserts nothing"
+        return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.PROVES_NOTHING)
+    return _tested(code, trial, run, evidence, limits, seconds)
+
+
+def _without_test(code: Code, runner: Runner, environment: Environment, limits: Limits) -> Proof:
+    evidence = check_imported(code.implementation, runner, environment, limits)
+    if evidence.level is Level.IMPORTED:
+        reason = "there is no test to run"
+        return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.NO_TEST)
+    if evidence.level is Level.NONE:
+        return Proof(evidence=evidence, cause=Cause.OWN_BUG)
+    if evidence.runner is None:
+        return Proof(evidence=evidence, cause=Cause.MISSING_PACKAGE)
+    reason = evidence.reason or ""
+    ended = "exited"
+    for word, end in (("timeout:", "timeout"), ("memory:", "memory"), ("output:", "output"), ("killed ", "killed")):
+        if reason.startswith(word):
+            ended = end
+    outcome = Outcome.model_validate(
+        {
+            "ended": ended,
+            "exit_code": evidence.exit_code,
+            "output": evidence.output_end,
+            "seconds": evidence.seconds or 0,
+            "peak_memory_mb": evidence.peak_memory_mb or 0,
+            "runner": evidence.runner,
+            "command": evidence.command or "",
+        }
+    )
+    return Proof(evidence=evidence, cause=cause_of(outcome, _own_names(code)))
+
+
+def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: Limits, seconds: float) -> Proof:
+    """From a test that passed to what it proves."""
+
+    def proves_nothing(reason: str, **found: object) -> Proof:
+        update = {"reason": reason, **found}
+        return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PROVES_NOTHING)
+
+    again = trial.run(code.implementation, limits, tracing=True)
+    if not again.ended:
+        reason = failure(again.outcome.model_copy(update={"output": again.output}), limits)
+        return proves_nothing(f"the test does not pass every time: {reason}")
+    can_be_run = body_lines(code.implementation)
+    covered = again.lines & can_be_run
+    evidence = evidence.model_copy(
+        update={
+            "covered_lines": tuple(sorted(covered)),
+            "uncovered_lines": tuple(sorted(can_be_run - covered)),
+        }
+    )
+    deadline = time.monotonic() + seconds
+    patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.outcome.seconds)})
+
+    def noticed(change: Change) -> bool:
+        return not trial.run(change.apply(code.implementation), patience).ended
+
+    functions = stubs(code.implementation)
+    unneeded = []
+    for stub in functions:
+        if time.monotonic() > deadline:
+            return proves_nothing(f"whether the test can fail was not settled within {seconds:g} s")
+        if not stub.touches(again.lines) or not noticed(stub):
+            unneeded.append(stub)
+    if unneeded:
+        names = ", ".join(stub.what.split()[3] for stub in unneeded[:5])
+        more = f" and {len(unneeded) - 5} more" if len(unneeded) > 5 else ""
+        return proves_nothing(
+            f"the test passes with the body of {names}{more} left out", survivors=_survivors(unneeded)
+        )
+    tried, missed = 0, []
+    left = mutants(code.implementation, again.lines, code.id)
+    for change in islice(left, _MAX_MUTANTS):
+        if time.monotonic() > deadline:
+            break
+        tried += 1
+        if not noticed(change):
+            missed.append(change)
+    else:
+        left = iter(())
+    score = round((tried - len(missed)) / tried, 3) if tried else None
+    found = {"mutants": tried, "mutation_score": score, "survivors": _survivors(missed)}
+    if score is None and next(left, None) is None:
+        return proves_nothing("nothing in the code that the test runs could be changed", **found)
+    if tried < _FEWEST_MUTANTS and next(left, None) is not None:
+        return proves_nothing(f"only {tried} mutants could be tried within {seconds:g} s", **found)
+    if score is None or score < KILLED_SHARE:
+        return proves_nothing(f"the test notices {tried - len(missed)} of {tried} changes of the code", **found)
+    update = {"level": Level.TESTED, **found}
+    return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PASSES)
+
+
+class _Trial:
+    """Runs of one test over an implementation and its changes."""
+
+    def __init__(self, code: Code, runner: Runner, environment: Environment, stopped: Stopped) -> None:
+        self._test = code.test
+        self._runner = runner
+        self._site = environment.site
+        self._stopped = stopped
+
+    def run(self, implementation: str, limits: Limits, *, tracing: bool = False) -> _Run:
+        if self._stopped():
+            raise Interrupted
+        outcome = self._runner.run(
+            Job(
+                arguments=("harness.py", *(("trace",) if tracing else ())),
+                files={"harness.py": _harness(), "implementation.py": implementation, "test.py": self._test},
+                site=self._site,
+                limits=limits,
+            )
+        )
+        kept, imported, lines = [], False, None
+        for line in outcome.output.splitlines():
+            if line == _IMPORTED:
+                imported = True
+            elif line.startswith(f"{_ENDED} "):
+                lines = line.removeprefix(_ENDED)
+            else:
+                kept.append(line)
+        return _Run(
+            outcome=outcome,
+            imported=imported or lines is not None,
+            ended=outcome.ok and lines is not None,
+            lines=frozenset(_lines(lines)),
+            output="\n".join(kept).strip("\n"),
+        )
+
+
+def _lines(listed: str | None) -> list[int]:
+    try:
+        found = json.loads(listed or "[]")
+    except ValueError:
+        return []
+    return [line for line in found if isinstance(line, int)] if isinstance(found, list) else []
+
+
+def _evidence(run: _Run, level: Level, environment: Environment, reason: str | None) -> Evidence:
+    outcome = run.outcome
+    return Evidence(
+        level=level,
+        runner=outcome.runner,
+        command=outcome.command,
+        environment=environment.hash,
+        exit_code=outcome.exit_code,
+        seconds=round(outcome.seconds, 3),
+        peak_memory_mb=round(outcome.peak_memory_mb, 1),
+        output_end=run.output[-_OUTPUT_END:],
+        reason=reason,
+        checked_at=_now(),
+    )
+
+
+def _survivors(changes: list[Change]) -> tuple[Survivor, ...]:
+    return tuple(Survivor(line=change.line, change=change.what) for change in changes)
+
+
+def _can_fail(test: str) -> bool:
+    """Whether anything in a test is there to fail: an assertion, a `raise`, a call that asserts or exits."""
+    for node in ast.walk(parse(test)):
+        if isinstance(node, (ast.Assert, ast.Raise)):
+            return True
+        if isinstance(node, ast.Call):
+            *_, owner, name = ["", *ast.unparse(node.func).split(".")]
+            frameworks = owner in ("unittest", "pytest", "doctest")
+            if frameworks or "assert" in name.casefold() or name in ("exit", "_exit", "abort"):
+                return True
+    return False
+
+
+def _own_names(code: Code) -> frozenset[str]:
+    return frozenset(_defined(code.implementation)) | frozenset(_defined(code.test))
+
+
+def _defined(source: str) -> Iterator[str]:
+    try:
+        tree = parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.name
+
+
+@functools.cache
+def _harness() -> str:
+    return Path(__file__).with_name("harness.py").read_text()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
