@@ -71,7 +71,7 @@ def check_imported(source: str, runner: Runner, environment: Environment, limits
 
 
 def missing_imports(source: str, environment: Environment) -> str | None:
-    """Which imports the module cannot do without and `environment` misses, with the reasons; None where there is none."""
+    """Which imports the module cannot do without and `environment` misses, with the reasons; None where none is."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     return "missing package " + "; ".join(f"{n}: {environment.missing[n]}" for n in absent) if absent else None
 
