@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answer
     from pydantic import BaseModel
 
     from xkg.build.stages import StageReport
+    from xkg.build.verify import NodeResult
     from xkg.config import Settings
     from xkg.serve.answers import Answer
 
@@ -119,6 +120,22 @@ def export(
     from xkg import application
 
     _print(application.export_graphs(_settings(context), tuple(papers or ()), to, format), as_json)
+
+
+@app.command()
+def verify(
+    context: typer.Context,
+    papers: Papers = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Run the stored code and its tests again, in the sandbox, and set levels to what holds today."""
+    from xkg import verification
+
+    result = verification.verify(_settings(context), tuple(papers or ()), jobs, notify=_show_node)
+    for note in result.notes:
+        typer.echo(f"note: {note}", err=True)
+    _print(result, as_json)
 
 
 @app.command()
@@ -234,6 +251,10 @@ def _settings(context: typer.Context) -> "Settings":
 def _show_stage(report: "StageReport") -> None:
     kept = " (kept)" if report.reused else ""
     typer.echo(f"  {report.name:<12}{report.seconds:7.1f} s  {report.summary}{kept}", err=True)
+
+
+def _show_node(result: "NodeResult") -> None:
+    typer.echo(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
 
 
 def _print(result: "BaseModel", as_json: bool) -> None:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from xkg.model import Code, Evidence, Level
 from xkg.sandbox import Environment, Limits, Runner
 from xkg.sandbox.levels import check_imported, check_parsed
+from xkg.sandbox.proof import prove
 
 _SIDE_BY_SIDE = 2
 
@@ -22,6 +23,8 @@ def check_code(
             evidence = check_parsed(candidate.implementation)
             if evidence.level is Level.PARSED:
                 evidence = evidence.model_copy(update={"reason": "not run: no sandbox on this machine (xkg doctor)"})
+        elif candidate.test.strip():
+            evidence = prove(candidate, runner, environment, limits).evidence
         else:
             evidence = check_imported(candidate.implementation, runner, environment, limits)
         return candidate.model_copy(update={"level": evidence.level, "evidence": (evidence,)})

@@ -67,10 +67,11 @@ def prove(
     `seconds`, and the mutants tried are the first of an order that the node's id fixes. One that does not end in time,
     or is stopped at another limit, counts as noticed.
 
-    Raises `SandboxUnavailableError` as the runner does, and `Interrupted` between two runs once `stopped` says so."""
+    A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
+    `Interrupted` between two runs once `stopped` says so."""
     if code.language != "python":
         reason = f"nothing here runs {code.language}"
-        return Proof(evidence=Evidence(level=Level.NONE, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
+        return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
     if not code.test.strip():
         return _without_test(code, runner, environment, limits)
     parsed = check_parsed(code.implementation)
