@@ -113,21 +113,23 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 
 
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
-    """The environment of each paper by its id: one for what all of them import; where that misses something that a
-    paper imports (packages that do not go together, or are too large together), one of its own if it misses less."""
+    """The environment of each paper by its id: one for what all of them import. Where that misses something that could
+    be had alone (packages that do not go together, or are too large together), the papers that import it get one of
+    their own if it misses less."""
     nothing = Environment(site=None, hash="")
     if maker is None:
         return {bundle.paper.id: nothing for bundle in bundles}
     imports = {bundle.paper.id: _imports(bundle) for bundle in bundles}
     shared = maker.make(sorted(set().union(*imports.values())))
-    found = {}
-    for paper, names in imports.items():
-        found[paper] = shared
-        missing = names & shared.missing.keys()
-        if missing and len(imports) > 1:
-            own = maker.make(sorted(names))
-            if len(names & own.missing.keys()) < len(missing):
-                found[paper] = own
+    found = dict.fromkeys(imports, shared)
+    if shared.missing and len(imports) > 1:
+        # Asked one by one, since an environment of its own that misses the same is gigabytes for nothing.
+        curable = {name for name in shared.missing if name not in maker.make([name]).missing}
+        for paper, names in imports.items():
+            if names & curable:
+                own = maker.make(sorted(names))
+                if len(names & own.missing.keys()) < len(names & shared.missing.keys()):
+                    found[paper] = own
     return found
 
 
