@@ -26,7 +26,6 @@ def main() -> None:
     # Classes are pickled, and their source is found, by the module that this says.
     module.__file__ = str(Path("implementation.py").absolute())
     implementation = compile(read("implementation.py"), module.__file__, "exec", dont_inherit=True)
-    test = compile(read("test.py"), str(Path("test.py").absolute()), "exec", dont_inherit=True)
     sys.modules["implementation"] = sys.modules["__main__"] = module
 
     lines: set[int] = set()
@@ -44,6 +43,7 @@ def main() -> None:
         sys.settrace(enter)
     exec(implementation, module.__dict__)
     say(IMPORTED)
+    test = compile(read("test.py"), str(Path("test.py").absolute()), "exec", dont_inherit=True)
     module.__name__ = "__main__"
     try:
         exec(test, module.__dict__)

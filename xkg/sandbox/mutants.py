@@ -44,7 +44,8 @@ _NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-_TALK = {"print", "warn", "warning", "debug", "info", "error", "exception", "log", "logging", "logger", "warnings"}
+_TALKERS = {"logging", "logger", "log", "warnings"}
+_TALK = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
 _DESCRIPTIVE = {"__repr__", "__str__", "extra_repr"}
 _LONGEST = 160
 
@@ -374,12 +375,12 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _talks(call: ast.Call) -> bool:
-    """Whether a call tells a person something: its name, or the name of what it is called on, says so."""
+    """Whether a call only tells a person something."""
     called = call.func
     if isinstance(called, ast.Attribute) and isinstance(called.value, (ast.Name, ast.Attribute)):
         owner = called.value.id if isinstance(called.value, ast.Name) else called.value.attr
-        return owner.strip("_").casefold() in _TALK
-    return isinstance(called, ast.Name) and called.id in _TALK
+        return called.attr in _TALK and owner.strip("_").casefold() in _TALKERS
+    return isinstance(called, ast.Name) and called.id in ("print", "warn")
 
 
 def _constructs_base(call: ast.Call) -> bool:

@@ -41,13 +41,14 @@ class Proof(BaseModel):
 
 
 class _Run(BaseModel):
+    """`said` is the outcome without what the harness printed; `lines` are those that were run, where it was traced."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    outcome: Outcome
+    said: Outcome
     imported: bool
     ended: bool
     lines: frozenset[int]
-    output: str
 
 
 def prove(
@@ -85,11 +86,8 @@ def prove(
     run = trial.run(code.implementation, limits)
     if not run.ended:
         level = Level.IMPORTED if run.imported else Level.PARSED
-        reason = failure(run.outcome.model_copy(update={"output": run.output}), limits)
-        return Proof(
-            evidence=_evidence(run, level, environment, reason),
-            cause=cause_of(run.outcome.model_copy(update={"output": run.output}), _own_names(code)),
-        )
+        cause = cause_of(run.said, _own_names(code))
+        return Proof(evidence=_evidence(run, level, environment, _why(run, limits)), cause=cause)
     evidence = _evidence(run, Level.EXECUTED, environment, None)
     if not _can_fail(code.test):
         reason = "the test proves nothing: it asserts nothing"
@@ -134,8 +132,7 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
 
     again = trial.run(code.implementation, limits, tracing=True)
     if not again.ended:
-        reason = failure(again.outcome.model_copy(update={"output": again.output}), limits)
-        return proves_nothing(f"the test does not pass every time: {reason}")
+        return proves_nothing(f"the test does not pass every time: {_why(again, limits)}")
     can_be_run = body_lines(code.implementation)
     covered = again.lines & can_be_run
     evidence = evidence.model_copy(
@@ -145,7 +142,7 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         }
     )
     deadline = time.monotonic() + seconds
-    patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.outcome.seconds)})
+    patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.said.seconds)})
 
     def noticed(change: Change) -> bool:
         return not trial.run(change.apply(code.implementation), patience).ended
@@ -214,11 +211,10 @@ class _Trial:
             else:
                 kept.append(line)
         return _Run(
-            outcome=outcome,
+            said=outcome.model_copy(update={"output": "\n".join(kept).strip("\n")}),
             imported=imported or lines is not None,
             ended=outcome.ok and lines is not None,
             lines=frozenset(_lines(lines)),
-            output="\n".join(kept).strip("\n"),
         )
 
 
@@ -230,8 +226,14 @@ def _lines(listed: str | None) -> list[int]:
     return [line for line in found if isinstance(line, int)] if isinstance(found, list) else []
 
 
+def _why(run: _Run, limits: Limits) -> str:
+    if run.said.ended == "exited" and run.said.exit_code == 0:
+        return f"ended the process before the end of its {'test' if run.imported else 'import'}"
+    return failure(run.said, limits)
+
+
 def _evidence(run: _Run, level: Level, environment: Environment, reason: str | None) -> Evidence:
-    outcome = run.outcome
+    outcome = run.said
     return Evidence(
         level=level,
         runner=outcome.runner,
@@ -240,7 +242,7 @@ def _evidence(run: _Run, level: Level, environment: Environment, reason: str | N
         exit_code=outcome.exit_code,
         seconds=round(outcome.seconds, 3),
         peak_memory_mb=round(outcome.peak_memory_mb, 1),
-        output_end=run.output[-_OUTPUT_END:],
+        output_end=outcome.output[-_OUTPUT_END:],
         reason=reason,
         checked_at=_now(),
     )

@@ -1,0 +1,125 @@
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from xkg.build.verify import Bench, NodeResult, apply, environments_for, forget, verify
+from xkg.model import Code, Evidence, Level, Paper, PaperBundle, Technique, code_id
+from xkg.sandbox import Environment, Job, Limits, Outcome
+from xkg.sandbox.causes import Cause
+
+LIMITS = Limits(seconds=5)
+
+
+def bundle(paper: str, *sources: str, test: str = "print(1)\n") -> PaperBundle:
+    names = [f"{paper}#t{n}" for n in range(len(sources))]
+    return PaperBundle(
+        paper=Paper(id=paper, title=paper, origin="import"),
+        techniques=tuple(Technique(id=name, name=name) for name in names),
+        code=tuple(
+            Code(id=code_id(name, source, test), technique=name, implementation=source, test=test)
+            for name, source in zip(names, sources, strict=True)
+        ),
+    )
+
+
+class Scripted:
+    """Runs nothing: each implementation says how its run ends."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def run(self, job: Job) -> Outcome:
+        source = job.files["implementation.py"]
+        self.ran.append(source)
+        if "interrupt" in source:
+            raise KeyboardInterrupt
+        well = "fails" not in source and "dies" not in source
+        return Outcome(
+            ended="killed" if "dies" in source else "exited",
+            exit_code=137 if "dies" in source else int(not well),
+            output="xkg: import ended\n" + ("xkg: test ended []\n" if well else "KeyError: 'x'\n"),
+            seconds=0.1,
+            peak_memory_mb=1,
+            runner=self.name,
+            command="python harness.py",
+        )
+
+
+class Registry:
+    """Has `numpy`, `torch` and `jax`, but not `torch` and `jax` together."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment:  # noqa: ARG002
+        self.asked.append(tuple(imports))
+        missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}
+        if {"torch", "jax"} <= set(imports):
+            missing["jax"] = "does not go together with torch"
+        return Environment(site=None, hash="-".join(sorted(set(imports) - missing.keys())), missing=missing)
+
+
+def test_nodes_get_the_level_that_holds_and_the_others_go_on(tmp_path: Path) -> None:
+    papers = [bundle("p", "x = 1\n", "fails = 1\n"), bundle("q", "dies = 1\n", "y = (\n")]
+    heard: list[str] = []
+    bench = Bench(tmp_path, Scripted(), None, LIMITS, jobs=2)
+    results = verify(papers, bench, lambda result: heard.append(result.code))
+    assert [(r.level, r.cause) for r in results] == [
+        (Level.EXECUTED, Cause.PROVES_NOTHING),
+        (Level.IMPORTED, Cause.OWN_BUG),
+        (Level.IMPORTED, Cause.KILLED),
+        (Level.NONE, Cause.OWN_BUG),
+    ]
+    assert [r.code for r in results] == [code.id for paper in papers for code in paper.code]
+    assert sorted(heard) == sorted(r.code for r in results)
+
+
+def test_what_was_finished_before_a_kill_is_not_run_again(tmp_path: Path) -> None:
+    paper = bundle("p", "x = 1\n", "dies = 1\n", "interrupt = 1\n")
+    with pytest.raises(KeyboardInterrupt):
+        verify([paper], Bench(tmp_path, Scripted(), None, LIMITS))
+    again = Scripted()
+    finished = paper.model_copy(update={"code": paper.code[:2]})
+    results = verify([finished], Bench(tmp_path, again, None, LIMITS))
+    assert again.ran == ["dies = 1\n"], "a run that was killed is tried again, one that ended is not"
+    assert [r.cause for r in results] == [Cause.PROVES_NOTHING, Cause.KILLED]
+    other_limits = Scripted()
+    verify([finished], Bench(tmp_path, other_limits, None, Limits(seconds=6)))
+    assert len(other_limits.ran) == 2
+    forget(tmp_path, [code.id for code in paper.code])
+    verify([finished], Bench(tmp_path, again, None, LIMITS))
+    assert again.ran.count("x = 1\n") == 1
+
+
+def test_results_are_put_where_they_belong() -> None:
+    paper = bundle("p", "x = 1\n", "y = 1\n")
+    first, second = paper.code
+    evidence = Evidence(level=Level.EXECUTED, reason="asserts nothing")
+    result = NodeResult(code=first.id, before=first.level, evidence=evidence, cause=Cause.PROVES_NOTHING)
+    proven = apply(paper, {first.id: result})
+    assert (proven.code[0].level, proven.code[0].evidence) == (Level.EXECUTED, (evidence,))
+    assert proven.code[1] == second
+    language = result.model_copy(update={"cause": Cause.LANGUAGE})
+    assert apply(paper, {first.id: language}) == paper
+
+
+def test_papers_share_an_environment_unless_their_packages_do_not_go_together() -> None:
+    registry = Registry()
+    papers = [bundle("n", "import numpy\n"), bundle("t", "import torch\nimport lost\n"), bundle("j", "import jax\n")]
+    found = environments_for(papers, registry)
+    assert found["n"] is found["t"]
+    assert (found["n"].hash, found["j"].hash) == ("numpy-torch", "jax")
+    assert set(found["t"].missing) == {"jax", "lost"}
+    assert ("lost", "torch") not in registry.asked, "an environment that misses the same is not made"
+
+
+def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> None:
+    registry = Registry()
+    papers = [bundle("n", "import numpy\n"), bundle("t", "x = 1\n", test="import torch, json, implementation\n")]
+    found = environments_for(papers, registry)
+    assert registry.asked == [("numpy", "torch")]
+    assert {e.hash for e in found.values()} == {"numpy-torch"}
+    assert {e.site for e in environments_for(papers, None).values()} == {None}
