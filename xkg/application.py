@@ -3,14 +3,15 @@ are done with them."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
-from xkg.errors import CorruptStoreError, SandboxUnavailableError, StoreError, UnknownIdError
+from xkg.errors import CorruptStoreError, InputError, SandboxUnavailableError, StoreError, UnknownIdError
 
 if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.build.pipeline import Built
@@ -36,18 +37,26 @@ def embedder(settings: Settings) -> "CachedEmbedder":
     return CachedEmbedder(make, settings.kg / "embeddings.sqlite", settings.embedding.model)
 
 
-def open_store(settings: Settings) -> "EmbeddedStore":
-    """The store of the graph in force. Opening reads nothing."""
+@contextmanager
+def open_store(settings: Settings) -> "Iterator[EmbeddedStore]":
+    """The store of the graph in force, closed at the end. Opening reads nothing."""
     from xkg.store.embedded import EmbeddedStore
 
-    return EmbeddedStore(settings.kg, lambda: embedder(settings), model=settings.embedding.model)
+    with ExitStack() as opened:
+        store = EmbeddedStore(
+            settings.kg, lambda: opened.enter_context(embedder(settings)), model=settings.embedding.model
+        )
+        opened.callback(store.close)
+        yield store
 
 
-def open_service(settings: Settings) -> "Service":
-    """What answers questions about the graph in force. Opening reads nothing."""
+@contextmanager
+def open_service(settings: Settings) -> "Iterator[Service]":
+    """What answers questions about the graph in force, closed at the end. Opening reads nothing."""
     from xkg.serve.service import Service
 
-    return Service(settings.kg, settings.embedding)
+    with closing(Service(settings.kg, settings.embedding)) as service:
+        yield service
 
 
 class _Printed(BaseModel):
@@ -109,12 +118,15 @@ class ExportResult(_Printed):
 
 
 class IndexReport(_Printed):
-    """What is wrong with the stored graph, one line each; empty where every file is as it was written."""
+    """What is wrong with the stored graph, one line each; empty where every file is as it was written. `generation` is
+    the one that was found whole, 0 for a graph that holds nothing, None where there are problems."""
 
+    generation: int | None
     problems: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join(self.problems) or "every stored file is as it was written"
+        whole = f"generation {self.generation}: every stored file is as it was written"
+        return "\n".join(self.problems) or (whole if self.generation else "the graph is empty: nothing to check")
 
 
 def build(
@@ -127,20 +139,24 @@ def build(
 ) -> BuildResult:
     """Builds one paper and publishes it, unless the graph already holds exactly that.
 
-    Raises what `build_paper` and `EmbeddedStore.publish` raise."""
+    Raises what `build_paper` and `EmbeddedStore.publish` raise, and `InputError` for an id that no paper can have."""
     from xkg.build.pipeline import Workshop, build_paper
     from xkg.sandbox.environment import UvEnvironments
 
+    if given_id is not None and not re.fullmatch(r"[^\s#]+", given_id):
+        raise InputError(f"{given_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
     _require_folder(settings.kg)
     runner = _runner(settings)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
-    shop = Workshop(settings, embedder(settings), runner, environments, notify)
-    built = build_paper(paper, repository, shop, given_id=given_id)
-    store = open_store(settings)
-    known = _stored(store, built.bundle.paper.id)
-    if known is not None and known[1] == built.bundle:
-        return _result(built, known[0], published=False)
-    return _result(built, store.publish([built.bundle]), published=True)
+    with embedder(settings) as embed:
+        built = build_paper(
+            paper, repository, Workshop(settings, embed, runner, environments, notify), given_id=given_id
+        )
+    with open_store(settings) as store:
+        known = _stored(store, built.bundle.paper.id)
+        if known is not None and known[1] == built.bundle:
+            return _result(built, known[0], published=False)
+        return _result(built, store.publish([built.bundle]), published=True)
 
 
 def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
@@ -191,7 +207,10 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
     from xkg.store.exchange import import_folder
 
     bundles, problems = import_folder(folder, check_parsed)
-    generation = open_store(settings).publish(bundles) if bundles else 0
+    generation = 0
+    if bundles:
+        with open_store(settings) as store:
+            generation = store.publish(bundles)
     return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
 
 
@@ -200,7 +219,7 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
     the folder cannot be written."""
     from xkg.store.exchange import export_folder
 
-    with open_store(settings).snapshot() as snapshot:
+    with open_store(settings) as store, store.snapshot() as snapshot:
         wanted = list(papers) or [p.id for p in snapshot.papers()]
         if not wanted:
             raise UnknownIdError(f"{settings.kg} holds no paper yet; build or import one first")
@@ -212,14 +231,18 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
 
 def show(settings: Settings, node_id: str) -> "Answer":
     """A paper, technique or code node in full, by its id. Raises `UnknownIdError` with the nearest ids there are."""
-    service = open_service(settings)
-    if re.search(r"@[0-9a-f]{12}$", node_id):
-        return service.code(node_id, full=True)
-    if "#" in node_id:
-        return service.technique(node_id, full=True)
-    return service.paper(node_id, full=True)
+    with open_service(settings) as service:
+        if re.search(r"@[0-9a-f]{12}$", node_id):
+            return service.code(node_id, full=True)
+        if "#" in node_id:
+            return service.technique(node_id, full=True)
+        return service.paper(node_id, full=True)
 
 
 def check_index(settings: Settings) -> IndexReport:
     """Reads every stored file in full and compares it with its checksum."""
-    return IndexReport(problems=tuple(open_store(settings).check()))
+    with open_store(settings) as store:
+        if problems := store.check():
+            return IndexReport(generation=None, problems=tuple(problems))
+        with store.snapshot() as snapshot:
+            return IndexReport(generation=snapshot.generation, problems=())

@@ -1,13 +1,15 @@
 """Thin commands: parse arguments, call one function, print. Exit codes: 0 done, 1 it could not be done, 2 usage."""
 
+import io
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from xkg.errors import XkgError
+from xkg.errors import InputError, StoreError, XkgError
 
 if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
     from pydantic import BaseModel
@@ -17,14 +19,15 @@ if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answer
     from xkg.config import Settings
     from xkg.serve.answers import Answer
 
+INTERRUPTED = 130
+
 app = typer.Typer(
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
 )
-index_app = typer.Typer(no_args_is_help=True, help="Look after the indexes of the published graph.")
-store_app = typer.Typer(no_args_is_help=True, help="Look after the stored generations.")
+index_app = typer.Typer(help="Look after the indexes of the published graph.")
+store_app = typer.Typer(help="Look after the stored generations.")
 app.add_typer(index_app, name="index")
 app.add_typer(store_app, name="store")
 
@@ -35,7 +38,9 @@ Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means 
 @app.callback()
 def _global_options(
     context: typer.Context,
-    kg: Annotated[Path | None, typer.Option("--kg", help="Folder of the graph [XKG_KG, or storage/default].")] = None,
+    kg: Annotated[
+        Path | None, typer.Option("--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default].")
+    ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
 ) -> None:
     context.obj = {"kg": kg, "verbose": verbose}
@@ -44,7 +49,7 @@ def _global_options(
 @app.command()
 def build(
     context: typer.Context,
-    paper: Annotated[Path, typer.Option(help="LaTeX file or folder, arXiv archive, or Markdown.")],
+    paper: Annotated[Path, typer.Option(readable=False, help="LaTeX file or folder, arXiv archive, or Markdown.")],
     repo: Annotated[str | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")] = None,
     given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     llm: Annotated[Literal["none"], typer.Option(help="Language model: 'none' is static analysis.")] = "none",  # noqa: ARG001
@@ -65,18 +70,23 @@ def search(
     query: Annotated[str, typer.Argument(help="What the code should do, or the name of a technique.")],
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
     paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
-    with_code: Annotated[bool, typer.Option("--with-code", help="Show the code of each row.")] = False,
+    with_code: Annotated[
+        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
     from xkg import application
 
-    service = application.open_service(_settings(context))
-    answer = service.search(query, k, tuple(paper or ()), with_code)
+    with application.open_service(_settings(context)) as service:
+        answer = service.search(query, k, tuple(paper or ()), with_code)
+        implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
+    if as_json:
+        typer.echo(_json({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
+        return
     _print_answer(answer, as_json)
-    if with_code and not as_json:
-        for row in answer.rows:
-            _print_answer(service.code(row.id), as_json)
+    for each in implementations:
+        _print_answer(each, as_json)
 
 
 @app.command()
@@ -94,7 +104,7 @@ def show(
 @app.command("import")
 def import_(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Folder of graph files: the peer's JSON, or bundles.")],
+    folder: Annotated[Path, typer.Argument(readable=False, help="Folder of graph files: the peer's JSON, or bundles.")],
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
@@ -105,13 +115,13 @@ def import_(
         typer.echo(f"left out: {problem}", err=True)
     _print(result, as_json)
     if result.problems:
-        raise typer.Exit(1)
+        raise InputError(f"files of {folder} left out: {len(result.problems)}; mend them, then import again")
 
 
 @app.command()
 def export(
     context: typer.Context,
-    to: Annotated[Path, typer.Option(help="Folder to write to; it is made.")],
+    to: Annotated[Path, typer.Option(readable=False, help="Folder to write to; it is made.")],
     papers: Papers = None,
     format: Annotated[Literal["peer", "bundle"], typer.Option(help="The peer's JSON, or whole bundles.")] = "peer",
     as_json: Json = False,
@@ -143,7 +153,8 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg import application
 
-    generation = application.open_store(_settings(context)).remove([paper])
+    with application.open_store(_settings(context)) as store:
+        generation = store.remove([paper])
     typer.echo(f"removed {paper}; the graph is generation {generation}")
 
 
@@ -163,7 +174,8 @@ def cypher(
     from xkg import application
     from xkg.tables import render
 
-    table = application.open_store(_settings(context)).query(statement, rows=rows, seconds=seconds)
+    with application.open_store(_settings(context)) as store:
+        table = store.query(statement, rows=rows, seconds=seconds)
     typer.echo(render(table, format), nl=False)
     if table.truncated:
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
@@ -193,7 +205,7 @@ def index_check(context: typer.Context, as_json: Json = False) -> None:
     result = application.check_index(_settings(context))
     _print(result, as_json)
     if result.problems:
-        raise typer.Exit(1)
+        raise StoreError(f"problems found: {len(result.problems)}; do what their lines say")
 
 
 @index_app.command("rebuild")
@@ -201,7 +213,8 @@ def index_rebuild(context: typer.Context) -> None:
     """Make graph, vectors and text index anew from the bundles."""
     from xkg import application
 
-    generation, notes = application.open_store(_settings(context)).rebuild()
+    with application.open_store(_settings(context)) as store:
+        generation, notes = store.rebuild()
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"rebuilt; the graph is generation {generation}")
@@ -212,34 +225,46 @@ def store_rollback(context: typer.Context) -> None:
     """Go back to the generation before the current one."""
     from xkg import application
 
-    generation = application.open_store(_settings(context)).rollback()
+    with application.open_store(_settings(context)) as store:
+        generation = store.rollback()
     typer.echo(f"the graph is generation {generation} again" if generation else "the graph is empty again")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The `xkg` command: one line on stderr for an error, its traceback with `-v`."""
+    """The `xkg` command. Ends the process: 0, or one line on stderr and the error's code; `-v` adds the traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold what no terminal can show
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        app(given)
+        code = app(given or ["--help"], prog_name="xkg", standalone_mode=False)
     except XkgError as error:
         _fail(str(error), error.exit_code, given)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone: nothing more to say
-        sys.exit(1)
-    except KeyboardInterrupt:
-        _fail("interrupted; what was stored is as it was, and the next run goes on from here", 130, given)
+    except typer.TyperException as error:
+        _fail(_usage(error), error.exit_code, given)
     except Exception as error:  # a fault of xkg itself: still one line
-        line = f"{type(error).__name__}: {error}".splitlines()[0]
-        _fail(f"xkg met a fault of its own ({line}); run again with -v and report what it shows", 1, given)
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, given)
+    if code == INTERRUPTED:
+        _fail("interrupted; what was stored is as it was, and the next run goes on from here", code, given)
+    sys.exit(code)
 
 
-def _fail(message: str, code: int, arguments: Sequence[str]) -> None:
-    if any(a in ("-v", "--verbose") for a in arguments):
+def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
+    if sys.exc_info()[0] is not None and any(a in ("-v", "--verbose") for a in arguments):
         import traceback
 
         traceback.print_exc()
     sys.stderr.write(f"xkg: {message}\n")
     sys.exit(code)
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if context is None:
+        return f"{message}; `xkg --help` lists the commands"
+    usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
+    return f"{message}; {usage} (`{context.command_path} --help` says more)"
 
 
 def _settings(context: typer.Context) -> "Settings":
@@ -258,10 +283,15 @@ def _show_node(result: "NodeResult") -> None:
 
 
 def _print(result: "BaseModel", as_json: bool) -> None:
-    typer.echo(result.model_dump_json(indent=2) if as_json else str(result))
+    typer.echo(_json(result.model_dump()) if as_json else str(result))
 
 
 def _print_answer(answer: "Answer", as_json: bool) -> None:
     from xkg.serve.answer_text import text
 
-    typer.echo(answer.model_dump_json(indent=2) if as_json else text(answer))
+    typer.echo(_json(answer.model_dump()) if as_json else text(answer))
+
+
+def _json(value: dict[str, Any]) -> str:
+    """ASCII alone: half a surrogate pair in a paper has no UTF-8, and is still valid JSON."""
+    return json.dumps(value, indent=2)

@@ -4,7 +4,13 @@ from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    YamlConfigSettingsSource,
+)
 
 from xkg.errors import ConfigError
 from xkg.model import Level
@@ -44,7 +50,12 @@ class PruneSettings(_Section):
 
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
-        env_prefix="XKG_", env_nested_delimiter="__", yaml_file="xkg.yaml", extra="forbid", frozen=True
+        env_prefix="XKG_",
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        yaml_file="xkg.yaml",
+        extra="forbid",
+        frozen=True,
     )
 
     kg: Path = Path("storage/default")
@@ -73,5 +84,10 @@ def load(**flags: object) -> Settings:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"setting {name!r}: {first['msg']}; mend it in xkg.yaml or the environment") from error
+    except SettingsError as error:
+        raise ConfigError(
+            f"the environment's XKG_* cannot be read: {error}; set one value each (XKG_EMBEDDING__THREADS)"
+        ) from error
     except Exception as error:  # the YAML reader raises its own tree
-        raise ConfigError(f"xkg.yaml cannot be read: {str(error).splitlines()[0]}") from error
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"xkg.yaml is no list of settings ({reason}); README.md shows what it may hold") from error

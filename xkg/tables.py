@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from itertools import chain, count
 from typing import Literal
 
 from xkg.store import Table
@@ -17,7 +18,7 @@ def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
     if format == "csv":
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
+        writer = csv.writer(out, dialect="unix")
         writer.writerow(table.columns)
         writer.writerows([[_cell(value) for value in row] for row in table.rows])
         return out.getvalue()
@@ -50,9 +51,8 @@ def _cell(value: object) -> str:
 
 
 def _unique(columns: tuple[str, ...]) -> list[str]:
-    seen: dict[str, int] = {}
-    names = []
+    names: list[str] = []
     for column in columns:
-        seen[column] = seen.get(column, 0) + 1
-        names.append(column if seen[column] == 1 else f"{column}_{seen[column]}")
+        candidates = chain([column], (f"{column}_{n}" for n in count(2)))
+        names.append(next(name for name in candidates if name not in names))
     return names

@@ -67,7 +67,7 @@ def test_ancestors_and_components_stand_inside_the_row(ask: Ask) -> None:
 def test_papers_and_code_narrow_the_scope_and_the_answer_says_so(ask: Ask) -> None:
     answer = ask("Hive Smoking", papers=["bread ovens, a study of crust"])
     assert all(row.paper_title.startswith("Bread") for row in answer.rows)
-    assert "these 1 paper," in answer.searched
+    assert "this paper," in answer.searched
     with_code = ask("Hearth Baking", with_code=True)
     assert all(row.code for row in with_code.rows)
     assert "only techniques with code" in with_code.searched

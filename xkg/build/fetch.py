@@ -77,12 +77,10 @@ def fetch_repository(spec: str, cache: Path) -> Checkout:
         parts = urlsplit(spec)
         if parts.netloc not in ("", "localhost"):
             raise InputError(f"{spec}: a file:// URL names a path of this machine (file:///path)")
-        path, commit = _split_commit(unquote(parts.path))
-        return _read_local(path, commit, spec)
+        return _read_local(*_split_commit(unquote(parts.path)), spec)
     if scheme or re.match(r"[\w.-]+@[\w.-]+:|[A-Za-z]\w+::", spec):
         raise InputError(f"{spec}: only https:// and file:// URLs and folders are read; use the https URL")
-    path, commit = _split_commit(spec)
-    return _read_local(path, commit, spec)
+    return _read_local(*_split_commit(spec), spec)
 
 
 def _split_commit(text: str) -> tuple[Path, str | None]:
@@ -197,6 +195,13 @@ def _fetch_into(work: Path, url: str, commit: str | None, reference: str | None,
 
 
 def _read_local(path: Path, commit: str | None, spec: str) -> Checkout:
+    try:
+        return _checkout_of(path, commit, spec)
+    except git.GitError as error:
+        raise InputError(f"{spec}: git cannot read it ({error}); mend it with git, or fetch it again") from error
+
+
+def _checkout_of(path: Path, commit: str | None, spec: str) -> Checkout:
     _check_reference(commit, spec)
     if not path.exists():
         raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")

@@ -38,7 +38,7 @@ class TreeEntry(NamedTuple):
 
 
 class GitError(InputError):
-    """Git ended with an error; the message is git's own last line."""
+    """Git ended with an error; the message is git's own last line without its "fatal: "."""
 
 
 def run(
@@ -73,7 +73,8 @@ def run(
         raise GitError(f"no answer within {seconds:.0f} s") from error
     if done.returncode != 0:
         lines = [line for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-        raise GitError(lines[-1].strip() if lines else f"git ended with status {done.returncode}")
+        last = lines[-1].strip().removeprefix("fatal: ") if lines else f"git ended with status {done.returncode}"
+        raise GitError(last)
     return done.stdout
 
 

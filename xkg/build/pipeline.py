@@ -63,8 +63,8 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
     """Builds one paper by static analysis; nothing is published. Every stage's output is kept, so that a run after a
     kill, or a second run, does only what is new.
 
-    Raises `InputError` for a paper or repository that cannot be used, `StoreError` when the folder of the graph cannot
-    be written, `EmbeddingError` without weights.
+    Raises `InputError` for a paper or repository that cannot be used or that nothing is found in, `StoreError` when the
+    folder of the graph cannot be written, `EmbeddingError` without weights.
     """
     document = parse_paper(paper)
     identity = given_id or paper_id(document.title or paper.stem, document.arxiv_id, document.doi)
@@ -78,6 +78,9 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
         lambda: extract(document, identity),
         lambda e: f"{len(e.techniques)} techniques, {len(e.findings)} findings, {len(e.resources)} resources",
     )
+    if not extraction.techniques:
+        odd = f" ({'; '.join(document.warnings[:3])})" if document.warnings else ""
+        raise InputError(f"no technique was found in {paper}{odd}: has it sections that are marked as headings?")
     grounding, nodes = Grounding(), CodeNodes()
     if codebase is not None:
         source = {**source, "repository": codebase.repository.id, "embedding": shop.settings.embedding.model}
@@ -140,8 +143,6 @@ def _repository(
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
         ),
     )
-    if not codebase.modules:
-        raise InputError(f"{repository} has no Python code to read; give the repository that implements the paper")
     return checkout, codebase
 
 
@@ -265,8 +266,6 @@ def _bundle(
 
 
 def _advice(bundle: PaperBundle, shop: Workshop) -> list[str]:
-    if not bundle.techniques:
-        return ["no technique was found: has the paper sections, and are they marked as headings?"]
     if not bundle.repositories:
         return ["no repository was given (--repo): techniques have no code"]
     if shop.runner is None:

@@ -153,12 +153,14 @@ def _rows(
 
 def _scope(snapshot: Snapshot, papers: Sequence[str], with_code: bool) -> str:
     count = len(papers) or len(snapshot.papers())
-    which = "these " if papers else "all "
-    kinds = "only techniques with code" if with_code else "all techniques"
-    return f"{which}{count} paper{'' if count == 1 else 's'}, {kinds}"
+    which = f"{'these' if papers else 'all'} {count} papers"
+    if count == 1:
+        which = "this paper" if papers else "the one paper"
+    return f"{which}, {'only techniques with code' if with_code else 'all techniques'}"
 
 
 def _cut(more: int, fits: bool, k: int) -> str:
     if not fits:
         return "weaker matches, none of them fits; say it in other words or search all papers" if more else ""
-    return f"{more} weaker matches after the first {k}; ask for a larger k" if more > 0 else ""
+    matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
+    return f"{matches} after the first {k}; ask for a larger k" if more > 0 else ""

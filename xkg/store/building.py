@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.embed import Embedder
-from xkg.errors import CorruptStoreError
+from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.catalogue import Catalogue, CatalogueWriter
@@ -69,6 +69,8 @@ def build_files(
     shutil.rmtree(scratch)
     for lock in (folder / TEXT).glob(".tantivy-*.lock"):
         lock.unlink()
+    for path in (folder / TEXT).iterdir():
+        shutil.copymode(folder / CATALOGUE, path)  # who may read the graph may read these, which come as 0600
     counts["vectors"] = len(texts)
     counts["papers"] = papers
     if not texts:
@@ -102,7 +104,7 @@ def _stored_vectors(previous: Generation, wanted: set[bytes]) -> "dict[bytes, ND
         return {}
     try:
         previous.verify(CATALOGUE, VECTORS)
-    except CorruptStoreError:
+    except StoreError:
         return {}
     catalogue = Catalogue(previous.folder / CATALOGUE)
     try:

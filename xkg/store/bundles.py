@@ -46,26 +46,26 @@ def write(folder: Path, bundle: PaperBundle) -> BundleFile:
     return BundleFile(name=path.name, size=len(data), sha256=sha256)
 
 
-def read(path: Path) -> PaperBundle:
-    """The bundle in a file. Raises `CorruptStoreError` naming the file."""
+def read(path: Path, paper: str | None = None) -> PaperBundle:
+    """The bundle in a file. Raises `CorruptStoreError` naming the file, and `paper`, where it is known to be its."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CorruptStoreError(_mend(path, f"cannot be read ({error.strerror})")) from error
-    return parse(data, path)
+        raise CorruptStoreError(_mend(path, f"cannot be read ({error.strerror})", paper)) from error
+    return parse(data, path, paper)
 
 
-def parse(data: bytes, path: Path) -> PaperBundle:
+def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
     """The bundle in the bytes of a file; `path` is for the message of `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
-        raise CorruptStoreError(_mend(path, "is cut short or is no bundle file"))
+        raise CorruptStoreError(_mend(path, "is cut short or is no bundle file", paper))
     if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
-        raise CorruptStoreError(_mend(path, "is not what was written"))
+        raise CorruptStoreError(_mend(path, "is not what was written", paper))
     try:
         return PaperBundle.model_validate(json.loads(payload))
     except (ValueError, ValidationError, RecursionError) as error:
-        raise CorruptStoreError(_mend(path, "was written by another version of xkg")) from error
+        raise CorruptStoreError(_mend(path, "was written by another version of xkg", paper)) from error
 
 
 def serialise(bundle: PaperBundle) -> bytes:
@@ -107,8 +107,9 @@ def _name(paper: str, sha256: str) -> str:
     return f"{readable}-{identity[:12]}-{sha256[:16]}.json"
 
 
-def _mend(path: Path, problem: str) -> str:
-    return f"bundle file {path} {problem}: build or import that paper again, or `xkg remove` it"
+def _mend(path: Path, problem: str, paper: str | None) -> str:
+    which = ascii(paper) if paper else "its paper"
+    return f"bundle file {path} {problem}: build or import {which} again, or take it out with `xkg remove`"
 
 
 def validate(bundle: PaperBundle) -> None:

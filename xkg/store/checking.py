@@ -40,7 +40,7 @@ def _bundle_problems(root: Path, opened: Generation) -> list[str]:
     found = []
     for paper, file in opened.manifest.bundles.items():
         try:
-            bundle = bundles.read(root / "bundles" / file.name)
+            bundle = bundles.read(root / "bundles" / file.name, paper)
         except StoreError as error:
             found.append(str(error))
         else:

@@ -5,6 +5,7 @@ writer that dies, or finds the disk full, changes nothing: what it left is remov
 """
 
 import contextlib
+import errno
 import os
 import shutil
 import sqlite3
@@ -97,9 +98,10 @@ class EmbeddedStore:
     def rollback(self) -> int:
         """Makes the generation before the current one current again, with its bundles, and gives its number; the last
         two can be had. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
+        self._require_content("go back to")
         with self._writing() as current:
             if current.generation == 0:
-                raise StoreError(f"{self.folder} holds no graph yet: there is nothing to go back from")
+                raise StoreError(f"{self.folder} holds no paper: there is nothing to go back from")
             manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
             target = Current(
                 generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
@@ -108,8 +110,8 @@ class EmbeddedStore:
                 raise StoreError(f"no generation before {current.generation} is kept: there is nothing to go back to")
             earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
             generation.verify_all(self.folder, earlier)
-            for file in earlier.bundles.values():
-                bundles.read(self._bundles / file.name)
+            for paper, file in earlier.bundles.items():
+                bundles.read(self._bundles / file.name, paper)
             generation.switch(self.folder, target)
             return target.generation
 
@@ -117,7 +119,9 @@ class EmbeddedStore:
         """Makes all derived files anew with the embedding model in force, and gives the new generation's number.
 
         Where `CURRENT` or the manifest cannot be read, the newest bundle of each paper is taken; the notes, one line
-        each, say so and name every file that could not be used. Raises as `publish` does."""
+        each, say so and name every file that could not be used. Raises as `publish` does, and `StoreError` where there
+        is no graph."""
+        self._require_content("rebuild")
         notes: list[str] = []
         with self._writing(repair=notes) as current:
             known: dict[str, BundleFile] = {}
@@ -171,6 +175,11 @@ class EmbeddedStore:
     @property
     def _bundles(self) -> Path:
         return self.folder / "bundles"
+
+    def _require_content(self, purpose: str) -> None:
+        if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
+            generation.read_current(self.folder)
+            raise StoreError(f"{self.folder} holds no graph yet, nothing to {purpose}: build or import a paper first")
 
     def _acquire(self) -> "_Shared":
         with self._turn:
@@ -259,7 +268,7 @@ class EmbeddedStore:
         return number
 
     def _stored(self, known: Mapping[str, BundleFile]) -> Iterable[tuple[PaperBundle, BundleFile]]:
-        return ((bundles.read(self._bundles / file.name), file) for _, file in sorted(known.items()))
+        return ((bundles.read(self._bundles / file.name, paper), file) for paper, file in sorted(known.items()))
 
     def _embedder_of(self, stored_model: str) -> "Embedder":
         embedder = self._embedder()
@@ -301,8 +310,19 @@ def _one_line(folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0:1]
-        said = reason if isinstance(reason, str) else " ".join(reason) or type(error).__name__
         raise StoreError(
-            f"{folder} cannot be written ({said}): nothing was changed; free space or mend permissions, then try again"
+            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or mend "
+            "permissions, then try again"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why a write failed, in a few words: the engine's own line tells of descriptors and offsets."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = (str(error).splitlines() or [""])[0]
+    full = os.strerror(errno.ENOSPC)
+    if full in text:
+        return full
+    # A write that a full disk cut short shows when the engine reads it back.
+    return "input or output error, the disk may be full" if "IO exception" in text else text or type(error).__name__

@@ -71,8 +71,8 @@ class Generation:
         self._descriptor = descriptor
 
     def verify(self, *names: str) -> None:
-        """Compares files with their hashes in the manifest; raises `CorruptStoreError` naming the first that differs.
-        A name that ends in `/` stands for all files under it."""
+        """Compares files with their hashes in the manifest. A name that ends in `/` stands for all files under it.
+        Raises `CorruptStoreError` naming the first that differs, `StoreError` where one may not be read."""
         for name, stamp in self.manifest.files.items():
             if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
                 _verify(self.folder / name, stamp)
@@ -150,7 +150,8 @@ def _open(root: Path, current: Current) -> Generation:
 
 
 def verify_all(root: Path, manifest: Manifest) -> None:
-    """Compares every file of a generation with its hash; raises `CorruptStoreError` naming the first that differs."""
+    """Compares every file of a generation with its hash; raises `StoreError` naming the first that differs or that may
+    not be read."""
     for name, stamp in manifest.files.items():
         _verify(generation_folder(root, manifest.number) / name, stamp)
 
@@ -158,6 +159,8 @@ def verify_all(root: Path, manifest: Manifest) -> None:
 def _verify(path: Path, stamp: FileStamp) -> None:
     try:
         same = sha256_of(path) == stamp.sha256
+    except PermissionError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except OSError:
         same = False
     if not same:

@@ -78,7 +78,7 @@ class EmbeddedSnapshot:
         name = self._catalogue.paper_file(paper) if self._catalogue else None
         if name is None:
             raise self._unknown("paper", paper)
-        return bundles.read(self._root / "bundles" / name)
+        return bundles.read(self._root / "bundles" / name, paper)
 
     def technique(self, technique: str) -> TechniqueView:
         found = self._catalogue.technique(technique) if self._catalogue else None

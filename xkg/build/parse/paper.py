@@ -75,6 +75,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
         raise InputError(f"{path} holds no paper (no .tex or .md file with text); name the paper's main file")
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
+    _main_text(files, name, path / main)
     return parse_latex(files, name) if name.lower().endswith(_LATEX) else parse_markdown(files, name)
 
 

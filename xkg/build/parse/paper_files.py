@@ -13,6 +13,9 @@ from xkg.errors import InputError, UnsafeInputError
 LARGEST_TEXT = 8_000_000
 """Bytes of one text file, and characters of a whole paper. The largest arXiv sources have about 2 MB of text."""
 _MOST_ENTRIES = 20_000
+_CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
+_FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
+"""Control characters in a text, and their share: next to none in prose of any encoding, a tenth in compressed data."""
 
 
 class Reader(Protocol):
@@ -106,12 +109,15 @@ class PaperFiles:
         return (name[len(prefix) :] for name in self._reader.names() if name.startswith(prefix))
 
     def main(self, path: str) -> str:
-        """As `text`, but raises `InputError` where it is missing or empty, `UnsafeInputError` where it is too large."""
+        """As `text`, but raises `InputError` where it is missing, empty or no text, `UnsafeInputError` where it is too
+        large."""
         text = self._load(path)
         if text is None:
             raise InputError(f"{path} is missing or no regular file; name the paper's main file")
         if not text.strip():
             raise InputError(f"{path} is empty; give the paper's source")
+        if sum(map(text.count, _CONTROLS)) > max(_FEW_CONTROLS, len(text) * _MOST_CONTROLS):
+            raise InputError(f"{path} is no text; give the paper's LaTeX or Markdown source")
         return text
 
     def text(self, path: str) -> str | None:

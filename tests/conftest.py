@@ -1,0 +1,35 @@
+"""A graph as the commands make it: the example, built, and the peer's files, imported."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from xkg.application import build, import_graphs
+from xkg.config import EnvironmentSettings, PruneSettings, Settings
+from xkg.model import Level
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "svgd"
+EXAMPLE_ID = "arxiv:1608.04471"
+PEER = ROOT / "tests" / "data" / "peer"
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The graph's folder, to be read only: generation 1 is the example, generation 2 has the peer's papers too."""
+    folder = tmp_path_factory.mktemp("published") / "graph"
+    settings = Settings(
+        kg=folder,
+        environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
+        prune=PruneSettings(min_level=Level.PARSED),
+    )
+    build(settings, EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
+    import_graphs(settings, PEER)
+    return folder
+
+
+@pytest.fixture
+def graph(published: Path, tmp_path: Path) -> Path:
+    """A copy of the graph that a test may change."""
+    return Path(shutil.copytree(published, tmp_path / "graph"))

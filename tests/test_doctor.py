@@ -1,0 +1,53 @@
+from pathlib import Path
+
+import pytest
+
+from xkg import doctor
+from xkg.config import EmbeddingSettings, EnvironmentSettings, Settings
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(doctor.socket, "create_connection", refuse)
+
+
+def by_name(report: doctor.Report, start: str) -> doctor.Finding:
+    return next(finding for finding in report.findings if finding.name.startswith(start))
+
+
+def test_what_works_is_one_line_each(published: Path) -> None:
+    report = doctor.examine(Settings(kg=published))
+    assert by_name(report, "embedding").ok
+    assert by_name(report, "vector").ok
+    assert by_name(report, "graph").seen == "papers: 5, generation 2"
+    lines = str(report).splitlines()
+    assert len(lines) == len(report.findings)
+    assert all(line.startswith(("ok      ", "not ok  ")) for line in lines)
+
+
+def test_what_is_missing_says_its_cost_and_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    report = doctor.examine(Settings(kg=tmp_path / "new", embedding=EmbeddingSettings(weights=tmp_path)))
+    for name in ("git", "embedding", "package registry", "graph"):
+        finding = by_name(report, name)
+        assert not finding.ok
+        assert finding.cost
+        assert finding.remedy
+        assert f"| costs: {finding.cost} | mend: {finding.remedy}" in str(finding)
+    assert "apt-get install git" in str(report)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_registry_that_is_switched_off_says_how_to_switch_it_on(tmp_path: Path) -> None:
+    report = doctor.examine(Settings(kg=tmp_path, environment=EnvironmentSettings(max_mb=0)))
+    assert by_name(report, "package registry").remedy == "environment.max_mb above 0"
+
+
+def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
+    (graph / "CURRENT").write_text("{")
+    finding = by_name(doctor.examine(Settings(kg=graph)), "graph")
+    assert not finding.ok
+    assert "`xkg index rebuild`" in finding.seen
