@@ -69,6 +69,7 @@ def xkg(kg: Path, *arguments: str) -> int:
 
 
 def levels(kg: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    capsys.readouterr()
     statement = "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name AS name, c.level AS level"
     assert xkg(kg, "cypher", statement, "--format", "json") == 0
     return {row["name"]: row["level"] for row in json.loads(capsys.readouterr().out)}
@@ -153,9 +154,9 @@ def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(8)\n")})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     before = levels(kg, capsys)
+    # A shell without job control starts what is in the background with this signal ignored.
     command = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from xkg.cli import main; ",
-        "main()",
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from xkg.cli import main; main()"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", command, "--kg", str(kg), "verify", "--jobs", "1"],

@@ -86,8 +86,6 @@ def verify(
     from xkg.sandbox.environment import UvEnvironments
 
     runner = runner_for(settings.sandbox)
-    store = open_store(settings)
-    bundles = _bundles(store, papers)
     bench = Bench(
         folder=settings.kg / "work" / "verify",
         runner=runner,
@@ -95,15 +93,17 @@ def verify(
         limits=limits_for(settings.sandbox),
         jobs=jobs,
     )
-    results = run(bundles, bench, notify)
-    proven = {result.code: result for result in results}
-    with store.snapshot() as snapshot:
-        generation = snapshot.generation
-        there = {paper.id for paper in snapshot.papers()}
-        today = [snapshot.bundle(b.paper.id) for b in bundles if b.paper.id in there]
-    changed = [new for old in today if (new := apply(old, proven)) != old]
-    if changed:
-        generation = store.publish(changed)
+    with open_store(settings) as store:
+        bundles = _bundles(store, papers)
+        results = run(bundles, bench, notify)
+        proven = {result.code: result for result in results}
+        with store.snapshot() as snapshot:
+            generation = snapshot.generation
+            there = {paper.id for paper in snapshot.papers()}
+            today = [snapshot.bundle(b.paper.id) for b in bundles if b.paper.id in there]
+        changed = [new for old in today if (new := apply(old, proven)) != old]
+        if changed:
+            generation = store.publish(changed)
     forget(bench.folder, proven)
     return VerifyResult(
         papers=len(bundles),

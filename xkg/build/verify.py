@@ -1,5 +1,6 @@
 """Runs the code nodes of papers again and sets their levels to what holds today."""
 
+import ast
 import sys
 import threading
 from collections import Counter
@@ -15,7 +16,7 @@ from xkg.build.stages import Workbench
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
 from xkg.sandbox.causes import Cause
-from xkg.sandbox.levels import all_imports
+from xkg.sandbox.levels import syntax_tree
 from xkg.sandbox.proof import MUTATION_SECONDS, Proof, prove
 
 
@@ -148,13 +149,23 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
 
 
 def _imports(bundle: PaperBundle) -> set[str]:
-    return {name for code in bundle.code for name in _imported(code)}
+    """Top-level names of all packages outside the standard library that the code of a paper and its tests name."""
+    sources = [
+        source for code in bundle.code if code.language == "python" for source in (code.implementation, code.test)
+    ]
+    return {name for source in sources for name in _imported(source)} - {"implementation", *sys.stdlib_module_names}
 
 
-def _imported(code: Code) -> Iterator[str]:
-    if code.language == "python":
-        yield from all_imports(code.implementation)
-        yield from all_imports(code.test)
+def _imported(source: str) -> Iterator[str]:
+    try:
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
 
 
 def _folder(folder: Path, code: str) -> Path:

@@ -2,7 +2,6 @@
 
 import ast
 import re
-import sys
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
@@ -42,9 +41,10 @@ def check_imported(source: str, runner: Runner, environment: Environment, limits
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
         return parsed
-    absent = missing_imports(source, environment)
+    absent = [name for name in needed_imports(source) if name in environment.missing]
     if absent:
-        return parsed.model_copy(update={"reason": absent, "environment": environment.hash})
+        why = "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
+        return parsed.model_copy(update={"reason": f"missing package {why}", "environment": environment.hash})
     used = limits or Limits()
     outcome = runner.run(
         Job(
@@ -68,12 +68,6 @@ def check_imported(source: str, runner: Runner, environment: Environment, limits
         reason=None if finished else failure(outcome, used),
         checked_at=_now(),
     )
-
-
-def missing_imports(source: str, environment: Environment) -> str | None:
-    """Which imports the module cannot do without and `environment` misses, with the reasons; None where none is."""
-    absent = [name for name in needed_imports(source) if name in environment.missing]
-    return "missing package " + "; ".join(f"{n}: {environment.missing[n]}" for n in absent) if absent else None
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
@@ -102,27 +96,10 @@ def needed_imports(source: str) -> list[str]:
     """Top-level names of the packages that importing the module imports, in order, without those it can do without:
     in function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for what does not parse."""
     try:
-        tree = parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return list(dict.fromkeys(_needed(tree.body)))
-
-
-def all_imports(source: str) -> list[str]:
-    """Top-level names of all packages outside the standard library that a module names, wherever in it, in order. Empty
-    for what does not parse."""
-    try:
-        tree = parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found: list[str] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found += [alias.name.partition(".")[0] for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append(node.module.partition(".")[0])
-    own = {_MODULE, "__main__", *sys.stdlib_module_names}
-    return [name for name in dict.fromkeys(found) if name not in own]
 
 
 def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
@@ -150,7 +127,7 @@ def _unparsed(source: str) -> str | None:
     if len(source) > _MAX_SOURCE:
         return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
     try:
-        tree = parse(source)
+        tree = syntax_tree(source)
         with _warnings, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(source, "<code>", "exec", dont_inherit=True)
@@ -173,8 +150,8 @@ def _unparsed(source: str) -> str | None:
     return None
 
 
-def parse(source: str) -> ast.Module:
-    """The tree of a module, without a word about what the parser warns of. Raises as `ast.parse`."""
+def syntax_tree(source: str) -> ast.Module:
+    """`ast.parse` without its warnings of what it reads; raises as it does. For several threads."""
     with _warnings, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(source, "<code>")

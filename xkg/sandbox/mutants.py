@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from xkg.sandbox.levels import parse
+from xkg.sandbox.levels import syntax_tree
 
 _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
@@ -134,7 +134,7 @@ def mutants(source: str, covered: Set[int], seed: str) -> Iterator[Change]:
 
 def _differs(changed: str, original: str) -> bool:
     try:
-        return not original or _shape(parse(changed)) != original
+        return not original or _shape(syntax_tree(changed)) != original
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 
@@ -151,7 +151,7 @@ class _Text:
 
     def __init__(self, source: str) -> None:
         self.source = plain_newlines(source)
-        self.tree = parse(self.source)
+        self.tree = syntax_tree(self.source)
         self._starts = [0]
         for line in self.source.encode("utf-8", "surrogatepass").split(b"\n"):
             self._starts.append(self._starts[-1] + len(line) + 1)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from xkg.model import Code, Evidence, Level, Survivor
 from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
 from xkg.sandbox.causes import Cause, cause_of
-from xkg.sandbox.levels import check_imported, check_parsed, failure, missing_imports, parse
+from xkg.sandbox.levels import check_imported, check_parsed, failure, needed_imports, syntax_tree
 from xkg.sandbox.mutants import Change, body_lines, mutants, stubs
 
 MUTATION_SECONDS = 60.0
@@ -78,9 +78,10 @@ def prove(
     parsed = check_parsed(code.implementation)
     if parsed.level is Level.NONE:
         return Proof(evidence=parsed, cause=Cause.OWN_BUG)
-    absent = missing_imports(code.implementation, environment)
+    absent = [name for name in needed_imports(code.implementation) if name in environment.missing]
     if absent:
-        evidence = parsed.model_copy(update={"reason": absent, "environment": environment.hash})
+        reason = "missing package " + "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
+        evidence = parsed.model_copy(update={"reason": reason, "environment": environment.hash})
         return Proof(evidence=evidence, cause=Cause.MISSING_PACKAGE)
     trial = _Trial(code, runner, environment, stopped)
     run = trial.run(code.implementation, limits)
@@ -254,7 +255,7 @@ def _survivors(changes: list[Change]) -> tuple[Survivor, ...]:
 
 def _can_fail(test: str) -> bool:
     """Whether anything in a test is there to fail: an assertion, a `raise`, a call that asserts or exits."""
-    for node in ast.walk(parse(test)):
+    for node in ast.walk(syntax_tree(test)):
         if isinstance(node, (ast.Assert, ast.Raise)):
             return True
         if isinstance(node, ast.Call):
@@ -271,7 +272,7 @@ def _own_names(code: Code) -> frozenset[str]:
 
 def _defined(source: str) -> Iterator[str]:
     try:
-        tree = parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):
