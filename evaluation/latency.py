@@ -27,6 +27,7 @@ def echo(text: str) -> str:
     return text
 server.run("stdio")
 """
+BARE = (sys.executable, "-c", ECHO)
 QUERIES = (
     "restore a small random share of the weights to the checkpoint",
     "blend the class scores of the raw picture and its cleaned-up version",
@@ -37,6 +38,10 @@ QUERIES = (
     "classifier-free guidance scale schedule",
     "learn a proposal distribution that avoids invalid simulations",
 )
+
+
+def ours(kg: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "xkg.serve", "--kg", str(kg))
 
 
 class Pipe:
@@ -81,6 +86,10 @@ class Pipe:
                 result: dict[str, Any] = message["result"]
                 return result
 
+    def peak_mb(self) -> float:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
     def close(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -108,37 +117,47 @@ def embedding_seconds(calls: int) -> list[float]:
     return times
 
 
+def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
+    """Seconds from the start to the answer of `initialize` (`bare`, `ours`), and to that of a first `search`."""
+    started: dict[str, list[float]] = {"bare": [], "ours": [], "search": []}
+    for _ in range(rounds):
+        pipe = Pipe(BARE)
+        started["bare"].append(pipe.initialized)
+        pipe.close()
+        pipe = Pipe(ours(kg))
+        started["ours"].append(pipe.initialized)
+        pipe.call("search_techniques", {"query": QUERIES[0]})
+        started["search"].append(time.perf_counter() - pipe.started)
+        pipe.close()
+    return started
+
+
+def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Seconds of each call by what was called, and the peak memory of each server in MB."""
+    warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(calls)}
+    memory: dict[str, float] = {}
+    for name, command, tool, argument in (
+        ("echo, bare server", BARE, "echo", "text"),
+        ("search_techniques", ours(kg), "search_techniques", "query"),
+        ("graph_schema", ours(kg), "graph_schema", ""),
+    ):
+        pipe = Pipe(command)
+        for query in QUERIES:
+            pipe.call(tool, {argument: query} if argument else {})
+        warm[name] = [pipe.call(tool, {argument: QUERIES[i % len(QUERIES)]} if argument else {}) for i in range(calls)]
+        memory[name] = pipe.peak_mb()
+        pipe.close()
+    return warm, memory
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kg", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=5, help="starts of each server")
     parser.add_argument("--calls", type=int, default=100, help="warm calls of each tool")
     options = parser.parse_args()
-    ours = [sys.executable, "-m", "xkg.serve", "--kg", str(options.kg)]
-    bare = [sys.executable, "-c", ECHO]
-    started: dict[str, list[float]] = {"bare": [], "ours": [], "search": []}
-    for _ in range(options.rounds):
-        pipe = Pipe(bare)
-        started["bare"].append(pipe.initialized)
-        pipe.close()
-        pipe = Pipe(ours)
-        started["ours"].append(pipe.initialized)
-        pipe.call("search_techniques", {"query": QUERIES[0]})
-        started["search"].append(time.perf_counter() - pipe.started)
-        pipe.close()
-    warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(options.calls)}
-    for name, command, tool, argument in (
-        ("echo, bare server", bare, "echo", "text"),
-        ("search_techniques", ours, "search_techniques", "query"),
-        ("graph_schema", ours, "graph_schema", ""),
-    ):
-        pipe = Pipe(command)
-        for query in QUERIES:
-            pipe.call(tool, {argument: query} if argument else {})
-        warm[name] = [
-            pipe.call(tool, {argument: QUERIES[i % len(QUERIES)]} if argument else {}) for i in range(options.calls)
-        ]
-        pipe.close()
+    started = starts(options.kg, options.rounds)
+    warm, _ = warm_calls(options.kg, options.calls)
     table = Table("", "median", "p95 or worst", title="milliseconds")
     for label, times in (
         ("start → initialize, bare server", started["bare"]),

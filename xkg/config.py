@@ -37,9 +37,11 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk; 0 makes none."""
+    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk; 0 makes none. `total_mb`
+    bounds all of a graph: those least recently used go first, never one in use."""
 
     max_mb: int = Field(default=1500, ge=0)
+    total_mb: int = Field(default=6000, ge=0)
 
 
 class PruneSettings(_Section):

@@ -107,9 +107,11 @@ class Survivor(Node):
 class Evidence(Node):
     """How a level was reached, or why the next one was not.
 
-    `covered_lines` and `uncovered_lines` are the lines of the implementation's function bodies that the test did and
-    did not run, None where that was not measured. `mutants` were tried and `mutation_score` is the share of them that
-    made the test fail; `survivors` are those that did not, and the functions whose body it does not need."""
+    `missing` are packages that the code needs and that could not be had here (or not in a version that imports), so
+    that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
+    implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
+    tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
+    functions whose body it does not need."""
 
     level: Level
     runner: str | None = None
@@ -125,6 +127,7 @@ class Evidence(Node):
     survivors: tuple[Survivor, ...] = ()
     output_end: str = ""
     reason: str | None = None
+    missing: tuple[str, ...] = ()
     checked_at: str | None = None
 
 

@@ -1,14 +1,25 @@
 """Rank fusion and the word splitting that text search over code and prose shares."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
-_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 def split_identifier(text: str) -> list[str]:
     """Lower-case words of identifiers and prose: `getHTTPCode_v2` gives get, http, code, v, 2."""
-    return [piece.lower() for piece in _PIECES.findall(text)]
+    shape = text if text.isascii() else "".join(map(_shape, text))
+    return [text[piece.start() : piece.end()].lower() for piece in _PIECES.finditer(shape)]
+
+
+def _shape(character: str) -> str:
+    """The ASCII character that stands for a letter, mark or digit of any script where words are cut."""
+    if character.isupper():
+        return "A"
+    if character.isalpha() or unicodedata.category(character)[0] == "M":
+        return "a"
+    return "0" if character.isnumeric() else " "
 
 
 def reciprocal_rank_fusion(

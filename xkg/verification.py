@@ -97,13 +97,9 @@ def verify(
         bundles = _bundles(store, papers)
         results = run(bundles, bench, notify)
         proven = {result.code: result for result in results}
-        with store.snapshot() as snapshot:
-            generation = snapshot.generation
-            there = {paper.id for paper in snapshot.papers()}
-            today = [snapshot.bundle(b.paper.id) for b in bundles if b.paper.id in there]
-        changed = [new for old in today if (new := apply(old, proven)) != old]
-        if changed:
-            generation = store.publish(changed)
+        generation = store.revise(
+            [bundle.paper.id for bundle in bundles], lambda b: apply(b, proven, settings.prune.min_level)
+        )
     forget(bench.folder, proven)
     return VerifyResult(
         papers=len(bundles),

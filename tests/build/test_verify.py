@@ -1,10 +1,10 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from xkg.build.verify import Bench, NodeResult, apply, environments_for, forget, verify
-from xkg.model import Code, Evidence, Level, Paper, PaperBundle, Technique, code_id
+from xkg.model import Code, Evidence, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox import Environment, Job, Limits, Outcome
 from xkg.sandbox.causes import Cause
 
@@ -54,12 +54,20 @@ class Registry:
     def __init__(self) -> None:
         self.asked: list[tuple[str, ...]] = []
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment:  # noqa: ARG002
-        self.asked.append(tuple(imports))
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),  # noqa: ARG002
+        written: str | None = None,  # noqa: ARG002
+    ) -> Environment:
+        self.asked.append(tuple(sorted(imports)))
         missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}
         if {"torch", "jax"} <= set(imports):
             missing["jax"] = "does not go together with torch"
         return Environment(site=None, hash="-".join(sorted(set(imports) - missing.keys())), missing=missing)
+
+    def again(self, digest: str) -> Environment | None:
+        return Environment(site=None, hash=digest) if digest == "numpy-old" else None
 
 
 def test_nodes_get_the_level_that_holds_and_the_others_go_on(tmp_path: Path) -> None:
@@ -99,20 +107,45 @@ def test_results_are_put_where_they_belong() -> None:
     first, second = paper.code
     evidence = Evidence(level=Level.EXECUTED, reason="asserts nothing")
     result = NodeResult(code=first.id, before=first.level, evidence=evidence, cause=Cause.PROVES_NOTHING)
-    proven = apply(paper, {first.id: result})
+    proven = apply(paper, {first.id: result}, None)
     assert (proven.code[0].level, proven.code[0].evidence) == (Level.EXECUTED, (evidence,))
     assert proven.code[1] == second
+    assert proven.techniques == paper.techniques, "what was imported is never pruned"
     language = result.model_copy(update={"cause": Cause.LANGUAGE})
-    assert apply(paper, {first.id: language}) == paper
+    assert apply(paper, {first.id: language}, None) == paper
+
+
+def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
+    imported = bundle("p", "x = 1\n", "y = 1\n")
+    paper = imported.paper.model_copy(update={"origin": "build"})
+    repository = Repository(id="local:r@1", url="r")
+    built = imported.model_copy(update={"paper": paper, "repositories": (repository,)})
+    results = {
+        code.id: NodeResult(code=code.id, before=code.level, evidence=Evidence(level=level), cause=Cause.NO_TEST)
+        for code, level in zip(built.code, (Level.IMPORTED, Level.PARSED), strict=True)
+    }
+    shown = [technique.hidden for technique in apply(built, results, None).techniques]
+    assert shown == [None, "its code is at 'parsed', below 'imported'"]
+    strict = apply(built, results, Level.EXECUTED)
+    assert all(technique.hidden for technique in strict.techniques)
+    assert [technique.hidden for technique in apply(strict, results, Level.PARSED).techniques] == [None, None]
+
+
+def environments(papers: Sequence[PaperBundle], registry: Registry) -> dict[str, list[Environment]]:
+    found = environments_for(papers, registry)
+    return {paper.paper.id: [found[code.id] for code in paper.code] for paper in papers}
 
 
 def test_papers_share_an_environment_unless_their_packages_do_not_go_together() -> None:
     registry = Registry()
     papers = [bundle("n", "import numpy\n"), bundle("t", "import torch\nimport lost\n"), bundle("j", "import jax\n")]
-    found = environments_for(papers, registry)
-    assert found["n"] is found["t"]
-    assert (found["n"].hash, found["j"].hash) == ("numpy-torch", "jax")
-    assert set(found["t"].missing) == {"jax", "lost"}
+    found = environments(papers, registry)
+    assert {p: [e.hash for e in made] for p, made in found.items()} == {
+        "n": ["numpy-torch"],
+        "t": ["numpy-torch"],
+        "j": ["jax"],
+    }
+    assert set(found["t"][0].missing) == {"jax", "lost"}
     assert ("lost", "torch") not in registry.asked, "an environment that misses the same is not made"
 
 
@@ -123,3 +156,18 @@ def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> 
     assert registry.asked == [("numpy", "torch")]
     assert {e.hash for e in found.values()} == {"numpy-torch"}
     assert {e.site for e in environments_for(papers, None).values()} == {None}
+
+
+def test_a_node_that_was_proven_gets_the_packages_it_was_proven_with() -> None:
+    paper = bundle("n", "import numpy\n", "import numpy as np\n", "import numpy as n\n")
+    for hash, level, expected in (
+        ("numpy-old", Level.IMPORTED, "numpy-old"),
+        ("numpy-old", Level.PARSED, "numpy"),
+        ("numpy-gone", Level.IMPORTED, "numpy"),
+    ):
+        first = paper.code[0].model_copy(
+            update={"level": level, "evidence": (Evidence(level=level, environment=hash),)}
+        )
+        proven = paper.model_copy(update={"code": (first, *paper.code[1:])})
+        found = environments([proven], Registry())
+        assert [e.hash for e in found["n"]] == [expected, "numpy", "numpy"]

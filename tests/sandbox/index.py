@@ -3,8 +3,10 @@
 import base64
 import hashlib
 import io
+import json
 import re
 import threading
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -31,16 +33,29 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
 
 
 class Index:
-    """`files` maps a file name to its bytes; `asked` holds the paths that were requested."""
+    """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
+    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
+        self.days: dict[str, str] = {}
         self.asked: list[str] = []
         self.parts = True
+        self.status = 200
+        self.silent_seconds = 0.0
         self.url = ""
 
-    def add(self, name: str, version: str, files: Mapping[str, str | bytes], requires: tuple[str, ...] = ()) -> None:
+    def add(
+        self,
+        name: str,
+        version: str,
+        files: Mapping[str, str | bytes],
+        requires: tuple[str, ...] = (),
+        day: str | None = None,
+    ) -> None:
         file_name = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+        if day:
+            self.days[file_name] = f"{day}T12:00:00Z"
         self.files[file_name] = wheel(name, version, files, requires)
 
 
@@ -51,7 +66,8 @@ def serving(index: Index) -> Iterator[Index]:
 
         def do_GET(self) -> None:
             index.asked.append(self.path)
-            status, content, extra = self._found()
+            time.sleep(index.silent_seconds)
+            status, content, extra = self._found() if index.status == 200 else (index.status, b"", {})
             self.send_response(status)
             for name, value in extra.items():
                 self.send_header(name, value)
@@ -76,12 +92,21 @@ def serving(index: Index) -> Iterator[Index]:
                 held = f"bytes {start}-{end}/{len(content)}"
                 return 206, content[start : end + 1], {"Content-Range": held, "Accept-Ranges": "bytes"}
             if kind == "simple":
-                links = [
-                    f'<a href="/files/{file}#sha256={hashlib.sha256(content).hexdigest()}">{file}</a>'
+                found = {
+                    file: hashlib.sha256(content).hexdigest()
                     for file, content in index.files.items()
                     if file.partition("-")[0].replace("_", "-").lower() == name
-                ]
-                if links:
+                }
+                if found and index.days:
+                    files = [
+                        {"filename": file, "url": f"/files/{file}", "hashes": {"sha256": digest}}
+                        | ({"upload-time": index.days[file]} if file in index.days else {})
+                        for file, digest in found.items()
+                    ]
+                    held = json.dumps({"meta": {"api-version": "1.1"}, "name": name, "files": files})
+                    return 200, held.encode(), {"Content-Type": "application/vnd.pypi.simple.v1+json"}
+                if found:
+                    links = [f'<a href="/files/{file}#sha256={digest}">{file}</a>' for file, digest in found.items()]
                     return 200, "\n".join(links).encode(), {"Content-Type": "text/html"}
             return 404, b"", {}
 

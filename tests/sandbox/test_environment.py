@@ -1,21 +1,18 @@
+import json
 import os
 import re
-import time
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
-from xkg.model import Level
-from xkg.sandbox import Environment
+from xkg.sandbox import Environment, Job
 from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.environment import UvEnvironments, prune, version_hints
-from xkg.sandbox.levels import check_imported
+from xkg.sandbox.environment import UvEnvironments, newest_of
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
 
@@ -35,8 +32,8 @@ def environments(tmp_path: Path) -> UvEnvironments:
 
 
 def importable(environment: Environment, *names: str) -> bool:
-    source = "\n".join(f"import {name}" for name in names)
-    return check_imported(source, BubblewrapRunner(), environment).level is Level.IMPORTED
+    job = Job(arguments=("-c", f"import {', '.join(names)}"), site=environment.site)
+    return BubblewrapRunner().run(job).ok
 
 
 def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environments: UvEnvironments) -> None:
@@ -83,6 +80,34 @@ def test_names_that_differ_and_names_in_the_requirements(index: Index, environme
     assert environment.missing == {}
 
 
+def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environments: UvEnvironments) -> None:
+    table = [("dm-odd", "odd"), ("odd-extra", "odd"), ("same", "same"), ("another-same", "same"), ("asked", "needed")]
+    listed = {name: {"pypi_name": name, "conda_name": "x", "import_name": module} for name, module in table}
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": json.dumps(listed)})
+    for name, module in [("odd", "odd"), *table, ("needed", "needed")]:
+        index.add(name, "1.0", {f"{module}.py": ""})
+    environment = environments.make(["odd", "same", "needed"], ["asked"])
+    assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
+
+
+@pytest.mark.parametrize("table", ["[1, 2]", '{"a": {}}', "not JSON", ""])
+def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments, table: str) -> None:
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": table})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
+    environment = environments.make({"lml": ["LML"]})
+    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
+    assert environment.packages == ()
+    # one of the names is enough: the others may have been there in another version
+    assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
+    # the repository says that it means this one
+    assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
+
+
 def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     index.files["source_only-1.0.tar.gz"] = b"not looked at"
@@ -113,6 +138,53 @@ def test_asked_versions_are_honoured_where_they_exist(index: Index, environments
     environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
     assert environment.packages == ("alpha==1.0", "beta==2.0")
     assert environment.missing == {}
+
+
+def test_versions_of_the_day_the_code_was_written(index: Index, environments: UvEnvironments) -> None:
+    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
+        index.add("alpha", version, {"alpha.py": ""}, day=day)
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+    assert environments.make(["alpha"], written="2025-06-01").packages == ("alpha==2.0",)
+    assert environments.make(["alpha"]).packages == ("alpha==2.0",)
+
+
+def test_the_newest_are_taken_where_that_day_had_fewer(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, day="2024-01-01")
+    index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
+    index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
+    environment = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert environment.packages == ("alpha==2.0", "beta==1.0")
+    assert environment.missing == {}
+
+
+def test_an_index_that_tells_no_days_is_used_all_the_same(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+
+
+def test_a_version_that_is_gone_is_replaced_by_the_next_later_one(index: Index, environments: UvEnvironments) -> None:
+    for version in ("0.9", "1.4", "1.6", "3.0"):
+        index.add("alpha", version, {"alpha.py": ""})
+    assert environments.make(["alpha"], ["alpha==1.3"]).packages == ("alpha==1.4",)
+
+
+def test_versions_asked_of_what_only_comes_along(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta", "gamma"))
+    for version in ("1.0", "2.0"):
+        index.add("beta", version, {"beta.py": ""})
+        index.add("gamma", version, {"gamma.py": ""})
+        index.add("unused", version, {"unused.py": ""})
+    environment = environments.make(["alpha"], ["beta==1.0", "gamma>=7", "unused==1.0"])
+    assert environment.packages == ("alpha==1.0", "beta==1.0", "gamma==2.0")
+
+
+def test_the_day_of_the_packages_is_never_before_this_python() -> None:
+    first = newest_of("2009-01-01")
+    assert first is not None
+    assert first > "2012"
+    assert newest_of("2999-01-01") == "2999-01-01"
+    assert newest_of(None) is None
+    assert newest_of("yesterday") is None
 
 
 @pytest.mark.parametrize("parts", [True, False])
@@ -174,6 +246,45 @@ def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments:
     assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
 
 
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments, status: int) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.status = status
+    environment = environments.make(["alpha"])
+    assert environment.missing == {"alpha": "the package registry cannot be reached"}
+    assert environment.incomplete
+    index.status = 200
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_a_registry_that_never_answers(
+    index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.sandbox.environment._PATIENCE", {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "1"})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.silent_seconds = 4
+    environment = environments.make(["alpha"])
+    assert environment.missing == {"alpha": "the package registry cannot be reached"}
+    assert environment.incomplete
+
+
+def test_versions_that_could_not_be_had_are_told(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "2.0", {"alpha.py": ""})
+    assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
+        "other versions than the repository asks for: alpha 2.0 for ==1.0 "
+        "(no wheel for this Python, or they exclude each other)",
+    )
+    assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
+
+
+def test_where_the_repository_takes_a_missing_package_from(index: Index, environments: UvEnvironments) -> None:
+    index.add("unasked", "1.0", {})
+    environment = environments.make(["absent"], ["absent@git+git://example.org/a/absent.git"])
+    assert environment.missing == {
+        "absent": "no package absent in the registry (the repository takes it from example.org/a/absent)"
+    }
+
+
 def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     environment = environments.make(["alpha", "--help", "a b", "x; import os", "übung", "../up", "_hidden"])
@@ -202,44 +313,19 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
         UvEnvironments(tmp_path / "file/e", EnvironmentSettings(), BubblewrapRunner()).make(["alpha"])
 
 
-def test_old_environments_make_room(tmp_path: Path) -> None:
-    names = [f"{n:016x}" for n in range(4)]
-    for age, name in enumerate(names):
-        (tmp_path / name / "site").mkdir(parents=True)
-        (tmp_path / name / "site/data").write_bytes(bytes(1 << 20))
-        os.utime(tmp_path / name, (time.time() - age * 7200,) * 2)
-    (tmp_path / "requests").mkdir()
-    assert prune(tmp_path, 2) == names[2:]
-    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests"}
-    assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
-
-
-def test_requirement_lines_of_every_kind() -> None:
-    lines = [
-        "numpy>=1.20,<2  # pinned",
-        "Scikit_Learn",
-        "torch[extra]==2.0 ; python_version >= '3'",
-        "old==1 ; python_version < '3'",
-        "-r other.txt",
-        "--index-url https://example.org",
-        "git+https://example.org/x.git#egg=x",
-        "x @ file:///etc/passwd",
-        "./local",
-        "hashed==1.0 --hash=sha256:00",
-        "numpy == not a version",
-        "",
-        "# only a comment",
-    ]
-    assert version_hints(lines) == {
-        "numpy": "numpy<2,>=1.20",
-        "scikit-learn": "scikit-learn",
-        "torch": "torch==2.0",
-        "hashed": "hashed==1.0",
-    }
-
-
-@given(st.lists(st.text(max_size=30), max_size=3))
-def test_any_requirement_lines_can_be_read(lines: list[str]) -> None:
-    for name, hint in version_hints(lines).items():
-        assert hint.startswith(name)
-        assert "\n" not in hint
+def test_a_set_can_be_had_again_as_it_was(index: Index, environments: UvEnvironments, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha/__init__.py": ""})
+    made = environments.make(["alpha"])
+    index.add("alpha", "2.0", {"alpha/__init__.py": ""})
+    assert environments.again(made.hash) == made
+    assert made.site is not None
+    shutil.rmtree(made.site.parent)
+    assert environments.again(made.hash) == made
+    assert importable(made, "alpha")
+    assert environments.make(["alpha"], written="2026-01-01").packages != ()
+    shutil.rmtree(made.site.parent)
+    index.status = 500
+    shutil.rmtree(tmp_path / "environments/making")
+    assert environments.again(made.hash) is None
+    assert environments.again("0" * 16) is None
+    assert environments.again("../../../etc/passwd") is None

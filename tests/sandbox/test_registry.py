@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.index import Index, serving
-from xkg.sandbox.installer import top_level
 from xkg.sandbox.registry import configured_index, registry_socket
+from xkg.sandbox.wheels import top_level
 
 
 def ask(path: Path, request: str) -> bytes:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from xkg.model import Code, Evidence, Level
+from xkg.model import Code, Level
 from xkg.sandbox import Environment, Limits, Runner
-from xkg.sandbox.levels import check_imported, check_parsed
+from xkg.sandbox.levels import check_parsed
 from xkg.sandbox.proof import prove
 
 _SIDE_BY_SIDE = 2
@@ -23,16 +23,9 @@ def check_code(
             evidence = check_parsed(candidate.implementation)
             if evidence.level is Level.PARSED:
                 evidence = evidence.model_copy(update={"reason": "not run: no sandbox on this machine (xkg doctor)"})
-        elif candidate.test.strip():
-            evidence = prove(candidate, runner, environment, limits).evidence
         else:
-            evidence = check_imported(candidate.implementation, runner, environment, limits)
+            evidence = prove(candidate, runner, environment, limits).evidence
         return candidate.model_copy(update={"level": evidence.level, "evidence": (evidence,)})
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         return tuple(pool.map(check, candidates))
-
-
-def ran(evidence: Sequence[Evidence]) -> bool:
-    """Whether the code was run at all, so that a rung above `parsed` could be tried for it."""
-    return any(e.runner is not None for e in evidence)

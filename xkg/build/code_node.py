@@ -10,8 +10,8 @@ def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code,
 
     A symbol that cannot be sliced (Python 2, a file the grammar could not read) comes as its own lines, unchanged: the
     levels then say that it does not parse. Raises `UnknownIdError` for a symbol that the codebase does not have."""
-    source = codebase.symbols()[symbol_id]
     cut = slice_symbols(codebase, [symbol_id])
+    source = codebase.symbols()[symbol_id]
     if cut.refused:
         implementation = f"# --- {_place(source.symbol, codebase)}\n{codebase.source(source.symbol)}\n"
         made_from: tuple[str, ...] = (symbol_id,)

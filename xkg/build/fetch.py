@@ -14,7 +14,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -44,6 +44,7 @@ class File(NamedTuple):
 class Checkout:
     """A repository at one commit, or a folder as it lies there. `notes` says what a reader should know of the choice.
 
+    `committed` is the day of the commit (YYYY-MM-DD), None for files that are in none.
     `read` gives (path, bytes) in the order asked; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
     cannot be read."""
 
@@ -51,6 +52,7 @@ class Checkout:
     files: tuple[File, ...]
     notes: tuple[str, ...] = ()
     _read: Callable[[Sequence[str]], Iterator[bytes | None]] = field(default=lambda _: iter(()), repr=False)
+    committed: str | None = None
 
     def read(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
         sizes = {f.path: f.size for f in self.files if f.kind == "file"}
@@ -347,7 +349,14 @@ def _at_commit(folder: Path, commit: str, identity: str, url: str, spec: str) ->
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return git.read_objects(folder, [oids[p] for p in paths])
 
-    return _finished(identity, url, commit, files, (), read, spec)
+    return replace(_finished(identity, url, commit, files, (), read, spec), committed=_day(folder, commit))
+
+
+def _day(folder: Path, commit: str) -> str | None:
+    try:
+        return git.run(["show", "--no-patch", "--format=%cs", commit], folder=folder).decode().strip() or None
+    except git.GitError:
+        return None
 
 
 def _as_it_lies(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from xkg.build.check import ran
 from xkg.model import Code, Level, Technique
 
 
@@ -12,8 +11,8 @@ def prune(
     """The techniques, each with `hidden` set to a reason or None; preorder is kept.
 
     Hidden is a technique with no code at the level asked for and no visible descendant. `min_level` None asks of each
-    code node the highest rung that could be tried: `reachable` for the machine, less where `Evidence.level` says that
-    the rung above could not be tried for this node (a package that cannot be had), and at least `parsed`.
+    code node the highest rung that could be tried for it: `reachable` for the machine, `parsed` where a package that
+    this node needs could not be had (`Evidence.missing`).
     """
     by_technique = {c.technique: c for c in code}
     reasons = {t.id: _reason(by_technique.get(t.id), min_level, reachable) for t in techniques}
@@ -35,4 +34,4 @@ def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str
 
 
 def _could_be_tried(code: Code, reachable: Level) -> Level:
-    return reachable if ran(code.evidence) else Level.PARSED
+    return Level.PARSED if any(e.missing for e in code.evidence) else reachable

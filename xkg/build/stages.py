@@ -16,6 +16,9 @@ from xkg.errors import StoreError
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
 
+# {"sha256": "…", "output": …}: the digest is that of the bytes of the output as they stand.
+_OUTPUT = b'", "output": '
+
 
 class StageReport(BaseModel):
     """One stage of one build: wall seconds, whether its output was there already, and what it gave in a few words."""
@@ -30,13 +33,13 @@ class StageReport(BaseModel):
 
 @cache
 def pipeline_version() -> str:
-    """12 hex digits over the source of every module that a stage's output depends on: code that changed never meets
-    an output that the old code made."""
+    """12 hex digits over the source of every module, and every table, that a stage's output depends on: code that
+    changed never meets an output that the old code made."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     files = [root / "model.py", root / "ranking.py", root / "embed.py"]
     for folder in ("build", "sandbox"):
-        files += sorted((root / folder).rglob("*.py")) + sorted((root / folder).rglob("*.txt"))
+        files += sorted(f for f in (root / folder).rglob("*") if f.suffix in (".py", ".toml", ".txt"))
     for file in files:
         if file.is_file():
             digest.update(file.name.encode() + b"\0" + file.read_bytes())
@@ -88,10 +91,12 @@ class Workbench:
         result = work()
         seconds = time.perf_counter() - started - sum(r.seconds for r in self.reports[before:])
         text, reused = tell(result)
-        report = StageReport(name=name, seconds=seconds, reused=reused, summary=text)
+        self.report(StageReport(name=name, seconds=seconds, reused=reused, summary=text))
+        return result
+
+    def report(self, report: StageReport) -> None:
         self.reports.append(report)
         self._notify(report)
-        return result
 
 
 def stage_key(inputs: Mapping[str, object]) -> str:
@@ -100,13 +105,18 @@ def stage_key(inputs: Mapping[str, object]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def _head(data: bytes) -> bytes:
+    return b'{"sha256": "' + hashlib.sha256(data).hexdigest().encode()
+
+
 def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        return kind.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, ValidationError):  # half-written or of another shape: made anew
+        head, _, data = path.read_bytes().removesuffix(b"}").partition(_OUTPUT)
+        return kind.model_validate_json(data) if head == _head(data) else None
+    except (FileNotFoundError, ValidationError):  # not there, or of another shape: made anew
         return None
     except OSError as error:
-        raise StoreError(f"cannot read the stage output {path}: {error.strerror}") from error
+        raise StoreError(f"cannot read {path}: {error.strerror}; mend it, or remove its folder") from error
 
 
 def _write(path: Path, output: BaseModel) -> None:
@@ -114,6 +124,6 @@ def _write(path: Path, output: BaseModel) -> None:
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, data)
+        write_whole(path, _head(data) + _OUTPUT + data + b"}")
     except OSError as error:
         raise StoreError(f"cannot write {path.parent}: {error.strerror}; free space or rights are needed") from error

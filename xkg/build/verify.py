@@ -1,22 +1,24 @@
 """Runs the code nodes of papers again and sets their levels to what holds today."""
 
-import ast
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from xkg.build.imported_names import imported_names
 from xkg.build.pipeline import folder_name
+from xkg.build.prune import prune
 from xkg.build.stages import Workbench
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
 from xkg.sandbox.causes import Cause
-from xkg.sandbox.levels import syntax_tree
+from xkg.sandbox.environment_space import in_use
 from xkg.sandbox.proof import MUTATION_SECONDS, Proof, prove
 
 
@@ -61,7 +63,7 @@ def verify(
     stop = threading.Event()
 
     def work(code: Code) -> NodeResult:
-        environment = environments[paper_of(code.id)]
+        environment = environments[code.id]
         proof = Workbench(_folder(bench.folder, code.id)).stage(
             "verify",
             {
@@ -80,7 +82,9 @@ def verify(
         return NodeResult(code=code.id, before=code.level, evidence=proof.evidence, cause=proof.cause)
 
     results: dict[str, NodeResult] = {}
-    with ThreadPoolExecutor(bench.jobs) as pool:
+    with ExitStack() as held, ThreadPoolExecutor(bench.jobs) as pool:
+        for environment in {each.hash: each for each in environments.values()}.values():
+            held.enter_context(in_use(environment))
         try:
             for done in as_completed([pool.submit(work, code) for code in nodes]):
                 result = done.result()
@@ -93,9 +97,10 @@ def verify(
     return [results[code.id] for code in nodes]
 
 
-def apply(bundle: PaperBundle, results: Mapping[str, NodeResult]) -> PaperBundle:
+def apply(bundle: PaperBundle, results: Mapping[str, NodeResult], min_level: Level | None) -> PaperBundle:
     """The bundle with the levels and evidence of `results` by code id; nodes that are not there stay as they are, and
-    so do those in a language that nothing here runs."""
+    so do those in a language that nothing here runs. What was built is pruned anew, as the build does it; what was
+    imported never is."""
 
     def proven(code: Code) -> Code:
         result = results.get(code.id)
@@ -103,7 +108,11 @@ def apply(bundle: PaperBundle, results: Mapping[str, NodeResult]) -> PaperBundle
             return code
         return code.model_copy(update={"level": result.level, "evidence": (result.evidence,)})
 
-    return bundle.model_copy(update={"code": tuple(proven(code) for code in bundle.code)})
+    code = tuple(proven(code) for code in bundle.code)
+    techniques = bundle.techniques
+    if bundle.paper.origin == "build" and bundle.repositories:
+        techniques = prune(techniques, code, min_level, Level.IMPORTED)
+    return bundle.model_copy(update={"code": code, "techniques": techniques})
 
 
 def forget(folder: Path, codes: Iterable[str]) -> None:
@@ -114,23 +123,30 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 
 
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
-    """The environment of each paper by its id: one for what all of them import. Where that misses something that could
-    be had alone (packages that do not go together, or are too large together), the papers that import it get one of
-    their own if it misses less."""
+    """The environment of each code node by its id. A node beyond `parsed` gets the packages that it got there with,
+    where they can be had again. The others get one for what all of these papers import; where that misses something
+    that could be had alone (packages that do not go together, or are too large together), the papers that import it get
+    one of their own if it misses less."""
+    nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
-        return {bundle.paper.id: nothing for bundle in bundles}
-    imports = {bundle.paper.id: _imports(bundle) for bundle in bundles}
-    shared = maker.make(sorted(set().union(*imports.values())))
-    found = dict.fromkeys(imports, shared)
-    if shared.missing and len(imports) > 1:
+        return {code.id: nothing for code in nodes}
+    earlier = {digest: maker.again(digest) for digest in sorted({_proven_with(code) for code in nodes} - {""})}
+    found = {code.id: made for code in nodes if (made := earlier.get(_proven_with(code)))}
+    open_papers = {paper_of(code.id) for code in nodes if code.id not in found}
+    if not open_papers:
+        return found
+    imports = {bundle.paper.id: _imports([bundle]) for bundle in bundles}
+    shared = maker.make(_imports(bundles))
+    for paper in sorted(open_papers):
+        environment = shared
         # Asked one by one, since an environment of its own that misses the same is gigabytes for nothing.
-        curable = {name for name in shared.missing if name not in maker.make([name]).missing}
-        for paper, names in imports.items():
-            if names & curable:
-                own = maker.make(sorted(names))
-                if len(names & own.missing.keys()) < len(names & shared.missing.keys()):
-                    found[paper] = own
+        absent = imports[paper].keys() & shared.missing.keys()
+        if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
+            own = maker.make(imports[paper])
+            if len(imports[paper].keys() & own.missing.keys()) < len(absent):
+                environment = own
+        found |= {code.id: environment for code in nodes if paper_of(code.id) == paper and code.id not in found}
     return found
 
 
@@ -148,24 +164,17 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
     return {level: counts[level] for level in reversed(Level) if counts[level]}
 
 
-def _imports(bundle: PaperBundle) -> set[str]:
-    """Top-level names of all packages outside the standard library that the code of a paper and its tests name."""
-    sources = [
-        source for code in bundle.code if code.language == "python" for source in (code.implementation, code.test)
-    ]
-    return {name for source in sources for name in _imported(source)} - {"implementation", *sys.stdlib_module_names}
+def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
+    """The packages that code and tests import, each with the names they take from it."""
+    nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
+    used = imported_names(source for code in nodes for source in (code.implementation, code.test))
+    return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
 
 
-def _imported(source: str) -> Iterator[str]:
-    try:
-        tree = syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
+def _proven_with(code: Code) -> str:
+    """The hash of the environment in which the node got beyond `parsed`; empty where it did not."""
+    proven = code.evidence and code.level.rank > Level.PARSED.rank and not code.evidence[-1].missing
+    return (code.evidence[-1].environment or "") if proven else ""
 
 
 def _folder(folder: Path, code: str) -> Path:

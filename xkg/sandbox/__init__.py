@@ -60,16 +60,28 @@ class Runner(Protocol):
 class Environment(_Value):
     """Packages made ready for code: `site` is None when none are needed. `hash` names the resolved set;
     `packages` are name==version; `missing` maps an import to why it could not be had; `incomplete` says that another
-    time may give more (the registry could not be reached)."""
+    time may give more (the registry could not be reached); `notes` are what a person should know of the versions, one
+    line each."""
 
     site: Path | None
     hash: str
     packages: tuple[str, ...] = ()
     missing: Mapping[str, str] = {}
     incomplete: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class EnvironmentMaker(Protocol):
-    """`make` gives one environment for a set of top-level import names and requirement lines of the repository."""
+    """`make` gives one environment for top-level import names and the repository's requirement lines. `imports` may map
+    each to the names that the code takes from it, by which a package that only shares the name is told. `written` is
+    the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred. `again` gives the one with
+    that hash as it was made here before, None where it was not or cannot be had any more."""
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment: ...
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
+    ) -> Environment: ...
+
+    def again(self, digest: str) -> Environment | None: ...

@@ -8,6 +8,7 @@ kernel; a wheel that lies about its sizes can still fill the disk up to what uv 
 
     folder/<hash>/site           the packages of one resolved set, shared by all that need it
     folder/requests/<key>.json   which set answers which question
+    folder/sets/<hash>.json      the wheels of a set, which may be asked for again when its folder is gone
     folder/making/               uv's cache, and sets that are being made
 """
 
@@ -23,26 +24,31 @@ import shutil
 import ssl
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox import Environment, Limits, Runner
+from xkg.sandbox.asked import from_elsewhere, otherwise, version_hints
 from xkg.sandbox.box import Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.environment_space import prune
 from xkg.sandbox.registry import configured_index, registry_socket
 
 _SECONDS = 600
-_MAX_OTHERS = 30
-_KEEP_UNUSED_SECONDS = 3600
+# uv asks once more, and waits so many seconds for an answer to go on.
+_PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
+# Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
+_SENT = ("installer", "wheel_names", "wheels")
+_START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.installer import main; main()"
+_INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
 
@@ -65,9 +71,12 @@ class Locked(_Answer):
 
 
 class Plan(_Answer):
+    """`dated`: versions of the day that was asked for; else the newest, since more of the packages could be had."""
+
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
     unreachable: bool
+    dated: bool = False
 
 
 class Done(_Answer):
@@ -76,6 +85,10 @@ class Done(_Answer):
 
 class UvEnvironments:
     """Makes environments under `folder` with uv. An `EnvironmentMaker`.
+
+    Versions that the requirements do not name are those of the day on which the code was written, or of the time when
+    this Python first had wheels, where that is later: code of 2023 meets the NumPy of 2023. Where that gives fewer
+    packages, the newest are taken.
 
     `make` takes top-level import names that the repository does not provide itself; what cannot be had is in
     `Environment.missing` with its reason, and the rest is installed. It raises `PackagesError` only when `folder`
@@ -86,24 +99,50 @@ class UvEnvironments:
         self._settings = settings
         self._box = runner if isinstance(runner, BubblewrapRunner) else None
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = ()) -> Environment:
-        names = sorted({name for name in imports if name not in sys.stdlib_module_names and name})
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
+    ) -> Environment:
+        used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
+        names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
         if not names:
             return Environment(site=None, hash=set_hash(()))
         if not self._settings.max_mb:
             reason = "environments are switched off (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
-        hints = version_hints(requirements)
         try:
-            return self._made(names, hints)
+            environment = self._made(names, version_hints(requirements), newest_of(written))
         except OSError as error:
             raise PackagesError(
                 f"packages cannot be kept in {self._folder}: {error.strerror or error}; free space or rights are needed"
             ) from error
+        places = from_elsewhere(requirements)
+        missing = {
+            name: why + (f" (the repository takes it from {places[known]})" if known in places else "")
+            for name, why in environment.missing.items()
+            for known in [canonicalize_name(distribution_of(name) or name)]
+        }
+        return environment.model_copy(update={"missing": missing})
 
-    def _made(self, names: list[str], hints: Mapping[str, str]) -> Environment:
+    def again(self, digest: str) -> Environment | None:
+        if not re.fullmatch(r"[0-9a-f]{16}", digest):
+            return None
+        try:
+            plan = Plan.model_validate_json((self._folder / "sets" / f"{digest}.json").read_bytes())
+            with self._locked():
+                environment = self._installed(plan)
+                prune(self._folder, self._settings.total_mb)
+        except (OSError, ValueError):
+            return None
+        return environment if environment.hash == digest else None
+
+    def _made(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Environment:
         index = configured_index()
-        question = json.dumps([names, sorted(hints.items()), self._settings.max_mb, _python(), sorted(index.hosts)])
+        question = json.dumps(
+            [names, sorted(hints.items()), newest, self._settings.max_mb, _python(), sorted(index.hosts)]
+        )
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -112,12 +151,12 @@ class UvEnvironments:
             known = self._known(stamp)
             if known is not None:
                 return known
-            plan = self._plan(names, hints)
+            plan = self._plan(names, hints, newest)
             environment = self._installed(plan)
+            environment = environment.model_copy(update={"notes": _told(environment, plan, hints, newest)})
             if not environment.incomplete:
-                stamp.parent.mkdir(exist_ok=True)
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
-            prune(self._folder, 4 * self._settings.max_mb)
+            prune(self._folder, self._settings.total_mb)
         return environment
 
     def _known(self, stamp: Path) -> Environment | None:
@@ -133,17 +172,21 @@ class UvEnvironments:
         os.utime(site.parent)
         return environment.model_copy(update={"site": site})
 
-    def _plan(self, names: Sequence[str], hints: Mapping[str, str]) -> Plan:
-        wanted = []
+    def _plan(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Plan:
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
-        for name in names:
-            if name in missing:
-                continue
-            distribution = canonicalize_name(distribution_of(name))
-            wanted.append((name, distribution, hints.get(distribution, "")))
-        used = {distribution for _, distribution, _ in wanted}
-        others = [hint for distribution, hint in sorted(hints.items()) if distribution not in used][:_MAX_OTHERS]
-        asked = {"mode": "plan", "wanted": wanted, "others": others, "max_mb": self._settings.max_mb}
+        wanted = []
+        for name, used in names.items():
+            if name not in missing:
+                known = distribution_of(name)
+                distribution = canonicalize_name(known or name)
+                wanted.append((name, distribution, known is None and distribution not in hints, used))
+        asked = {
+            "mode": "plan",
+            "wanted": wanted,
+            "hints": hints,
+            "newest": newest,
+            "max_mb": self._settings.max_mb,
+        }
         answer, trouble = self._run(asked)
         try:
             plan = Plan.model_validate(answer)
@@ -170,6 +213,7 @@ class UvEnvironments:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
                 return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
             _write(making / "work/packages.json", json.dumps(pins))
+            _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
             (making / "work").rename(home)
         return Environment(
             site=home / "site", hash=digest, packages=pins, missing=plan.missing, incomplete=plan.unreachable
@@ -203,7 +247,7 @@ class UvEnvironments:
         assert self._box is not None
         index = configured_index()
         certificates = ssl.get_default_verify_paths().cafile
-        variables = dict(index.variables) | {"UV_HTTP_RETRIES": "1"}
+        variables = dict(index.variables) | _PATIENCE
         mounts = [Mount(self._making(), _MAKE, writable=True), Mount(_uv(), _UV)]
         if certificates:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
@@ -219,9 +263,9 @@ class UvEnvironments:
         with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
             outcome = self._box.confine(
                 Confined(
-                    command=(str(interpreter()), "-I", "installer.py", "request.json"),
+                    command=(str(interpreter()), *_INSTALLER),
                     limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
-                    files={"installer.py": _installer(), "request.json": json.dumps(request)},
+                    files={**_installer(), "request.json": json.dumps(request)},
                     mounts=(*mounts, Mount(socket, _SOCKET)),
                     variables=variables,
                     unix_sockets=True,
@@ -240,10 +284,11 @@ class UvEnvironments:
         }
         if "target" in request:
             request["target"] = str(making / "work" / request["target"])
-        (making / "request.json").write_text(json.dumps(request))
-        (making / "installer.py").write_text(_installer())
-        variables = dict(os.environ) | dict(configured_index().variables) | {"UV_HTTP_RETRIES": "1"}
-        command = (str(interpreter()), "-I", "installer.py", "request.json")
+        for name, text in {**_installer(), "request.json": json.dumps(request)}.items():
+            (making / name).parent.mkdir(parents=True, exist_ok=True)
+            (making / name).write_text(text)
+        variables = dict(os.environ) | dict(configured_index().variables) | _PATIENCE
+        command = (str(interpreter()), *_INSTALLER)
         try:
             ran = subprocess.run(
                 command, cwd=making, env=variables, capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -265,53 +310,30 @@ def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
     return hashlib.sha256("\n".join([_python(), *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
-def distribution_of(name: str) -> str:
-    """The distribution to try first for an import name."""
-    return _distributions().get(name, name)
+def _told(environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None) -> tuple[str, ...]:
+    notes = []
+    if environment.packages and newest and not plan.dated:
+        notes.append(f"packages are the newest: fewer of them could be had as they were on {newest}")
+    if others := sorted(otherwise(hints, environment.packages)):
+        why = "no wheel for this Python, or they exclude each other"
+        notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
+    return tuple(notes)
 
 
-def version_hints(lines: Sequence[str]) -> dict[str, str]:
-    """Requirement lines by canonical name, without extras, for this Python; what is no plain requirement is left out
-    (options, links, paths, markers that do not hold)."""
-    hints: dict[str, str] = {}
-    for line in lines:
-        text = re.sub(r"(^|\s)#.*|\s--\w.*|\s*\\$", "", line).strip()
-        try:
-            requirement = Requirement(text)
-            if requirement.url or (requirement.marker and not requirement.marker.evaluate()):
-                continue
-        except (InvalidRequirement, ValueError):
-            continue
-        name = canonicalize_name(requirement.name)
-        hints[name] = f"{name}{requirement.specifier}"
-    return hints
+def newest_of(written: str | None) -> str | None:
+    """The last day whose packages suit code of the day `written`: that day, or half a year after the release of this
+    Python, by when most packages had wheels for it. None where the day is not known."""
+    try:
+        day = date.fromisoformat(written or "")
+    except ValueError:
+        return None
+    # Python 3.9 and later come out every October (PEP 602).
+    return max(day, date(2012 + sys.version_info.minor, 4, 1)).isoformat()
 
 
-def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Removes the environments that were least recently asked for until the rest fits in `keep_mb`; those asked for
-    within the last hour stay, since code may be running in them. Gives the hashes removed."""
-    homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
-    homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
-    removed, held = [], 0
-    for home in homes:
-        held += _size(home)
-        if held > keep_mb << 20 and time.time() - home.stat().st_mtime > _KEEP_UNUSED_SECONDS:
-            gone = home.with_name(f".{home.name}")
-            home.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
-            removed.append(home.name)
-    if removed or _size(folder / "making") > keep_mb << 20:
-        shutil.rmtree(folder / "making", ignore_errors=True)
-    return removed
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                total += (Path(parent) / name).lstat().st_size
-    return total
+def distribution_of(name: str) -> str | None:
+    """The distribution that an import name is known to come from; None where our table does not say."""
+    return _distributions().get(name)
 
 
 def _readable(folder: Path) -> int:
@@ -329,6 +351,7 @@ def _readable(folder: Path) -> int:
 
 
 def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(text)
     beside.replace(path)
@@ -353,8 +376,9 @@ def _uv() -> Path:
 
 
 @functools.cache
-def _installer() -> str:
-    return Path(__file__).with_name("installer.py").read_text()
+def _installer() -> dict[str, str]:
+    here = Path(__file__)
+    return {f"xkg/sandbox/{name}.py": here.with_name(f"{name}.py").read_text() for name in _SENT}
 
 
 @functools.cache

@@ -1,66 +1,47 @@
 """Runs inside the box, with the standard library only: asks uv which wheels a set of imports needs, looks into them
 before they are downloaded, and installs them. Nothing of a package is run.
 
-    python installer.py request.json
+    python -c 'from xkg.sandbox.installer import main; main()' request.json
 
 `request["mode"]` is `plan` (imports → locked wheels, and what is missing) or `install` (locked wheels → folder). The
 answer is written as JSON to `request["answer"]`; its fields are those of `environment.Plan` and `environment.Done`.
 """
 
 import contextlib
-import io
+import functools
 import json
 import os
 import re
 import socket
-import ssl
 import subprocess
 import sys
 import threading
 import tomllib
-import urllib.error
-import urllib.request
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Wheels of numerical code unpack to about three times their size; for a server that gives no parts of a file.
-_UNPACKED = 3.0
-_TAIL = 1 << 18
+from xkg.sandbox.wheel_names import foreign
+from xkg.sandbox.wheels import Contents, Failed, Unreachable, Wheel, contents, member
 
-
-class Failed(Exception):
-    """Why a set cannot be had, in a few words."""
-
-
-class Unreachable(Failed):
-    pass
-
-
-class Wheel(NamedTuple):
-    name: str
-    version: str
-    url: str
-    sha256: str
-
-    @property
-    def pin(self) -> str:
-        return f"{self.name}=={self.version}"
-
-
-class Contents(NamedTuple):
-    """`size` is bytes on disk; `modules` its top-level names, None where they could not be read."""
-
-    size: int
-    modules: frozenset[str] | None
+# conda-forge's table of import names, made anew by its bots for each of their packages; this wheel carries it as
+# data. A fixed version, so that one question has one answer.
+_NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
+_MAX_OTHERS = 100
+_UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
 class Wanted(NamedTuple):
+    """`guessed`: nothing but its own name leads from the module to the distribution; then `names` are what the code
+    takes from the module."""
+
     module: str
     distribution: str
-    hint: str
+    hint: str = ""
+    guessed: bool = False
+    names: tuple[str, ...] = ()
 
 
 @contextlib.contextmanager
@@ -96,8 +77,12 @@ def registry(path: str | None) -> Iterator[None]:
 
 
 class Uv:
-    def __init__(self, program: str, cache: str) -> None:
+    """`newest`: what was published after the end of that day is not seen."""
+
+    def __init__(self, program: str, cache: str, newest: str | None = None) -> None:
+        self.cache = cache
         self._base = (program, "pip")
+        self._newest = ("--exclude-newer", newest) if newest else ()
         self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
@@ -128,7 +113,7 @@ class Uv:
         return found
 
     def _locked(self, given: Sequence[str], options: Sequence[str]) -> list[Wheel]:
-        written = self._run("compile", "-", "--format", "pylock.toml", *options, given="\n".join(given))
+        written = self._run("compile", "-", "--format", "pylock.toml", *self._newest, *options, given="\n".join(given))
         return [
             Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
             for package in tomllib.loads(written).get("packages", ())
@@ -159,103 +144,30 @@ def explained(said: str) -> Failed:
         return Failed(f"no package {name[1]} in the registry" if name else "no such package in the registry")
     if "no wheels" in lower or "no usable wheels" in lower or "only-binary" in lower:
         return Failed("no wheel for this Python (nothing is built from source)")
-    if any(word in lower for word in ("tunnel", "connect", "dns", "timed out", "error sending request", "502", "503")):
+    if any(word in lower for word in _UNREACHABLE) or re.search(r"\b(408|425|429|5\d\d) [a-z]", lower):
         return Unreachable("the package registry cannot be reached")
     cause = re.sub(r"^error: (No solution found when resolving dependencies )?(cause: )?", "", text)
     return Failed(cause[:240] or "uv failed and said nothing")
 
 
-class _Remote(io.RawIOBase):
-    """A file behind a URL that is read in parts, its end first."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._at = 0
-        with _get(url, f"bytes=-{_TAIL}") as answer:
-            whole = answer.headers.get("Content-Length")
-            if answer.status != 206:
-                raise Failed(f"no parts:{whole or 0}")
-            self._tail: bytes = answer.read(_TAIL)
-            self.size = int(answer.headers["Content-Range"].rpartition("/")[2])
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        return self._at
-
-    def read(self, count: int = -1) -> bytes:
-        count = self.size - self._at if count < 0 else min(count, self.size - self._at)
-        if count <= 0:
-            return b""
-        start = self._at - (self.size - len(self._tail))
-        if start >= 0:
-            part = self._tail[start : start + count]
-        else:
-            if count > 64 << 20:
-                raise Failed("its list of files is too large")
-            with _get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
-                part = answer.read(count)
-        self._at += len(part)
-        return part
-
-
-def _get(url: str, part: str) -> Any:
-    request = urllib.request.Request(url, headers={"Range": part, "User-Agent": "xkg"})
-    return urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context())
-
-
-def contents(wheel: Wheel) -> Contents:
-    """What is in a wheel, from the list of files at its end, without downloading the rest."""
-    try:
-        with zipfile.ZipFile(_Remote(wheel.url)) as archive:
-            listed = archive.infolist()
-    except Failed as error:
-        whole = int(str(error).rpartition(":")[2]) if str(error).startswith("no parts:") else 0
-        return Contents(int(whole * _UNPACKED), None)
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return Contents(0, None)
-    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # with its bytecode
-    return Contents(size, top_level(entry.filename for entry in listed))
-
-
-def top_level(names: Iterable[str]) -> frozenset[str]:
-    """The names that a wheel makes importable: its packages (also those without `__init__`) and single modules."""
-    found = set()
-    for name in names:
-        first, _, rest = name.partition("/")
-        if first.endswith(".data"):
-            kind, _, rest = rest.partition("/")
-            if kind not in ("purelib", "platlib"):
-                continue
-            first, _, rest = rest.partition("/")
-        if first.endswith(".dist-info"):
-            continue
-        if (rest or first).endswith((".py", ".so", ".pyd")):
-            found.add(first if rest else first.partition(".")[0])
-    return frozenset(found)
-
-
-def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
-    """Which wheels to install for which imports, and why the others are missing."""
-    wanted = [Wanted(*entry) for entry in request["wanted"]]
-    missing: dict[str, str] = {}
-    unreachable = False
-    try:
-        wanted, lost = resolvable(wanted, uv)
-    except Unreachable as error:
-        missing = {want.module: str(error) for want in wanted}
-        return {"wheels": [], "missing": missing, "unreachable": True}
-    missing |= lost
-
+def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
+    """Which wheels to install for which imports, and why the others are missing; those that `dated` sees, unless more
+    can be had without it. Raises `Unreachable`."""
+    wanted = [
+        Wanted(module, distribution, "", guessed, tuple(names))
+        for module, distribution, guessed, names in request["wanted"]
+    ]
+    wanted = named(wanted, request["hints"], uv)
+    some, missing = resolvable(wanted, dated or uv)
+    if missing and dated:
+        more, lost_without = resolvable(wanted, uv)
+        if len(more) > len(some):
+            some, missing, dated = more, lost_without, None
+    wanted, uv = some, dated or uv
+    used = {want.distribution for want in wanted}
+    others = [hint for name, hint in sorted(request["hints"].items()) if name not in used][:_MAX_OTHERS]
     inspected: dict[Wheel, Contents] = {}
+    asked_besides: dict[str, Wanted] = {}
 
     def inspect(wheels: list[Wheel]) -> None:
         new = [wheel for wheel in wheels if wheel not in inspected]
@@ -264,28 +176,31 @@ def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 
     def closure(some: Sequence[Wanted]) -> list[Wheel]:
         wheels = uv.resolve(requirements(some)) if some else []
+        if found := {wheel.name for wheel in wheels} & asked_besides.keys():
+            wheels = uv.resolve(requirements([*some, *(asked_besides[name] for name in sorted(found))]))
         inspect(wheels)
         return wheels
 
-    wheels = closure(wanted)
-    unread = any(inspected[wheel].modules is None for wheel in wheels)
-    provided = frozenset().union(*(inspected[wheel].modules or () for wheel in wheels))
-    strangers = [want for want in wanted if want.module not in provided and not unread]
-    for want in strangers:
-        missing[want.module] = f"the package {want.distribution} does not provide it"
+    strangers = strange(wanted, closure(wanted), inspected)
+    missing |= {want.module: reason for want, reason in strangers.items()}
 
-    # What the table and the name do not lead to may be in one of the repository's own requirements.
-    for hint in request["others"] if missing else ():
-        with contextlib.suppress(Failed):
+    # What the tables and the name do not lead to may be in one of the repository's own requirements.
+    for hint in others if missing else ():
+        try:
             own = uv.resolve([hint], "--no-deps")
-            inspect(own)
-            for wheel in own:
-                for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
-                    wanted.append(Wanted(module, wheel.name, hint))
-                    del missing[module]
+        except Unreachable:
+            raise
+        except Failed:
+            continue
+        inspect(own)
+        for wheel in own:
+            for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
+                wanted.append(Wanted(module, wheel.name, hint))
+                del missing[module]
     wanted = [want for want in wanted if want not in strangers]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
+    asked_besides |= besides(wanted, others, uv)
     wheels = closure(wanted)
 
     limit = request["max_mb"] << 20
@@ -299,8 +214,66 @@ def plan(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
     return {
         "wheels": [{**wheel._asdict(), "size": inspected[wheel].size} for wheel in wheels],
         "missing": missing,
-        "unreachable": unreachable,
+        "unreachable": False,
+        "dated": dated is not None,
     }
+
+
+def named(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
+    """`wanted` with the distributions that conda-forge's table knows for what was guessed, those that the repository
+    asks for before others, and with the versions it asks for. Raises `Unreachable`."""
+    table = known_names(uv) if any(want.guessed for want in wanted) else {}
+    found = []
+    for want in wanted:
+        choices = table.get(want.module, ()) if want.guessed else ()
+        asked = [name for name in choices if name in hints]
+        if asked or (choices and want.distribution not in choices):
+            want = want._replace(distribution=(asked or sorted(choices, key=len))[0], guessed=False)
+        found.append(want._replace(hint=hints.get(want.distribution, "")))
+    return found
+
+
+def known_names(uv: Uv) -> dict[str, list[str]]:
+    """conda-forge's table: import name → distributions. Empty where the registry does not have it."""
+    requirement, path = _NAMES
+    kept = Path(uv.cache, f"{requirement}.json")
+    with contextlib.suppress(OSError, ValueError):
+        return dict(json.loads(kept.read_text()))
+    table: dict[str, list[str]] = {}
+    try:
+        listed = json.loads(member(uv.resolve([requirement], "--no-deps")[0], path) or b"{}")
+        for entry in listed.values():
+            table.setdefault(str(entry["import_name"]), []).append(str(entry["pypi_name"]))
+    except Unreachable:
+        raise
+    except (Failed, ValueError, LookupError, TypeError, AttributeError):
+        return {}
+    if table:
+        with contextlib.suppress(OSError):
+            kept.write_text(json.dumps(table))
+    return table
+
+
+def strange(wanted: Sequence[Wanted], wheels: Sequence[Wheel], found: Mapping[Wheel, Contents]) -> dict[Wanted, str]:
+    """Those of `wanted` that the wheels do not provide, and those that only share the name of what they provide."""
+    provided = frozenset().union(*(found[wheel].modules or () for wheel in wheels))
+    unread = any(found[wheel].modules is None for wheel in wheels)
+    own = {wheel.name: wheel for wheel in wheels}
+    strangers = {}
+    for want in wanted:
+        wheel = own.get(want.distribution)
+        if want.module not in provided:
+            if not unread:
+                strangers[want] = f"the package {want.distribution} does not provide it"
+        elif (
+            want.guessed
+            and wheel
+            and want.module in (found[wheel].modules or ())
+            and foreign(want.module, want.names, found[wheel].files, functools.partial(member, wheel))
+        ):
+            lacks = " and no ".join(want.names[:3])
+            strangers[want] = f"the registry's {wheel.name} is another project: it has no {lacks}"
+    return strangers
 
 
 def requirements(wanted: Iterable[Wanted]) -> list[str]:
@@ -309,7 +282,8 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """The largest part of `wanted` that resolves together, found in few steps, and why the rest does not. Versions
-    that the repository asks for are kept where they resolve, and dropped where they do not. Raises `Unreachable`."""
+    that the repository asks for are kept where they resolve; where they do not, the next later one that does is taken
+    (code of an old Python is nearer to it than to the newest), else any. Raises `Unreachable`."""
     with contextlib.suppress(_Unsolved):
         _solve(wanted, uv)
         return wanted, {}
@@ -321,27 +295,66 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
                 alone.append(found)
             else:
                 missing[want.module] = found
-    free = [want._replace(hint="") for want in alone]
-    for some in (alone, free):
+    with contextlib.suppress(_Unsolved):
+        _solve(alone, uv)
+        return alone, missing
+    together, lost = _together(alone, uv)
+    if lost:
+        free = [want._replace(hint="") for want in alone]
         with contextlib.suppress(_Unsolved):
-            _solve(some, uv)
-            return some, missing
+            _solve(free, uv)
+            return free, missing
+    return together, missing | lost
+
+
+def besides(wanted: Sequence[Wanted], others: Sequence[str], uv: Uv) -> dict[str, Wanted]:
+    """What the repository asks of packages that it does not import itself but that come along, by name, as far as it
+    fits (`_later` where that version has no wheel)."""
+    kept: dict[str, Wanted] = {}
+    names = {wheel.name for wheel in uv.resolve(requirements(wanted))} if wanted else set()
+    for hint in others:
+        name = re.split(r"[^\w.-]", hint, maxsplit=1)[0]
+        if name in names and name != hint:
+            want = Wanted("", name, hint)
+            found = _first(chain([want], _later(want, uv)), [*wanted, *kept.values()], uv)
+            if isinstance(found, Wanted):
+                kept[name] = found
+    return kept
+
+
+def _together(wanted: Sequence[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
+    """One after the other, each with its version if that fits to those before, else without, else left out."""
     together: list[Wanted] = []
-    for want in free:
-        try:
-            _solve([*together, want], uv)
-            together.append(want)
-        except _Unsolved as error:
-            missing[want.module] = str(error)
-    return together, missing
+    lost: dict[str, str] = {}
+    for want in wanted:
+        found = _first([want, want._replace(hint="")], together, uv)
+        if isinstance(found, Wanted):
+            together.append(found)
+        else:
+            lost[want.module] = found
+    return together, lost
 
 
 def _alone(want: Wanted, uv: Uv) -> Wanted | str:
-    """`want` by itself, without its hint if need be, or why it cannot be had."""
+    """`want` by itself, with another version or none if need be, or why it cannot be had."""
+    return _first(chain([want], _later(want, uv), [want._replace(hint="")]), [], uv)
+
+
+def _later(want: Wanted, uv: Uv) -> Iterator[Wanted]:
+    """The first version behind the one asked for that has a wheel."""
+    if asked := re.fullmatch(r"[\w.-]+==(\d[\w.]*?)(\.\*)?", want.hint):
+        with contextlib.suppress(Failed):
+            lowest = ("--no-deps", "--resolution", "lowest-direct")
+            for wheel in uv.resolve([f"{want.distribution}>={asked[1]}"], *lowest):
+                yield want._replace(hint=wheel.pin)
+
+
+def _first(choices: Iterable[Wanted], beside: Sequence[Wanted], uv: Uv) -> Wanted | str:
+    """The first choice that resolves beside the others, or why the last does not."""
     reason = ""
-    for one in (want, want._replace(hint="")):
+    for one in choices:
         try:
-            _solve([one], uv)
+            _solve([*beside, one], uv)
             return one
         except _Unsolved as error:
             reason = str(error)
@@ -374,10 +387,12 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text())
     uv = Uv(request["uv"], request["cache"])
+    newest = request.get("newest")
+    dated = Uv(request["uv"], request["cache"], newest) if newest else None
     with registry(request["socket"]):
-        answer = plan(request, uv) if request["mode"] == "plan" else install(request, uv)
+        try:
+            answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
+        except Unreachable as error:
+            missing = {entry[0]: str(error) for entry in request["wanted"]}
+            answer = {"wheels": [], "missing": missing, "unreachable": True}
     Path(request["answer"]).write_text(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from xkg.model import Code, Evidence, Level, Survivor
 from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
 from xkg.sandbox.causes import Cause, cause_of
-from xkg.sandbox.levels import check_imported, check_parsed, failure, needed_imports, syntax_tree
+from xkg.sandbox.levels import check_parsed, failure, lacking, missing_package, syntax_tree
 from xkg.sandbox.mutants import Change, body_lines, mutants, stubs
 
 MUTATION_SECONDS = 60.0
@@ -73,22 +73,18 @@ def prove(
     if code.language != "python":
         reason = f"nothing here runs {code.language}"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
-    if not code.test.strip():
-        return _without_test(code, runner, environment, limits)
     parsed = check_parsed(code.implementation)
     if parsed.level is Level.NONE:
         return Proof(evidence=parsed, cause=Cause.OWN_BUG)
-    absent = [name for name in needed_imports(code.implementation) if name in environment.missing]
+    absent = lacking(parsed, code.implementation, environment)
     if absent:
-        reason = "missing package " + "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
-        evidence = parsed.model_copy(update={"reason": reason, "environment": environment.hash})
-        return Proof(evidence=evidence, cause=Cause.MISSING_PACKAGE)
+        return Proof(evidence=absent, cause=Cause.MISSING_PACKAGE)
     trial = _Trial(code, runner, environment, stopped)
     run = trial.run(code.implementation, limits)
     if not run.ended:
-        level = Level.IMPORTED if run.imported else Level.PARSED
-        cause = cause_of(run.said, _own_names(code))
-        return Proof(evidence=_evidence(run, level, environment, _why(run, limits)), cause=cause)
+        return _failed(code, run, environment, limits)
+    if not code.test.strip():
+        return Proof(evidence=_evidence(run, Level.IMPORTED, environment, "there is no test"), cause=Cause.NO_TEST)
     evidence = _evidence(run, Level.EXECUTED, environment, None)
     if not _can_fail(code.test):
         reason = "the test proves nothing: it asserts nothing"
@@ -96,32 +92,15 @@ def prove(
     return _tested(code, trial, run, evidence, limits, seconds)
 
 
-def _without_test(code: Code, runner: Runner, environment: Environment, limits: Limits) -> Proof:
-    evidence = check_imported(code.implementation, runner, environment, limits)
-    if evidence.level is Level.IMPORTED:
-        reason = "there is no test to run"
-        return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.NO_TEST)
-    if evidence.level is Level.NONE:
-        return Proof(evidence=evidence, cause=Cause.OWN_BUG)
-    if evidence.runner is None:
-        return Proof(evidence=evidence, cause=Cause.MISSING_PACKAGE)
-    reason = evidence.reason or ""
-    ended = "exited"
-    for word, end in (("timeout:", "timeout"), ("memory:", "memory"), ("output:", "output"), ("killed ", "killed")):
-        if reason.startswith(word):
-            ended = end
-    outcome = Outcome.model_validate(
-        {
-            "ended": ended,
-            "exit_code": evidence.exit_code,
-            "output": evidence.output_end,
-            "seconds": evidence.seconds or 0,
-            "peak_memory_mb": evidence.peak_memory_mb or 0,
-            "runner": evidence.runner,
-            "command": evidence.command or "",
-        }
-    )
-    return Proof(evidence=evidence, cause=cause_of(outcome, _own_names(code)))
+def _failed(code: Code, run: _Run, environment: Environment, limits: Limits) -> Proof:
+    """From a run that did not come to its end to what stopped it."""
+    reason = _why(run, limits)
+    blamed = missing_package(run.said, code.implementation)
+    if blamed and not reason.startswith("missing package"):
+        reason = f"package {blamed} as it is here does not import: {reason}"
+    level = Level.IMPORTED if run.imported else Level.PARSED
+    evidence = _evidence(run, level, environment, reason, (blamed,) if blamed else ())
+    return Proof(evidence=evidence, cause=cause_of(run.said, _own_names(code)))
 
 
 def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: Limits, seconds: float) -> Proof:
@@ -131,56 +110,50 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         update = {"reason": reason, **found}
         return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PROVES_NOTHING)
 
-    again = trial.run(code.implementation, limits, tracing=True)
-    if not again.ended:
-        return proves_nothing(f"the test does not pass every time: {_why(again, limits)}")
-    can_be_run = body_lines(code.implementation)
-    covered = again.lines & can_be_run
-    evidence = evidence.model_copy(
-        update={
-            "covered_lines": tuple(sorted(covered)),
-            "uncovered_lines": tuple(sorted(can_be_run - covered)),
-        }
-    )
+    lines = frozenset(range(1, code.implementation.count("\n") + 2))
+    traced = trial.run(code.implementation, limits, tracing=True)
+    if traced.ended:
+        lines, can_be_run = traced.lines, body_lines(code.implementation)
+        covered, uncovered = tuple(sorted(lines & can_be_run)), tuple(sorted(can_be_run - lines))
+        evidence = evidence.model_copy(update={"covered_lines": covered, "uncovered_lines": uncovered})
+    else:
+        # Not every test bears being traced, or ends in time then.
+        again = trial.run(code.implementation, limits)
+        if not again.ended:
+            return proves_nothing(f"the test does not pass every time: {_why(again, limits)}")
     deadline = time.monotonic() + seconds
     patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.said.seconds)})
 
-    def noticed(change: Change) -> bool:
-        return not trial.run(change.apply(code.implementation), patience).ended
+    def unnoticed(changes: Iterator[Change]) -> tuple[int, list[Change], bool]:
+        """How many were tried, those that the test passed with, and whether there was time for all."""
+        tried = 0
+        missed: list[Change] = []
+        for change in changes:
+            if time.monotonic() > deadline:
+                return tried, missed, False
+            tried += 1
+            if trial.run(change.apply(code.implementation), patience).ended:
+                missed.append(change)
+        return tried, missed, True
 
-    functions = stubs(code.implementation)
-    unneeded = []
-    for stub in functions:
-        if time.monotonic() > deadline:
-            return proves_nothing(f"whether the test can fail was not settled within {seconds:g} s")
-        if not stub.touches(again.lines) or not noticed(stub):
-            unneeded.append(stub)
+    # Lines that run in another process are not seen, so that every stub is tried.
+    _, unneeded, in_time = unnoticed(iter(stubs(code.implementation)))
     if unneeded:
-        names = ", ".join(stub.what.split()[3] for stub in unneeded[:5])
-        more = f" and {len(unneeded) - 5} more" if len(unneeded) > 5 else ""
-        return proves_nothing(
-            f"the test passes with the body of {names}{more} left out", survivors=_survivors(unneeded)
-        )
-    tried, missed = 0, []
-    left = mutants(code.implementation, again.lines, code.id)
-    for change in islice(left, _MAX_MUTANTS):
-        if time.monotonic() > deadline:
-            break
-        tried += 1
-        if not noticed(change):
-            missed.append(change)
-    else:
-        left = iter(())
-    score = round((tried - len(missed)) / tried, 3) if tried else None
+        others = f", and with {len(unneeded) - 1} others" if len(unneeded) > 1 else ""
+        return proves_nothing(f"the test passes with {unneeded[0].what}{others}", survivors=_survivors(unneeded))
+    if not in_time:
+        return proves_nothing(f"whether the test can fail was not settled within {seconds:g} s")
+    sample = islice(mutants(code.implementation, lines, code.id), _MAX_MUTANTS)
+    tried, missed, in_time = unnoticed(sample)
+    if tried < _FEWEST_MUTANTS and not in_time:
+        return proves_nothing(f"only {tried} mutants could be tried within {seconds:g} s")
+    if not tried:
+        return proves_nothing("nothing in the code that the test runs could be changed")
+    score = round((tried - len(missed)) / tried, 3)
     found = {"mutants": tried, "mutation_score": score, "survivors": _survivors(missed)}
-    if score is None and next(left, None) is None:
-        return proves_nothing("nothing in the code that the test runs could be changed", **found)
-    if tried < _FEWEST_MUTANTS and next(left, None) is not None:
-        return proves_nothing(f"only {tried} mutants could be tried within {seconds:g} s", **found)
-    if score is None or score < KILLED_SHARE:
+    if score < KILLED_SHARE:
         return proves_nothing(f"the test notices {tried - len(missed)} of {tried} changes of the code", **found)
-    update = {"level": Level.TESTED, **found}
-    return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PASSES)
+    return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **found}), cause=Cause.PASSES)
 
 
 class _Trial:
@@ -233,7 +206,9 @@ def _why(run: _Run, limits: Limits) -> str:
     return failure(run.said, limits)
 
 
-def _evidence(run: _Run, level: Level, environment: Environment, reason: str | None) -> Evidence:
+def _evidence(
+    run: _Run, level: Level, environment: Environment, reason: str | None, missing: tuple[str, ...] = ()
+) -> Evidence:
     outcome = run.said
     return Evidence(
         level=level,
@@ -245,6 +220,7 @@ def _evidence(run: _Run, level: Level, environment: Environment, reason: str | N
         peak_memory_mb=round(outcome.peak_memory_mb, 1),
         output_end=outcome.output[-_OUTPUT_END:],
         reason=reason,
+        missing=missing,
         checked_at=_now(),
     )
 

@@ -11,8 +11,8 @@ from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffi
 from xkg.errors import InputError
 
 _REQUIREMENTS = re.compile(
-    r"^(.*/)?(requirements[^/]*\.(txt|in)|requirements/[^/]+\.txt|pyproject\.toml|setup\.(py|cfg)|environment[^/]*\.ya?ml"
-    r"|Pipfile)$"
+    r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
+    r"|setup\.(py|cfg)|([^/]*environment|conda)[^/]*\.ya?ml|env\.ya?ml|Pipfile)$"
 )
 _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 

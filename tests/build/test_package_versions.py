@@ -1,0 +1,135 @@
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from xkg.build.package_versions import Checked, check_with_packages
+from xkg.model import Code, Level
+from xkg.sandbox import Environment, Job, Limits, Outcome
+
+IN_PACKAGE = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+  File "/tmp/job/implementation.py", line 1, in <module>
+    from flax import linen
+  File "/site/flax/__init__.py", line 2, in <module>
+    config.define_bool_state()
+AttributeError: 'Config' object has no attribute 'define_bool_state'
+"""
+IN_DECORATOR = """Traceback (most recent call last):
+  File "/tmp/job/implementation.py", line 2, in <module>
+    @linen.compact
+  File "/site/flax/linen.py", line 9, in compact
+    raise TypeError("no")
+TypeError: no
+"""
+OWN = """Traceback (most recent call last):
+  File "/tmp/job/implementation.py", line 2, in <module>
+    1 / 0
+ZeroDivisionError: division by zero
+"""
+DAY = "2024-03-25"
+
+
+class Fake:
+    """A runner whose jobs end as their environment says, and a maker of environments that keeps the questions."""
+
+    name = "fake"
+
+    def __init__(self, *ends: str, missing: Mapping[str, str] | None = None, incomplete: bool = False) -> None:
+        self.ends = ends
+        self.asked: list[tuple[list[str], list[str], str | None]] = []
+        self.missing = missing or {}
+        self.incomplete = incomplete
+
+    def make(self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], day: str | None) -> Environment:
+        self.asked.append((sorted(imports), list(requirements), day))
+        number = len(self.asked) - 1
+        pins = (f"flax=={number}.0", "numpy==2.0")
+        return Environment(
+            site=Path(f"/nowhere/{number}/site"),
+            hash=f"h{number}",
+            packages=pins,
+            missing=self.missing,
+            incomplete=self.incomplete,
+            notes=("told by the maker",) if number == 0 else (),
+        )
+
+    def run(self, job: Job) -> Outcome:
+        assert job.site is not None
+        end = self.ends[int(job.site.parent.name)]
+        return Outcome(
+            ended="exited", exit_code=1 if end else 0, output=end or "xkg: import ended",
+            seconds=0, peak_memory_mb=0, runner="fake", command="python",
+        )  # fmt: skip
+
+
+def checked(fake: Fake, *sources: str, lines: Sequence[str] = ("flax==0.7",), day: str | None = DAY) -> Checked:
+    nodes = [
+        Code(id=str(n), technique="t", implementation=source, packages=("flax",) if "flax" in source else ())
+        for n, source in enumerate(sources or ["from flax import linen\n"])
+    ]
+    return check_with_packages(nodes, fake, Limits(), fake.make, lines, day)
+
+
+def test_what_imports_at_once_is_not_tried_again() -> None:
+    fake = Fake("")
+    result = checked(fake)
+    assert [node.level for node in result.code] == [Level.IMPORTED]
+    assert fake.asked == [(["flax"], ["flax==0.7"], DAY)]
+    assert result.notes == ("told by the maker",)
+    assert result.final
+
+
+@pytest.mark.parametrize("failure", [IN_PACKAGE, IN_DECORATOR])
+def test_a_package_that_fails_is_tried_in_other_versions(failure: str) -> None:
+    fake = Fake(failure, "")
+    result = checked(fake)
+    assert [(node.level, node.evidence[-1].environment) for node in result.code] == [(Level.IMPORTED, "h1")]
+    assert fake.asked[1:] == [(["flax"], ["flax"], DAY)]
+    (told,) = [note for note in result.notes if "code nodes import" in note]
+    assert told.startswith("1 of 1 code nodes import with packages without the versions that the repository names")
+    assert "flax 1.0" in told
+    assert failure.splitlines()[-1] in told
+
+
+def test_the_newest_come_last_and_then_no_more() -> None:
+    fake = Fake(IN_PACKAGE, IN_PACKAGE, IN_PACKAGE)
+    result = checked(fake)
+    assert [asked[1:] for asked in fake.asked] == [(["flax==0.7"], DAY), (["flax"], DAY), (["flax"], None)]
+    assert [node.level for node in result.code] == [Level.PARSED]
+    assert [node.evidence[-1].environment for node in result.code] == ["h0"]
+    assert result.notes[0] == (
+        "package flax could not be had: does not import as it is here; 1 code node stays at 'parsed' for want of it"
+    )
+
+
+def test_code_that_fails_by_itself_is_not_tried_again() -> None:
+    fake = Fake(OWN)
+    assert [node.level for node in checked(fake).code] == [Level.PARSED]
+    assert len(fake.asked) == 1
+
+
+def test_nothing_else_to_try() -> None:
+    fake = Fake(IN_PACKAGE)
+    checked(fake, lines=["flax"], day=None)
+    assert len(fake.asked) == 1
+
+
+def test_what_could_not_be_had_is_one_line_a_reason() -> None:
+    missing = dict.fromkeys(["flax", "jax"], "the package registry cannot be reached")
+    fake = Fake("", missing=missing, incomplete=True)
+    result = checked(fake, "import flax, jax\n", "import os\n")
+    assert result.notes[0] == (
+        "packages flax, jax could not be had: the package registry cannot be reached; "
+        "1 code node stays at 'parsed' for want of it; the next build tries again"
+    )
+    assert len([note for note in result.notes if "registry" in note]) == 1
+    assert not result.final
+    assert len(fake.asked) == 1
+    assert [node.level for node in result.code] == [Level.PARSED, Level.IMPORTED]
+
+
+def test_broken_code_asks_for_nothing() -> None:
+    fake = Fake("")
+    checked(fake, "import flax\nundefined_name\n", "import os\n")
+    assert fake.asked == [([], ["flax==0.7"], DAY)]

@@ -1,0 +1,259 @@
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from xkg.build.pipeline import Built, Workshop, build_paper, levels
+from xkg.build.stages import StageReport
+from xkg.config import PruneSettings, Settings
+from xkg.embed import Embedder, OnnxEmbedder
+from xkg.embed_cache import CachedEmbedder
+from xkg.errors import InputError
+from xkg.model import Code, Level, PaperBundle
+from xkg.sandbox import Environment, Runner
+from xkg.sandbox.bubblewrap import BubblewrapRunner
+
+EXAMPLE = Path(__file__).parents[2] / "examples/svgd"
+PAPER = EXAMPLE / "paper/svgd.tex"
+CODE = str(EXAMPLE / "code")
+STAGES = ["parse", "fetch", "symbols", "extract", "ground", "modularize", "environment", "check", "prune"]
+
+
+class Lent:
+    """Environments with the packages that these tests run with, so that nothing is downloaded."""
+
+    def __init__(self, missing: Sequence[str] = (), *, incomplete: bool = False) -> None:
+        self.missing = missing
+        self.incomplete = incomplete
+        self.asked: list[tuple[Sequence[str], Sequence[str], str | None]] = []
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
+    ) -> Environment:
+        self.asked.append((imports, requirements, written))
+        missing = dict.fromkeys(self.missing, "no wheel for this Python")
+        return Environment(site=Path(np.__file__).parents[1], hash="lent", missing=missing, incomplete=self.incomplete)
+
+    def again(self, digest: str) -> Environment | None:
+        raise AssertionError(f"a build asks for no earlier set, but for {digest}")
+
+
+Build = Callable[..., Built]
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
+    with CachedEmbedder(OnnxEmbedder, tmp_path_factory.mktemp("cache") / "embeddings.sqlite") as cached:
+        yield cached
+
+
+@pytest.fixture(scope="module")
+def built_once(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
+    kg = tmp_path_factory.mktemp("kg")
+    shop = Workshop(Settings(kg=kg), embedder, BubblewrapRunner(), Lent())
+    return kg, build_paper(PAPER, CODE, shop)
+
+
+@pytest.fixture
+def build(tmp_path: Path, embedder: Embedder) -> Build:
+    """Builds in a folder of its own, the example unless told otherwise."""
+
+    def run(
+        paper: Path = PAPER,
+        repository: str | None = CODE,
+        *,
+        runner: Runner | None = BubblewrapRunner(),  # noqa: B008
+        environments: Lent | None = None,
+        notify: Callable[[StageReport], None] = lambda _: None,
+        prune: PruneSettings = PruneSettings(),  # noqa: B008
+        kg: Path = tmp_path / "kg",
+    ) -> Built:
+        settings = Settings(kg=kg, prune=prune)
+        return build_paper(paper, repository, Workshop(settings, embedder, runner, environments or Lent(), notify))
+
+    return run
+
+
+def reused(built: Built) -> dict[str, bool]:
+    return {report.name: report.reused for report in built.stages}
+
+
+def code_levels(bundle: PaperBundle) -> set[Level]:
+    return {code.level for code in bundle.code}
+
+
+def test_the_example_from_its_paper_to_imported_code(built_once: tuple[Path, Built]) -> None:
+    built = built_once[1]
+    bundle = built.bundle
+    assert [report.name for report in built.stages] == STAGES
+    assert built.notes == ()
+    assert bundle.paper.title == "A Short Account of Stein Variational Gradient Descent"
+    assert bundle.paper.state == "complete"
+    shown = [t for t in bundle.techniques if t.hidden is None]
+    assert len(shown) >= 3
+    assert code_levels(bundle) == {Level.IMPORTED}
+    symbols = {symbol.id: symbol for symbol in bundle.symbols}
+    assert all(location.symbol in symbols for location in bundle.locations)
+    assert {t.id for t in bundle.techniques if t.grounding == "located"} == {x.technique for x in bundle.locations}
+    assert {d.code for d in bundle.derivations} == {c.id for c in bundle.code}
+    assert any("kernel" in t.name.lower() for t in shown)
+    for code in bundle.code:
+        (evidence,) = code.evidence
+        assert (evidence.runner, evidence.environment, evidence.exit_code) == ("bubblewrap", "lent", 0)
+        lines = code.implementation.splitlines()
+        assert "def " in code.implementation
+        for derivation in (d for d in bundle.derivations if d.code == code.id):
+            assert any(symbols[derivation.symbol].path in line for line in lines)  # each part says where it is from
+
+
+def test_every_excerpt_is_a_place_in_the_paper_s_own_files(built_once: tuple[Path, Built]) -> None:
+    excerpts = [e for t in built_once[1].bundle.techniques for e in t.excerpts]
+    assert excerpts
+    for excerpt in excerpts:
+        assert excerpt.path is not None
+        assert excerpt.line is not None
+        assert excerpt.line <= len((PAPER.parent / excerpt.path).read_text().splitlines())
+
+
+def test_an_unchanged_rerun_repeats_nothing_and_gives_an_equal_bundle(
+    built_once: tuple[Path, Built], build: Build
+) -> None:
+    kg, first = built_once
+    environments = Lent()
+    again = build(kg=kg, environments=environments)
+    assert again.bundle == first.bundle
+    assert [name for name, kept in reused(again).items() if not kept] == ["parse", "fetch"]
+    assert environments.asked == []
+
+
+def test_the_same_input_in_two_folders_gives_the_same_graph(
+    built_once: tuple[Path, Built], build: Build, tmp_path: Path
+) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "moved/svgd")
+    moved = build(tmp_path / "moved/svgd/paper/svgd.tex", str(tmp_path / "moved/svgd/code"), runner=None)
+
+    def timeless(bundle: PaperBundle) -> PaperBundle:
+        code = tuple(c.model_copy(update={"evidence": (), "level": Level.NONE}) for c in bundle.code)
+        paper = bundle.paper.model_copy(update={"built_at": None})
+        return bundle.model_copy(update={"paper": paper, "code": code})
+
+    assert timeless(moved.bundle) == timeless(built_once[1].bundle)
+
+
+@pytest.mark.parametrize("killed_after", ["symbols", "extract", "ground", "modularize", "environment", "check"])
+def test_a_build_that_is_killed_goes_on_where_it_stopped(
+    built_once: tuple[Path, Built], build: Build, tmp_path: Path, killed_after: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(report: StageReport) -> None:
+        if report.name == killed_after:
+            raise Killed
+
+    # what comes before the stage was made by another build already
+    shutil.copytree(built_once[0], tmp_path / "kg")
+    for stage in STAGES[STAGES.index(killed_after) :]:
+        for output in (tmp_path / "kg").glob(f"work/*/{stage}-*.json"):
+            output.unlink()
+    with pytest.raises(Killed):
+        build(notify=kill, runner=None)
+    rerun = build(runner=None)
+    finished = [name for name in STAGES[2 : STAGES.index(killed_after) + 1] if name != "environment"]
+    assert all(reused(rerun)[name] for name in finished)
+    assert rerun.bundle.techniques == built_once[1].bundle.techniques
+    assert [c.id for c in rerun.bundle.code] == [c.id for c in built_once[1].bundle.code]
+
+
+def test_a_changed_repository_is_read_anew_and_the_paper_is_not(
+    built_once: tuple[Path, Built], build: Build, tmp_path: Path
+) -> None:
+    shutil.copytree(built_once[0], tmp_path / "kg")
+    shutil.copytree(CODE, tmp_path / "code")
+    kernels = tmp_path / "code/svgd/kernels.py"
+    kernels.write_text(kernels.read_text() + "\n\ndef added():\n    return 1\n")
+    rerun = build(repository=str(tmp_path / "code"))
+    assert [name for name, kept in reused(rerun).items() if kept] == ["extract"]
+    assert any(s.qualified_name == "added" for s in rerun.bundle.symbols)
+
+
+def test_another_level_asked_for_prunes_again_and_builds_nothing(
+    built_once: tuple[Path, Built], build: Build, tmp_path: Path
+) -> None:
+    shutil.copytree(built_once[0], tmp_path / "kg")
+    strict = build(prune=PruneSettings(min_level=Level.EXECUTED))
+    assert [name for name, kept in reused(strict).items() if not kept] == ["parse", "fetch", "prune"]
+    assert all(t.hidden for t in strict.bundle.techniques)
+    assert strict.bundle.code == built_once[1].bundle.code
+
+
+def test_without_a_sandbox_levels_stop_at_parsed_and_a_note_says_so(build: Build) -> None:
+    built = build(runner=None)
+    assert code_levels(built.bundle) == {Level.PARSED}
+    assert any("no sandbox on this machine" in note for note in built.notes)
+    assert any(t.hidden is None for t in built.bundle.techniques)
+    assert build(runner=None).bundle == built.bundle
+    contained = build()
+    assert code_levels(contained.bundle) == {Level.IMPORTED}
+    assert not any("no sandbox" in note for note in contained.notes)
+
+
+def test_without_a_repository_techniques_are_shown_without_code(build: Build) -> None:
+    built = build(repository=None)
+    assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
+    assert built.bundle.techniques
+    assert all(t.hidden is None for t in built.bundle.techniques)
+    assert (built.bundle.code, built.bundle.repositories) == ((), ())
+    assert built.notes == ("no repository was given (--repo): techniques have no code",)
+
+
+def test_a_package_that_cannot_be_had_hides_nothing_and_is_told_with_its_cost(build: Build) -> None:
+    built = build(environments=Lent(missing=["numpy", "extra"]))
+    held_back = [code for code in built.bundle.code if "import numpy" in code.implementation]
+    assert {code.level for code in held_back} == {Level.PARSED}
+    assert all(t.hidden is None for t in built.bundle.techniques)
+    cost = f"{len(held_back)} code nodes stay at 'parsed' for want of it"
+    assert f"package numpy could not be had: no wheel for this Python; {cost}" in built.notes
+    assert "package extra could not be had: no wheel for this Python; no import of a code node needs it" in built.notes
+
+
+def test_what_met_a_registry_that_was_down_is_tried_again(build: Build) -> None:
+    build(environments=Lent(missing=["numpy"], incomplete=True))
+    rerun = build()
+    assert (reused(rerun)["modularize"], reused(rerun)["check"]) == (True, False)
+    assert code_levels(rerun.bundle) == {Level.IMPORTED}
+
+
+def test_packages_are_asked_for_with_what_the_repository_says_of_them(build: Build) -> None:
+    environments = Lent()
+    build(environments=environments, runner=None)
+    ((imports, requirements, _),) = environments.asked
+    assert list(imports) == ["numpy"]
+    assert any(line.startswith("numpy") for line in requirements)
+
+
+def test_a_paper_without_techniques_is_told(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
+    built = build(tmp_path / "note.md", None)
+    assert built.bundle.techniques == ()
+    assert built.notes[-1] == "no technique was found: has the paper sections, and are they marked as headings?"
+
+
+@pytest.mark.parametrize("repository", ["nowhere", "empty"])
+def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Path, repository: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty/notes.txt").write_text("no code here")
+    with pytest.raises(InputError) as caught:
+        build(repository=str(tmp_path / repository))
+    assert "\n" not in str(caught.value)
+
+
+def test_levels_are_counted_highest_first() -> None:
+    nodes = [Code(id=str(n), technique="t", implementation="", level=level) for n, level in enumerate(Level)]
+    assert levels([*nodes[:3], nodes[1]]) == "1 imported, 2 parsed, 1 none"
+    assert levels([]) == "no code nodes"

@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.build.prune import prune
+from xkg.model import Code, Evidence, Level, Technique
+
+Tree = list[Technique]
+
+
+def technique(path: str) -> Technique:
+    above = path.rpartition("/")[0]
+    return Technique(id=f"p#{path}", name=path, parent=f"p#{above}" if above else None)
+
+
+def code(path: str, level: Level, *, reason: str | None = None, missing: tuple[str, ...] = ()) -> Code:
+    evidence = Evidence(level=level, runner="bubblewrap", reason=reason, missing=missing)
+    return Code(id=f"p#{path}@1", technique=f"p#{path}", implementation="", level=level, evidence=(evidence,))
+
+
+def shown(techniques: tuple[Technique, ...]) -> list[str]:
+    return [t.name for t in techniques if t.hidden is None]
+
+
+TREE = [technique(path) for path in ("a", "a/b", "a/b/c", "a/d", "e")]
+
+
+def test_code_at_the_level_shows_its_technique_and_all_above_it() -> None:
+    pruned = prune(TREE, [code("a/b/c", Level.IMPORTED)], None, Level.IMPORTED)
+    assert shown(pruned) == ["a", "a/b", "a/b/c"]
+    assert [t.id for t in pruned] == [t.id for t in TREE]
+    assert {t.hidden for t in pruned if t.hidden} == {"no code in the repository was found for it"}
+
+
+def test_what_is_below_shows_nothing_below_it() -> None:
+    assert shown(prune(TREE, [code("a", Level.IMPORTED)], None, Level.IMPORTED)) == ["a"]
+
+
+def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> None:
+    failed = code("e", Level.PARSED, reason="KeyError: 'x'")
+    (reason,) = [t.hidden for t in prune(TREE, [failed], None, Level.IMPORTED) if t.name == "e"]
+    assert reason == "its code is at 'parsed', below 'imported': KeyError: 'x'"
+
+
+def test_a_package_that_could_not_be_had_hides_only_where_a_level_was_asked_for() -> None:
+    nodes = [
+        code("a/b", Level.PARSED, reason="missing package gym: no wheel", missing=("gym",)),
+        code("e", Level.PARSED, reason="ValueError: of its own"),
+    ]
+    assert shown(prune(TREE, nodes, None, Level.IMPORTED)) == ["a", "a/b"]
+    strict = prune(TREE, nodes, Level.IMPORTED, Level.IMPORTED)
+    assert shown(strict) == []
+    assert strict[1].hidden == "its code is at 'parsed', below 'imported': missing package gym: no wheel"
+
+
+def test_code_that_does_not_parse_is_hidden_whatever_is_missing() -> None:
+    broken = code("e", Level.NONE, reason="undefined: f", missing=("gym",))
+    assert shown(prune(TREE, [broken], None, Level.IMPORTED)) == []
+    assert shown(prune(TREE, [broken], None, Level.PARSED)) == []
+
+
+def test_a_machine_that_can_run_nothing_asks_for_parsed() -> None:
+    assert shown(prune(TREE, [code("e", Level.PARSED)], None, Level.PARSED)) == ["e"]
+
+
+@pytest.mark.parametrize("level", list(Level))
+def test_a_level_asked_for_is_the_rule(level: Level) -> None:
+    nodes = [code(t.name, some) for t, some in zip(TREE, list(Level)[1:], strict=True)]
+    for t in prune(TREE, nodes, level, Level.IMPORTED):
+        own = next(c.level for c in nodes if c.technique == t.id)
+        below = [c.level for c in nodes if c.technique.startswith(f"{t.id}/")]
+        assert (t.hidden is None) == any(some.rank >= level.rank for some in (own, *below))
+
+
+LEVELS = st.dictionaries(st.sampled_from([t.name for t in TREE]), st.sampled_from(list(Level)))
+
+
+@given(LEVELS, st.sampled_from([None, *Level]))
+def test_no_shown_technique_hangs_below_a_hidden_one(levels: dict[str, Level], asked: Level | None) -> None:
+    pruned = prune(TREE, [code(name, level) for name, level in levels.items()], asked, Level.IMPORTED)
+    visible = {t.id for t in pruned if t.hidden is None}
+    assert all(t.parent is None or t.parent in visible for t in pruned if t.id in visible)
+    # pruning anew changes nothing, so that a bundle can be pruned again
+    assert prune(pruned, [code(n, v) for n, v in levels.items()], asked, Level.IMPORTED) == pruned

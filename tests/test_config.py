@@ -1,0 +1,86 @@
+from pathlib import Path
+
+import pytest
+
+from xkg.config import load
+from xkg.errors import ConfigError
+from xkg.model import Level
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("XKG_KG", "XKG_SANDBOX__SECONDS", "XKG_ENVIRONMENT__MAX_MB"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_without_anything_the_graph_lies_in_storage() -> None:
+    settings = load()
+    assert settings.kg == Path("storage/default")
+    assert settings.sandbox.runner == "bubblewrap"
+    assert settings.prune.min_level is None
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "xkg.yaml").write_text("kg: file\nsandbox: {seconds: 1, memory_mb: 100}\nprune: {min_level: parsed}\n")
+    assert load().kg == Path("file")
+    monkeypatch.setenv("XKG_KG", "environment")
+    monkeypatch.setenv("XKG_SANDBOX__SECONDS", "2")
+    settings = load()
+    assert settings.kg == Path("environment")
+    assert (settings.sandbox.seconds, settings.sandbox.memory_mb) == (2, 100)
+    assert settings.prune.min_level is Level.PARSED
+    assert load(kg="flag", sandbox=None).kg == Path("flag")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("kgg: x\n", "'kgg'"),
+        ("sandbox: {sekonds: 3}\n", "'sandbox.sekonds'"),
+        ("sandbox: {seconds: 0}\n", "'sandbox.seconds'"),
+        ("sandbox: {runner: subprocess}\n", "'sandbox.runner'"),
+        ("prune: {min_level: verified}\n", "'prune.min_level'"),
+        ("environment: {max_mb: much}\n", "'environment.max_mb'"),
+        ("sandbox: 3\n", "'sandbox'"),
+        ("kg: [unclosed\n", "xkg.yaml"),
+        ("- a list\n", "xkg.yaml"),
+        ("only words\n", "xkg.yaml"),
+        ("kg: \x01\n", "xkg.yaml"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_in_one_line(folder: Path, text: str, named: str) -> None:
+    (folder / "xkg.yaml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_of_no_text_and_an_empty_file(folder: Path) -> None:
+    (folder / "xkg.yaml").write_bytes(b"\xff\xfe\x00kg: x")
+    with pytest.raises(ConfigError, match=r"xkg\.yaml"):
+        load()
+    (folder / "xkg.yaml").write_text("# nothing yet\n")
+    assert load().kg == Path("storage/default")
+
+
+def test_a_bad_value_in_the_environment_names_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_SANDBOX__SECONDS", "soon")
+    with pytest.raises(ConfigError, match=r"'sandbox\.seconds'"):
+        load()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("XKG_SANDBOX__SEKONDS", "3"), ("XKG_SANDBOX", "{not json"), ("XKG_SANDBOX", "[1]")]
+)
+def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError) as caught:
+        load()
+    assert "sandbox" in str(caught.value).lower()
+    assert "\n" not in str(caught.value)

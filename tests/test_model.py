@@ -1,0 +1,131 @@
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from xkg.model import (
+    Code,
+    Level,
+    Paper,
+    PaperBundle,
+    Technique,
+    code_id,
+    paper_id,
+    paper_of,
+    slug,
+    symbol_id,
+    unique_slugs,
+)
+
+TEXT = st.text(max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Low-Rank  Adaptation (LoRA)", "low-rank-adaptation-lora"),
+        ("β-VAE: learning λ", "β-vae-learning-λ"),
+        ("注意力 机制", "注意力-机制"),
+        ("Größe_ß", "grösse-ss"),
+        ("ﬁne‐tuning ²", "fine-tuning-2"),
+        ("__init__", "init"),
+        ("?!", "untitled"),
+        ("", "untitled"),
+    ],
+)
+def test_slugs_keep_letters_and_digits_of_every_script(text: str, expected: str) -> None:
+    assert slug(text) == expected
+
+
+@given(TEXT)
+def test_a_slug_is_words_joined_by_single_dashes(text: str) -> None:
+    made = slug(text)
+    assert made
+    assert not made.startswith("-")
+    assert not made.endswith("-")
+    assert "--" not in made
+    assert all(c == "-" or unicodedata.category(c)[0] in "LNM" for c in made)
+
+
+@given(st.lists(st.sampled_from(["a", "a 2", "a-2-2", "A", "b", "", "?"]) | TEXT, max_size=12))
+def test_siblings_never_share_a_slug_and_the_first_keeps_its_own(names: list[str]) -> None:
+    made = unique_slugs(names)
+    assert len(set(made)) == len(made) == len(names)
+    if names:
+        assert made[0] == slug(names[0])
+    # those before are not renamed by those that come later
+    assert unique_slugs(names[:-1]) == made[:-1]
+
+
+def test_repeated_names_are_numbered_around_a_name_that_has_the_number() -> None:
+    assert unique_slugs(["Loss", "loss", "Loss 2", "LOSS"]) == ["loss", "loss-2", "loss-2-2", "loss-3"]
+
+
+@pytest.mark.parametrize(
+    ("arxiv", "doi", "expected"),
+    [
+        ("2006.10726v3", None, "arxiv:2006.10726"),
+        (" cs/0112017v1 ", "10.1/x", "arxiv:cs/0112017"),
+        (None, " 10.1145/ABC.Def ", "doi:10.1145/abc.def"),
+        (None, None, "title:a-title-of-2-parts"),
+        ("", "", "title:a-title-of-2-parts"),
+    ],
+)
+def test_a_paper_is_named_by_the_best_it_has(arxiv: str | None, doi: str | None, expected: str) -> None:
+    assert paper_id("A Title, of 2 Parts", arxiv, doi) == expected
+
+
+@given(TEXT, TEXT, TEXT)
+def test_code_ids_follow_implementation_and_test(implementation: str, test: str, other: str) -> None:
+    made = code_id("p#t", implementation, test)
+    assert made == code_id("p#t", implementation, test)
+    assert paper_of(made) == "p"
+    assert (made == code_id("p#t", other, test)) == (implementation == other)
+
+
+def test_text_moved_from_implementation_to_test_is_other_code() -> None:
+    assert code_id("p#t", "ab", "c") != code_id("p#t", "a", "bc")
+
+
+def test_code_of_text_that_is_no_text_has_an_id() -> None:
+    assert len(code_id("p#t", "x = '\ud800'", "").rpartition("@")[2]) == 12
+
+
+def test_a_symbol_is_named_by_its_place() -> None:
+    assert symbol_id("r@1", "a/b.py", "C.m") == "r@1:a/b.py::C.m"
+    assert symbol_id("r@1", "a/b.py") == "r@1:a/b.py"
+
+
+def test_levels_rise_from_none_to_faithful() -> None:
+    assert sorted(Level, key=lambda level: level.rank) == list(Level)
+    assert Level("none").rank < Level("parsed").rank < Level("imported").rank < Level("executed").rank
+    assert Level("executed").rank < Level("tested").rank < Level("faithful").rank
+
+
+def test_a_misspelt_field_is_refused_and_nothing_can_be_changed() -> None:
+    with pytest.raises(ValidationError, match="deffinition"):
+        Technique(id="p#t", name="T", deffinition="x")  # type: ignore[call-arg]
+    with pytest.raises(ValidationError, match="level"):
+        Code(id="c", technique="p#t", implementation="", level="verified")  # type: ignore[arg-type]
+    with pytest.raises(ValidationError, match="frozen"):
+        Paper(id="p", title="P", origin="build").title = "Q"  # type: ignore[misc]
+
+
+def test_a_bundle_finds_children_in_order_and_code() -> None:
+    techniques = [Technique(id="p#b", name="B"), Technique(id="p#b/z", name="Z", parent="p#b")]
+    techniques += [Technique(id="p#b/a", name="A", parent="p#b"), Technique(id="p#a", name="A")]
+    code = Code(id="p#b@1", technique="p#b", implementation="x = 1")
+    bundle = PaperBundle(paper=Paper(id="p", title="P", origin="build"), techniques=tuple(techniques), code=(code,))
+    assert [t.id for t in bundle.children(None)] == ["p#b", "p#a"]
+    assert [t.name for t in bundle.children("p#b")] == ["Z", "A"]
+    assert bundle.code_of("p#b") == code
+    assert bundle.code_of("p#a") is None
+
+
+@given(TEXT, TEXT)
+def test_a_bundle_comes_back_from_json_as_it_was(title: str, definition: str) -> None:
+    paper = Paper(id=paper_id(title), title=title, origin="import", claims={title: [None, 1.5, {"a": definition}]})
+    bundle = PaperBundle(paper=paper, techniques=(Technique(id="t", name=title, definition=definition),))
+    assert PaperBundle.model_validate_json(bundle.model_dump_json()) == bundle

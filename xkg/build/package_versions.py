@@ -1,0 +1,112 @@
+"""Code nodes get their level with packages of several dates: where the versions that the repository names do not work
+together, others are tried."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.check import check_code
+from xkg.build.imported_names import imported_names
+from xkg.build.requirements import without_versions
+from xkg.model import Code, Level
+from xkg.sandbox import Environment, Limits, Runner
+from xkg.sandbox.environment_space import in_use
+from xkg.sandbox.levels import check_parsed
+
+Make = Callable[[Mapping[str, Sequence[str]], Sequence[str], str | None], Environment]
+
+_FRAME = re.compile(r'^\s*File "([^"]*)", line \d+', re.M)
+
+
+class Checked(BaseModel):
+    """Code nodes with their levels, in the order given. `final` is False where another run may reach more."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: tuple[Code, ...]
+    final: bool
+    notes: tuple[str, ...]
+
+
+def check_with_packages(
+    candidates: Sequence[Code],
+    runner: Runner | None,
+    limits: Limits,
+    make: Make,
+    requirements: Sequence[str],
+    written: str | None,
+) -> Checked:
+    """Checks code with the packages it imports: in the versions that the repository names, else of the day `written`.
+
+    Nodes that fail in a package rather than in their own lines are tried again, at most twice: without the versions
+    that the repository names, then with the newest. `make` gives an environment as an `EnvironmentMaker` does."""
+    environment = make(_imports(candidates), requirements, written)
+    with in_use(environment):
+        code = check_code(candidates, runner, environment, limits)
+    final, notes = not environment.incomplete, list(environment.notes)
+    free = without_versions(requirements)
+    others = [(free, written, "without the versions that the repository names")] if free != list(requirements) else []
+    others += [(free, None, "in their newest versions")] if written else []
+    tried = {environment.hash}
+    for lines, day, how in others:
+        failing = [node for node in code if _failed_in_package(node, environment)]
+        if not failing or environment.incomplete:
+            break
+        other = make(_imports(failing), lines, day)
+        if other.hash in tried or other.site is None:
+            continue
+        tried.add(other.hash)
+        with in_use(other):
+            again = {node.id: node for node in check_code(failing, runner, other, limits)}
+        better = {key: node for key, node in again.items() if node.level.rank > Level.PARSED.rank}
+        if better:
+            why = next(e.reason for node in failing for e in node.evidence if e.reason)
+            taken = _some(other, better.values())
+            notes.append(f"{len(better)} of {len(code)} code nodes import with packages {how} ({taken}); before: {why}")
+        code = tuple(better.get(node.id, node) for node in code)
+    return Checked(code=code, final=final, notes=(*_could_not_be_had(code, environment), *notes))
+
+
+def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
+    """Packages of the code that can be run at all: what only broken code asks for is not fetched."""
+    sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
+    used = imported_names(node.implementation for node in sound)
+    return {package: used.get(package, ()) for node in sound for package in node.packages}
+
+
+def _failed_in_package(node: Code, environment: Environment) -> bool:
+    """Whether a package that is there is what failed: its import, or a call that ended inside it."""
+    if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
+        return False
+    evidence = node.evidence[-1]
+    if evidence.missing:
+        return not environment.missing.keys() >= set(evidence.missing)
+    frames = _FRAME.findall(evidence.output_end)
+    return bool(frames) and evidence.exit_code not in (0, None) and frames[-1].startswith("/site/")
+
+
+def _some(environment: Environment, nodes: Iterable[Code]) -> str:
+    """Versions of the packages that the nodes import themselves, as far as their names tell."""
+    imported = {package.lower().replace("_", "-") for node in nodes for package in node.packages}
+    own = [pin.replace("==", " ") for pin in environment.packages if pin.partition("==")[0].lower() in imported]
+    return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
+
+
+def _could_not_be_had(code: Sequence[Code], environment: Environment) -> list[str]:
+    """One line a reason, with what that costs; those that nothing needs apart."""
+    needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
+    reasons: dict[tuple[str, bool], list[str]] = {}
+    for name in sorted(needing.keys() | environment.missing.keys()):
+        why = environment.missing.get(name, "does not import as it is here")
+        reasons.setdefault((why, name in needing), []).append(name)
+    notes = []
+    for (why, _), names in reasons.items():
+        count = sum(any(set(names) & set(e.missing) for e in node.evidence) for node in code)
+        nodes = "1 code node stays" if count == 1 else f"{count} code nodes stay"
+        cost = f"{nodes} at 'parsed' for want of it" if count else "no import of a code node needs it"
+        what = f"package {names[0]}" if len(names) == 1 else f"packages {', '.join(names)}"
+        again = "; the next build tries again" if environment.incomplete else ""
+        notes.append(f"{what} could not be had: {why}; {cost}{again}")
+    return notes

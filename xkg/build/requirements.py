@@ -1,0 +1,148 @@
+"""What a repository says it needs, from every kind of file that says it, as plain requirement lines. Nothing is run."""
+
+import ast
+import configparser
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+# A conda match specification: channel::name, version, build.
+_CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
+# Where conda's channels have a name that the registry has not, or has for something else.
+_CONDA_NAMES = {
+    "cudatoolkit": None,
+    "cudnn": None,
+    "opencv": "opencv-python",
+    "pip": None,
+    "py-opencv": "opencv-python",
+    "py-xgboost": "xgboost",
+    "pytables": "tables",
+    "python": None,
+    "pytorch": "torch",
+    "pytorch-cpu": "torch",
+    "pytorch-cuda": None,
+    "pytorch-gpu": "torch",
+    "pyg": "torch-geometric",
+}
+_ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
+
+
+def requirement_lines(files: Mapping[str, str]) -> list[str]:
+    """Lines as `files` (path → text) state them for use, not for development: those of the outermost files first, of
+    files for tests and documentation last. A package that comes from a git repository is `name @ git+…` or `git+…`;
+    options and paths are left out. A file that cannot be read gives nothing.
+
+    Files: `requirements*.txt` and `.in`, `pyproject.toml` (PEP 621 and Poetry), `setup.cfg`, literal lists in
+    `setup.py`, conda's `environment.yml`, `Pipfile`."""
+    lines: dict[str, None] = {}
+    for path, text in sorted(
+        files.items(), key=lambda file: (bool(_ASIDE.search(file[0])), file[0].count("/"), file[0])
+    ):
+        name = path.rpartition("/")[2]
+        try:
+            found = list(_reader(name)(text))
+        except (ValueError, SyntaxError, RecursionError, configparser.Error, yaml.YAMLError, AttributeError, TypeError):
+            continue  # not what its name says
+        lines |= dict.fromkeys(line for raw in found if (line := _plain(raw)))
+    return list(lines)
+
+
+def without_versions(lines: Iterable[str]) -> list[str]:
+    """The same lines with the names of packages alone; those that name a place stay as they are."""
+    found: dict[str, None] = {}
+    for line in lines:
+        bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
+        found[bare[1] + (bare[4] or "") if bare else line] = None
+    return list(found)
+
+
+def _plain(raw: object) -> str:
+    line = re.sub(r"(^|\s)#.*", "", raw).strip() if isinstance(raw, str) else ""
+    line = re.sub(r"^(-e|--editable)[\s=]+(?=git\+)", "", line)
+    return "" if line.startswith(("-", ".", "/")) else line
+
+
+def _reader(name: str) -> Callable[[str], Iterable[object]]:
+    exact: dict[str, Callable[[str], Iterable[object]]] = {
+        "pyproject.toml": _pyproject,
+        "setup.cfg": _setup_cfg,
+        "setup.py": _setup_py,
+        "Pipfile": lambda text: _tables(tomllib.loads(text).get("packages", {})),
+    }
+    if name in exact:
+        return exact[name]
+    return _conda if name.endswith((".yml", ".yaml")) else str.splitlines
+
+
+def _pyproject(text: str) -> Iterator[object]:
+    table = tomllib.loads(text)
+    project = table.get("project", {})
+    yield from project.get("dependencies", ())
+    for extra in project.get("optional-dependencies", {}).values():
+        yield from extra
+    yield from _tables(table.get("tool", {}).get("poetry", {}).get("dependencies", {}))
+
+
+def _tables(packages: Mapping[str, Any]) -> Iterator[str]:
+    """Poetry's and Pipenv's `name = "version"`, `name = {version = …}` or `name = {git = …}`."""
+    for name, value in packages.items():
+        if isinstance(value, dict) and isinstance(value.get("git"), str):
+            yield f"{name} @ git+{value['git']}"
+            continue
+        if isinstance(value, dict) and "path" in value:
+            continue
+        version = value.get("version", "") if isinstance(value, dict) else value
+        if name == "python" or not isinstance(version, str):
+            continue
+        if match := re.fullmatch(r"[\^~](\d[\w.]*)", version):
+            version = f">={match[1]}"  # the upper bound is a habit of the tool more than the authors' knowledge
+        yield name + ("" if version in ("*", "") else version if version[0] in "<>=!~" else f"=={version}")
+
+
+def _setup_cfg(text: str) -> Iterator[str]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(text)
+    yield from parser.get("options", "install_requires", fallback="").splitlines()
+    if parser.has_section("options.extras_require"):
+        for _, extra in parser.items("options.extras_require"):
+            yield from extra.splitlines()
+
+
+def _setup_py(text: str) -> Iterator[object]:
+    tree = ast.parse(text)
+    bound = {
+        target.id: node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for call in ast.walk(tree):
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            if keyword.arg in ("install_requires", "extras_require"):
+                value = keyword.value
+                value = bound.get(value.id, value) if isinstance(value, ast.Name) else value
+                for listed in ast.walk(value):  # lists that are added, and those of extras
+                    if isinstance(listed, ast.List | ast.Tuple):
+                        yield from (e.value for e in listed.elts if isinstance(e, ast.Constant))
+
+
+def _conda(text: str) -> Iterator[object]:
+    for entry in yaml.safe_load(text).get("dependencies", ()):
+        if isinstance(entry, dict):
+            yield from entry.get("pip", ())
+        elif match := _CONDA.match(str(entry).strip()):
+            name = _CONDA_NAMES.get(match[1].lower(), match[1])
+            if name is not None:
+                yield name + _conda_version(match[2] or "")
+
+
+def _conda_version(version: str) -> str:
+    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier; one that has no counterpart gives none."""
+    if match := re.fullmatch(r"=?=(\d[\w.]*)(\.\*)?(=[^=]*)?", version):
+        exact = version.startswith("==") and not match[2]
+        return f"=={match[1]}" if exact else f"=={match[1]}.*"
+    return version if re.fullmatch(r"([<>]=?|!=|~=)\d[\w.]*(,([<>]=?|!=|~=)\d[\w.]*)*", version) else ""

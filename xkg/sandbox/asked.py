@@ -1,0 +1,81 @@
+"""What a repository's requirement lines ask of the registry: versions by distribution, and what is from elsewhere."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import unquote, urlsplit
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+# Of one project under several names, the one that needs no display and no accelerator; their versions are the same.
+LIGHTER = {
+    "faiss-gpu": "faiss-cpu",
+    "onnxruntime-gpu": "onnxruntime",
+    "opencv-contrib-python": "opencv-contrib-python-headless",
+    "opencv-python": "opencv-python-headless",
+    "psycopg2": "psycopg2-binary",
+    "tensorflow": "tensorflow-cpu",
+    "tensorflow-gpu": "tensorflow-cpu",
+    "xgboost": "xgboost-cpu",
+}
+_GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*@\s*)?git\+(?P<url>\w+://\S+)")
+
+
+def version_hints(lines: Sequence[str]) -> dict[str, str]:
+    """Requirement lines by canonical name, without extras, for this Python; of several on one package the first that
+    names versions. What is no plain requirement is left out (options, links, paths, markers that do not hold); of one
+    whose versions cannot be read, the name counts."""
+    hints: dict[str, str] = {}
+    for line in lines:
+        text = _plain(line)
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            if not (named := re.fullmatch(r"([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)\s*[<>=!~][^@/]*", text, re.A)):
+                continue
+            requirement = Requirement(named[1])
+        try:
+            if requirement.url or (requirement.marker and not requirement.marker.evaluate()):
+                continue
+        except ValueError:
+            continue
+        name = canonicalize_name(requirement.name)
+        name = canonicalize_name(LIGHTER.get(name, name))
+        if name not in hints or hints[name] == name:
+            hints[name] = f"{name}{requirement.specifier}"
+    return hints
+
+
+def from_elsewhere(lines: Sequence[str]) -> dict[str, str]:
+    """Where lines take a package from that is not the registry: canonical name → host and path of its repository."""
+    places: dict[str, str] = {}
+    for line in lines:
+        if match := _GIT.match(line.strip()):
+            try:
+                parts = urlsplit(match["url"])
+                host = parts.hostname or ""
+            except ValueError:
+                continue
+            path = re.sub(r"(\.git)?(@[^/]*)?/*$", "", unquote(parts.path))
+            egg = re.search(r"egg=([\w.-]+)", parts.fragment)
+            name = match["name"] or (egg[1] if egg else path.rpartition("/")[2])
+            places.setdefault(canonicalize_name(name), f"{host}{path}")
+    return places
+
+
+def otherwise(hints: Mapping[str, str], taken: Sequence[str]) -> Iterator[str]:
+    """Of packages taken (name==version) those with another version than was asked for, in words."""
+    for pin in taken:
+        name, _, version = pin.partition("==")
+        asked = hints.get(canonicalize_name(name), name)
+        try:
+            specifier = Requirement(asked).specifier
+            if not specifier.contains(Version(version), prereleases=True):
+                yield f"{name} {version} for {specifier}"
+        except (InvalidRequirement, InvalidVersion):
+            continue
+
+
+def _plain(line: str) -> str:
+    return re.sub(r"(^|\s)#.*|\s--\w.*|\s*\\$", "", line).strip()

@@ -1,0 +1,132 @@
+"""What is in a wheel, read through the list of files at its end, without downloading the rest. Runs inside the box,
+with the standard library only."""
+
+import io
+import ssl
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+# Wheels of numerical code unpack to about three times their size; for a server that gives no parts of a file.
+_UNPACKED = 3.0
+_TAIL = 1 << 18
+_MAX_MEMBER = 4 << 20
+
+
+class Failed(Exception):
+    """Why a set cannot be had, in a few words."""
+
+
+class Unreachable(Failed):
+    pass
+
+
+class Wheel(NamedTuple):
+    name: str
+    version: str
+    url: str
+    sha256: str
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+class Contents(NamedTuple):
+    """`size` is bytes on disk; `modules` its top-level names, None where they could not be read; `files` the paths in
+    it."""
+
+    size: int
+    modules: frozenset[str] | None
+    files: frozenset[str] = frozenset()
+
+
+class _Remote(io.RawIOBase):
+    """A file behind a URL that is read in parts, its end first."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._at = 0
+        with _get(url, f"bytes=-{_TAIL}") as answer:
+            whole = answer.headers.get("Content-Length")
+            if answer.status != 206:
+                raise Failed(f"no parts:{whole or 0}")
+            self._tail: bytes = answer.read(_TAIL)
+            self.size = int(answer.headers["Content-Range"].rpartition("/")[2])
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+    def read(self, count: int = -1) -> bytes:
+        count = self.size - self._at if count < 0 else min(count, self.size - self._at)
+        if count <= 0:
+            return b""
+        start = self._at - (self.size - len(self._tail))
+        if start >= 0:
+            part = self._tail[start : start + count]
+        else:
+            if count > 64 << 20:
+                raise Failed("its list of files is too large")
+            with _get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
+                part = answer.read(count)
+        self._at += len(part)
+        return part
+
+
+def _get(url: str, part: str) -> Any:
+    request = urllib.request.Request(url, headers={"Range": part, "User-Agent": "xkg"})
+    return urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context())
+
+
+def contents(wheel: Wheel) -> Contents:
+    """What is in a wheel, from the list of files at its end, without downloading the rest."""
+    try:
+        with zipfile.ZipFile(_Remote(wheel.url)) as archive:
+            listed = archive.infolist()
+    except Failed as error:
+        whole = int(str(error).rpartition(":")[2]) if str(error).startswith("no parts:") else 0
+        return Contents(int(whole * _UNPACKED), None)
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return Contents(0, None)
+    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # with its bytecode
+    names = [entry.filename for entry in listed]
+    return Contents(size, top_level(names), frozenset(names))
+
+
+def member(wheel: Wheel, path: str) -> bytes | None:
+    """One file of a wheel, None where it cannot be had or is too large to be a module."""
+    try:
+        with zipfile.ZipFile(_Remote(wheel.url)) as archive:
+            return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None
+    except (Failed, OSError, ValueError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def top_level(names: Iterable[str]) -> frozenset[str]:
+    """The names that a wheel makes importable: its packages (also those without `__init__`) and single modules."""
+    found = set()
+    for name in names:
+        first, _, rest = name.partition("/")
+        if first.endswith(".data"):
+            kind, _, rest = rest.partition("/")
+            if kind not in ("purelib", "platlib"):
+                continue
+            first, _, rest = rest.partition("/")
+        if first.endswith(".dist-info"):
+            continue
+        if (rest or first).endswith((".py", ".so", ".pyd")):
+            found.add(first if rest else first.partition(".")[0])
+    return frozenset(found)
