@@ -4,10 +4,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from xkg.application import build, import_graphs
 from xkg.config import EnvironmentSettings, PruneSettings, Settings
 from xkg.model import Level
+
+# How fast an example runs is the machine's affair, and says nothing of the code.
+settings.register_profile("xkg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("xkg")
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "svgd"
@@ -19,13 +24,13 @@ PEER = ROOT / "tests" / "data" / "peer"
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The graph's folder, to be read only: generation 1 is the example, generation 2 has the peer's papers too."""
     folder = tmp_path_factory.mktemp("published") / "graph"
-    settings = Settings(
+    chosen = Settings(
         kg=folder,
         environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
         prune=PruneSettings(min_level=Level.PARSED),
     )
-    build(settings, EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
-    import_graphs(settings, PEER)
+    build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
+    import_graphs(chosen, PEER)
     return folder
 
 

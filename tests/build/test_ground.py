@@ -131,6 +131,39 @@ def test_an_abbreviation_that_only_the_paper_explains(codebase: Codebase, embedd
     assert places(found, wanted)[:1] == ["losses.py::nec_loss"]
 
 
+ADAPTER = (
+    'class Adapter:\n    """Scores the candidates of a frozen model."""\n\n'
+    "    def __init__(self, model):\n        self.model = model\n\n"
+    "    def score(self, candidates):\n        return [self.model(c) for c in candidates]\n\n\n"
+    "def shuffle(rows, seed):\n    return sorted(rows, key=lambda row: hash((row, seed)))\n"
+)
+
+
+def test_a_repository_named_after_the_method_need_not_say_its_name_inside(embedder: Embedder, tmp_path: Path) -> None:
+    wanted = technique("Quill Adapter", "Candidates of a frozen black box are ranked.", None)
+    scores = {}
+    for folder in ("quill-adapter", "elsewhere"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "model.py").write_text(ADAPTER)
+        codebase = parse_repository(fetch_repository(str(tmp_path / folder), tmp_path / "cache"))
+        scores[folder] = ground([wanted], codebase, embedder).of(wanted.id)[0].score
+    assert scores["quill-adapter"] > scores["elsewhere"]
+
+
+def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(
+    embedder: Embedder, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "solver.py").write_text(
+        'def tern_loop(x):\n    """Retrieval of temporal echoes."""\n    return tern(x)\n\n\n'
+        'def tern(x):\n    """Retrieval of an echo."""\n    return x\n'
+    )
+    # The acronym is the whole name: nothing in the paper writes it out.
+    wanted = technique("TERN", "Retrieval of temporal echoes by a loop.", None)
+    codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
+    assert ground([wanted], codebase, embedder).of(wanted.id)[0].symbol.endswith("::tern")
+
+
 def test_names_in_equations_beside_the_definition_count() -> None:
     paper = Document(
         format="latex",

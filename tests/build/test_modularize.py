@@ -118,7 +118,13 @@ def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
         else:
             assert not result.missing, identity
             assert undefined(result.source) == [], identity
-    assert refused == {"scripts/old.py", "scripts/cut.py", "src/tangled/__init__.py", "src/tangled/parts/__init__.py"}
+    assert refused == {
+        "scripts/old.py",
+        "scripts/cut.py",
+        "scripts/tool.c",
+        "src/tangled/__init__.py",
+        "src/tangled/parts/__init__.py",
+    }
 
 
 def test_parts_are_headed_by_path_lines_and_commit_and_are_as_written() -> None:

@@ -6,6 +6,8 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.model import Repository, Symbol
 
+LanguageName = Literal["python", "javascript", "typescript", "c", "cpp", "cuda", "julia", "rust"]
+
 
 class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,7 +43,7 @@ class Module(_Value):
 
     path: str
     text: str
-    language: Literal["python"] = "python"
+    language: LanguageName = "python"
     dotted: str = ""
     imports: tuple[Import, ...] = ()
     symbols: tuple[SourceSymbol, ...] = ()

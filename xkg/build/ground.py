@@ -43,6 +43,7 @@ _RIVAL_SHARE = 0.92
 # techniques that are there; here 80 % still pass, and of the techniques of a foreign paper one in ten. Further up the
 # first falls (1.4: 64 %) faster than the second (6 %); further down only the second moves (1.0: 24 %).
 LEAST_SUPPORT = 1.25
+_EXACT = 0.1
 # No kind of evidence counts for more than this: none is enough alone.
 _KIND_LIMIT = 0.75
 # A repository where the paper's other techniques are well founded is more likely to hold this one, too.
@@ -68,7 +69,8 @@ class Grounding(BaseModel):
 class Evidence:
     """What speaks for a symbol, each in 0..1. `name`: the technique's name or acronym in names and prose; `text`: the
     words of its definition, against all of them; `share`: the same against the best symbol; `meaning` and `fair`: the
-    embeddings, plain and less what the symbol shares with every technique. `role` holds back tests and the like."""
+    embeddings, plain and less what the symbol shares with every technique. `role` holds back tests and the like.
+    `exact`: the symbol is called what the technique is called, no word more or less."""
 
     name: float
     text: float
@@ -76,11 +78,13 @@ class Evidence:
     meaning: float
     fair: float
     role: float
+    exact: bool = False
 
     @property
     def score(self) -> float:
-        """For ranking the symbols of one technique, 0..1."""
-        return (0.2 * self.name + 0.3 * self.text + 0.2 * self.share + 0.3 * self.fair) * self.role
+        """For ranking the symbols of one technique, 0..1.1."""
+        kinds = 0.2 * self.name + 0.3 * self.text + 0.2 * self.share + 0.3 * self.fair
+        return (kinds + _EXACT * self.exact) * self.role
 
     @property
     def support(self) -> float:
@@ -275,7 +279,13 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int) 
         meaning=_cosine_evidence(search.similarity[i].get(entry.id, 0.0)),
         fair=_cosine_evidence(search.meaning[i].get(entry.id, 0.0)),
         role=role_factor(entry, query.about),
+        exact=_is_called(query, entry),
     )
+
+
+def _is_called(query: TechniqueQuery, entry: Entry) -> bool:
+    own = entry.fields["name"]
+    return own in query.forms or (len(own) == 1 and query.acronyms.get(own[0]) == 1.0)
 
 
 def _cosine_evidence(cosine: float) -> float:
@@ -289,7 +299,7 @@ def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> f
     fields = {name: frozenset(entry.fields[name]) for name in _NAME_FIELDS}
     best = max((_form_evidence(form, fields, index) for form in query.forms), default=0.0)
     for acronym, sure in query.acronyms.items():
-        best = max(best, sure * _field_value(acronym, fields) * (0.5 + 0.5 * index.rarity(acronym)))
+        best = max(best, sure * _field_value(acronym, fields) * (0.75 + 0.25 * index.rarity(acronym)))
     if not best:
         return 0.0
     return best * (0.65 + 0.35 * _explained(query, entry, index))
@@ -304,7 +314,11 @@ def _form_evidence(form: Sequence[str], fields: Mapping[str, frozenset[str]], in
     for compound, places in vocabulary.compounds(form).items():
         for i in places:
             values[i] = max(values[i], _field_value(compound, fields))
-    weights = [min(_UNSEEN, index.rarity(word)) for word in form]
+    # A repository that is named after a method need not say that name inside.
+    weights = [
+        0.0 if word in index.titled and not value else min(_UNSEEN, index.rarity(word))
+        for word, value in zip(form, values, strict=True)
+    ]
     total = sum(weights)
     if not total:
         return 0.0

@@ -78,13 +78,14 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All readable modules of a codebase. `unreadable` maps the paths of the others (Python 2, cut files)."""
+    """All readable Python modules of a codebase. `unreadable` maps the paths of the others (Python 2, cut files)."""
 
     def __init__(self, codebase: Codebase) -> None:
-        self.texts = {m.path: m.text for m in codebase.modules}
+        modules = [m for m in codebase.modules if m.language == "python"]
+        self.texts = {m.path: m.text for m in modules}
         self._scopes: dict[str, ModuleScope | None] = {}
         names = {}
-        for module in codebase.modules:
+        for module in modules:
             own = {s.symbol.qualified_name for s in module.symbols if "." not in s.symbol.qualified_name}
             names[module.path] = frozenset(own | {i.name for i in module.imports})
         self.index = ModuleIndex(names, codebase.repository.id)

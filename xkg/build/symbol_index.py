@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from xkg.build.code_words import Vocabulary, stems, words
-from xkg.build.codebase import Codebase, SourceSymbol
+from xkg.build.codebase import Codebase, LanguageName, SourceSymbol
 
 # BM25F: what a field says about its symbol, relative to the words of its body.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
@@ -18,6 +18,7 @@ _LENGTH: Mapping[str, float] = {"name": 0.5, "owner": 0.3, "prose": 0.5, "signat
 
 _BODY_CHARACTERS = 20_000
 _NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
+_NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
@@ -34,6 +35,7 @@ class Entry:
     members: tuple[str, ...] = ()
     prose: str = ""
     lines: int = 0
+    language: LanguageName = "python"
     text: str = field(default="", repr=False)
 
     @property
@@ -52,13 +54,15 @@ class Entry:
 class SymbolIndex:
     """Every symbol of a codebase that could implement something: functions, methods, classes and modules.
 
-    Constants are left out: a table of numbers locates nothing. `search` is BM25F (Robertson, Zaragoza and Taylor,
+    Constants are left out: a table of numbers locates nothing. `titled` are the stems of the repository's own name.
+    `search` is BM25F (Robertson, Zaragoza and Taylor,
     "Simple BM25 extension to multiple weighted fields", CIKM 2004).
     """
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
         self.vocabulary = Vocabulary({stem for entry in self.entries.values() for stem in _named(entry)})
+        self.titled = frozenset(stems(_repository_name(codebase.repository.id)))
         self._postings: dict[str, list[tuple[str, float]]] = {}
         self._frequency: Counter[str] = Counter()
         lengths = {
@@ -98,12 +102,17 @@ class SymbolIndex:
         return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
 
 
+def _repository_name(repository: str) -> str:
+    """`name` of `host/owner/name@commit` or `local:name@hash`."""
+    return re.split(r"[/:]", repository.rpartition("@")[0] or repository)[-1]
+
+
 def rendering(entry: Entry, limit: int = 45) -> str:
     """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At
     most `limit` words: the model's time grows with them, and with twice as many it told symbols apart less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
-    called = " ".join(dict.fromkeys(words(code_of(entry.text)[:2000])))
+    called = " ".join(dict.fromkeys(words(code_of(entry.text, entry.language)[:2000])))
     body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
     return " ".join(body.split()[:limit])
 
@@ -128,7 +137,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
             # What is said inside a class is said of the class.
             prose = " ".join(_prose(s) for s in ((source, *inner) if symbol.kind == "class" else (source,))).strip()
-            code = code_of(text)
+            code = code_of(text, module.language)
             yield Entry(
                 source=source,
                 fields={
@@ -141,13 +150,14 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                 members=tuple(s.symbol.id for s in inner),
                 prose=prose,
                 lines=symbol.end_line - symbol.start_line + 1,
+                language=module.language,
                 text=text,
             )
 
 
-def code_of(text: str) -> str:
+def code_of(text: str, language: LanguageName = "python") -> str:
     """Source without comments and docstrings; other strings stay, since settings and messages name things too."""
-    return _NOT_CODE.sub("", text)
+    return (_NOT_CODE if language in ("python", "julia") else _NOT_C_CODE).sub("", text)
 
 
 def _named(entry: Entry) -> Iterable[str]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from xkg.build.code_words import stem, words
-from xkg.build.symbol_index import FORWARD_METHODS, Entry
+from xkg.build.symbol_index import FORWARD_METHODS, Entry, code_of
 
 # Words of a path or name that give a role away, and what is left of a candidate that plays it. A technique that is
 # itself about the role (its name or definition says so) is not held back.
@@ -58,6 +58,9 @@ def is_thin(entry: Entry) -> bool:
     """A function with hardly a statement of its own: signature, docstring and at most three lines of code."""
     if entry.kind not in {"function", "method"}:
         return False
+    if entry.language != "python":
+        body = code_of(entry.text, entry.language)[len(entry.source.symbol.signature) :]
+        return sum(any(c.isalnum() for c in line) and line.strip() != "end" for line in body.split("\n")) <= 3
     code = re.sub(r'("""|\'\'\')[\s\S]*?\1', "", entry.text, count=1)
     code = re.sub(r"^[\s\S]*?\)\s*(?:->[^:]*)?:\s*\n", "", code, count=1)
     return sum(bool(line.strip()) and not line.strip().startswith("#") for line in code.split("\n")) <= 3

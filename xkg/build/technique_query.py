@@ -91,7 +91,7 @@ def _query(
         # The paper gives a short form to a phrase that this technique's name holds, or is.
         if long and set(content_stems(long)) and _holds(content_stems(bare), content_stems(long)):
             short_names[stem(short.lower())] = 1.0
-    for short in shorts:
+    for short in (bare, *shorts):
         if _is_acronym(short) and len(parts := stems(short)) == 1:
             short_names[parts[0]] = 1.0
     parent = by_id.get(technique.parent or "")

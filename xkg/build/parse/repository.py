@@ -1,13 +1,17 @@
-"""A checkout to a `Codebase`: every Python file parsed, imports and calls resolved inside the repository."""
+"""A checkout to a `Codebase`: every file in a language that is read parsed, imports and calls resolved inside the
+repository: those of Python here, those of other languages in `linking`."""
 
 import re
 from collections.abc import Iterable
 
 from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
 from xkg.build.fetch import Checkout
+from xkg.build.parse.grammars import LANGUAGES, grammars_of
 from xkg.build.parse.imports import ModuleIndex
+from xkg.build.parse.linking import link
+from xkg.build.parse.outline import outline
 from xkg.build.parse.python import Analysis, analyse
-from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix
+from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix, unread_languages
 from xkg.errors import InputError
 
 _REQUIREMENTS = re.compile(
@@ -18,9 +22,10 @@ _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 
 
 def parse_repository(checkout: Checkout) -> Codebase:
-    """Raises `InputError` where the checkout holds no Python source that can be read."""
+    """Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
     skipped = Skips()
     wanted = [f for f in checkout.files if is_wanted(f, skipped)]
+    candidates = {f.path for f in wanted}
     requirements = sorted(f.path for f in checkout.files if f.kind == "file" and _REQUIREMENTS.match(f.path))
     readmes = sorted(f.path for f in checkout.files if f.kind == "file" and _README.match(f.path))[:1]
     sources: dict[str, str] = {}
@@ -28,7 +33,7 @@ def parse_repository(checkout: Checkout) -> Codebase:
     for path, content in checkout.read(dict.fromkeys([*(f.path for f in wanted), *requirements, *readmes])):
         if path in requirements or path in readmes:
             texts[path] = decode(content or b"")
-        if suffix(path) not in ("py", ""):
+        if path not in candidates:
             continue
         if content is None:
             skipped.add("unreadable", path)
@@ -38,8 +43,11 @@ def parse_repository(checkout: Checkout) -> Codebase:
     if not sources:
         reasons = ", ".join(f"{s.count} {s.reason}" for s in skipped.listed())
         found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
+        languages = ", ".join(f"{count} {name}" for name, count in unread_languages(checkout.files).items())
         raise InputError(
-            f"{identity} holds no Python source that can be read ({found}); give the repository of the code"
+            f"{identity} holds no source that can be read ({found}"
+            + (f"; languages: {languages}" if languages else "")
+            + f"); what is read is {LANGUAGES}: give the repository of the code"
         )
     modules = _parse_all(identity, sources)
     return Codebase(
@@ -56,6 +64,13 @@ def parse_repository(checkout: Checkout) -> Codebase:
 
 
 def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
+    grammars = {path: grammars_of(suffix(path), text) for path, text in sorted(sources.items())}
+    others = link({path: outline(path, sources[path], found, identity) for path, found in grammars.items() if found})
+    python = _parse_python(identity, {path: text for path, text in sources.items() if path not in others})
+    return tuple({**others, **python}[path] for path in sorted(sources))
+
+
+def _parse_python(identity: str, sources: dict[str, str]) -> dict[str, Module]:
     analyses = {path: analyse(path, text, identity) for path, text in sorted(sources.items())}
     names = {path: _top_names(analysis) for path, analysis in analyses.items()}
     index = ModuleIndex(names, identity)
@@ -63,8 +78,8 @@ def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
     for path, more in _used_elsewhere(analyses, imports).items():
         analyses[path] = analyse(path, sources[path], identity, frozenset(more))
     resolver = Resolver(analyses, imports, index)
-    return tuple(
-        analysis.module.model_copy(
+    return {
+        path: analysis.module.model_copy(
             update={
                 "dotted": index.dotted(path),
                 "imports": imports[path],
@@ -74,7 +89,7 @@ def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
             }
         )
         for path, analysis in analyses.items()
-    )
+    }
 
 
 def _top_names(analysis: Analysis) -> frozenset[str]:

@@ -3,9 +3,12 @@
 import io
 import re
 import tokenize
+from collections import Counter
+from collections.abc import Iterable
 
 from xkg.build.codebase import Skipped
 from xkg.build.fetch import File
+from xkg.build.parse.grammars import SUFFIXES
 
 MAX_SOURCE_BYTES = 1_000_000
 _EXAMPLES = 5
@@ -16,17 +19,23 @@ _VENDORED = {
     ".tox",
 }  # fmt: skip
 _OTHER_SOURCE = {
-    "c", "cc", "cpp", "cxx", "h", "hpp", "cu", "cuh", "java", "js", "jsx", "ts", "tsx", "jl", "r", "rmd", "m", "lua",
-    "go", "rs", "scala", "kt", "swift", "rb", "pl", "php", "cs", "f", "f90", "sh", "bash", "ipynb", "pyx", "pxd",
-    "pyi", "hs", "ml", "sql",
+    "java": "Java", "r": "R", "rmd": "R", "m": "MATLAB or Objective-C", "lua": "Lua", "go": "Go", "scala": "Scala",
+    "kt": "Kotlin", "swift": "Swift", "rb": "Ruby", "pl": "Perl", "php": "PHP", "cs": "C#", "f": "Fortran",
+    "f90": "Fortran", "sh": "shell", "bash": "shell", "ipynb": "notebook", "pyx": "Cython", "pxd": "Cython",
+    "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
+# Where JavaScript shows a method on a web page, mostly with somebody else's libraries, or is a build's output.
+_WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
+_SCRIPTS = {"js", "mjs", "cjs"}
 _BINARY = {
     "png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "webp", "ico", "pdf", "eps", "zip", "gz", "tgz", "bz2", "xz",
     "7z", "tar", "rar", "npy", "npz", "pt", "pth", "ckpt", "pkl", "pickle", "h5", "hdf5", "mat", "so", "dll", "dylib",
     "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
     "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
 }  # fmt: skip
-_GENERATED_NAME = re.compile(r"_pb2(_grpc)?\.py$")
+_GENERATED_NAME = re.compile(
+    r"_pb2(_grpc)?\.py$|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
+)
 _GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |do not edit|@generated")
 
 
@@ -55,13 +64,15 @@ def suffix(path: str) -> str:
 
 
 def is_wanted(file: File, skipped: Skips) -> bool:
-    """Whether a path can be Python source, as far as its name and size tell."""
+    """Whether a path can be source in a language that is read, as far as its name and size tell."""
     ending = suffix(file.path)
-    code = ending == "py" or ending in _OTHER_SOURCE
+    readable = ending == "py" or ending in SUFFIXES
+    folders = file.path.split("/")[:-1]
+    vendored = not _VENDORED.isdisjoint(folders) or (ending in _SCRIPTS and not _WEB_PAGE.isdisjoint(folders))
     reason = None
     if file.kind == "link":
         reason = "link"
-    elif file.kind == "submodule" or (code and not _VENDORED.isdisjoint(file.path.split("/")[:-1])):
+    elif file.kind == "submodule" or ((readable or ending in _OTHER_SOURCE) and vendored):
         reason = "vendored"
     elif file.size is None:
         reason = "unreadable"
@@ -69,14 +80,14 @@ def is_wanted(file: File, skipped: Skips) -> bool:
         reason = "binary"
     elif ending in _OTHER_SOURCE:
         reason = "other-language"
-    elif ending == "py" and _GENERATED_NAME.search(file.path):
+    elif readable and _GENERATED_NAME.search(file.path):
         reason = "generated"
-    elif ending == "py" and file.size > MAX_SOURCE_BYTES:
+    elif readable and file.size > MAX_SOURCE_BYTES:
         reason = "too-large"
     if reason:
         skipped.add(reason, file.path)
         return False
-    return ending == "py" or (not ending and (file.size or 0) < 100_000)
+    return readable or (not ending and (file.size or 0) < 100_000)
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
@@ -87,13 +98,20 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
         skipped.add("binary", path)
         return False
     lines = content[:2000].decode("utf-8", "replace").split("\n")[:10]
-    head = [line for line in lines if line.lstrip().startswith("#")]
+    marks = ("#",) if suffix(path) in ("py", "") else ("//", "/*", "*", "#")
+    head = [line for line in lines if line.lstrip().startswith(marks)]
     longest = max((len(line) for line in content.split(b"\n")), default=0)
     minified = longest > 20_000 and longest * 2 > len(content)
     if minified or any(_GENERATED_HEAD.search(line) for line in head):
         skipped.add("generated", path)
         return False
     return True
+
+
+def unread_languages(files: Iterable[File]) -> dict[str, int]:
+    """How many files there are in each language that is known here but not read, most first."""
+    found = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
+    return dict(found.most_common())
 
 
 def decode(content: bytes) -> str:

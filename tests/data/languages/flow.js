@@ -1,0 +1,2 @@
+// @flow
+export function typed(x: number): string { return String(x); }
