@@ -83,9 +83,9 @@ class EmbeddedStore:
             return self._build(current, opened, known)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Puts `change(bundle)` in the place of each of these papers, as they are once no other writer is at work; those
-        that are gone are left out. Gives the number of the generation that shows it, which is a new one where something
-        changed. Raises as `publish` does."""
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work;
+        those that are gone are left out. Gives the number of the generation that shows it, a new one where something changed.
+        Raises as `publish` does."""
         with self._writing() as current, generation_or_none(self.folder) as opened:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in known.keys() & set(papers):
