@@ -83,8 +83,8 @@ class EmbeddedStore:
             return self._build(current, opened, known)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work;
-        those that are gone are left out. Gives the number of the generation that shows it, a new one where something changed.
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
+        that are gone are left out. Gives the number of the generation that shows it, a new one if anything changed.
         Raises as `publish` does."""
         with self._writing() as current, generation_or_none(self.folder) as opened:
             known = dict(opened.manifest.bundles) if opened else {}
