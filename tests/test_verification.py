@@ -123,10 +123,10 @@ def test_a_level_that_no_longer_holds_goes_down(kg: Path) -> None:
 def test_the_table_counts_causes_and_shows_one_reason_of_each(kg: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert xkg(kg, "verify", PAPER, "--jobs", "2") == 0
     captured = capsys.readouterr()
-    assert captured.out.splitlines()[0] == "7 code nodes of 1 papers; 2 tests exit 0"
+    assert captured.out.splitlines()[0] == "7 code nodes of 1 paper; tests that exit 0: 2"
     assert "      1  own bug                 AssertionError" in captured.out.splitlines()
     assert captured.err.count(PAPER) == 7
-    assert "note: 1 code nodes: missing package torch: environments are switched off" in captured.err
+    assert "note: 1 code node not run: missing package torch: environments are switched off" in captured.err
 
 
 def test_without_a_sandbox_nothing_is_run(kg: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -57,11 +57,12 @@ class VerifyResult(BaseModel):
         for cause, count in self.causes.items():
             first = next((n.reason for n in self.nodes if n.cause == cause and n.reason), "") or ""
             lines.append(f"  {count:5}  {cause:<24}{_cut(first)}".rstrip())
-        tested = [n for n in self.nodes if n.level.rank >= Level.EXECUTED.rank]
+        ended = [n for n in self.nodes if n.level.rank >= Level.EXECUTED.rank]
         levels = ", ".join(f"{n} {level}" for level, n in self.levels.items())
         return "\n".join(
             [
-                f"{len(self.nodes)} code nodes of {self.papers} papers; {len(tested)} tests exit 0",
+                f"{_counted(len(self.nodes), 'code node')} of {_counted(self.papers, 'paper')}; "
+                f"tests that exit 0: {len(ended)}",
                 *lines,
                 f"levels: {levels}; {self.raised} up, {self.lowered} down; the graph is generation {self.generation}",
             ]
@@ -82,6 +83,7 @@ def verify(
     from xkg.application import open_store
     from xkg.build.verify import Bench, apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
+    from xkg.sandbox.causes import Cause
     from xkg.sandbox.choose import limits_for, runner_for
     from xkg.sandbox.environment import UvEnvironments
 
@@ -96,11 +98,18 @@ def verify(
     with open_store(settings) as store:
         bundles = _bundles(store, papers)
         results = run(bundles, bench, notify)
-        proven = {result.code: result for result in results}
-        generation = store.revise(
-            [bundle.paper.id for bundle in bundles], lambda b: apply(b, proven, settings.prune.min_level)
-        )
-    forget(bench.folder, proven)
+        found = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
+        hidden: Counter[bool] = Counter()
+
+        def revised(bundle: "PaperBundle") -> "PaperBundle":
+            new = apply(bundle, found, settings.prune.min_level)
+            for before, after in zip(bundle.techniques, new.techniques, strict=True):
+                if (before.hidden is None) != (after.hidden is None):
+                    hidden[after.hidden is not None] += 1
+            return new
+
+        generation = store.revise([bundle.paper.id for bundle in bundles], revised)
+    forget(bench.folder, (result.code for result in results))
     return VerifyResult(
         papers=len(bundles),
         generation=generation,
@@ -109,7 +118,7 @@ def verify(
         causes={cause.value: len(found) for cause, found in by_cause(results).items()},
         levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
         nodes=tuple(_node(result) for result in results),
-        notes=_notes(results),
+        notes=(*_missing(results), *_visibility(hidden)),
     )
 
 
@@ -138,12 +147,25 @@ def _node(result: "NodeResult") -> VerifiedNode:
     )
 
 
-def _notes(results: "Sequence[NodeResult]") -> tuple[str, ...]:
-    """Packages that could not be had, with the number of nodes that each keeps from running."""
-    missing = Counter(
+def _missing(results: "Sequence[NodeResult]") -> list[str]:
+    """Packages that could not be had, with the number of nodes that each reason keeps from running."""
+    reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
-    return tuple(f"{n} code nodes: {reason}" for reason, n in missing.most_common())
+    return [f"{_counted(n, 'code node')} not run: {reason}" for reason, n in reasons.most_common()]
+
+
+def _visibility(hidden: "Counter[bool]") -> list[str]:
+    notes = []
+    if hidden[True]:
+        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the level that is asked for")
+    if hidden[False]:
+        notes.append(f"{_counted(hidden[False], 'technique')} shown again, at the level that is asked for")
+    return notes
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("" if number == 1 else "s")
 
 
 def _cut(text: str) -> str:

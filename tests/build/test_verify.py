@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.verify import Bench, NodeResult, apply, environments_for, forget, verify
+from xkg.build.verify import Bench, apply, environments_for, forget, later, verify
 from xkg.model import Code, Evidence, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox import Environment, Job, Limits, Outcome
 from xkg.sandbox.causes import Cause
@@ -106,13 +106,22 @@ def test_results_are_put_where_they_belong() -> None:
     paper = bundle("p", "x = 1\n", "y = 1\n")
     first, second = paper.code
     evidence = Evidence(level=Level.EXECUTED, reason="asserts nothing")
-    result = NodeResult(code=first.id, before=first.level, evidence=evidence, cause=Cause.PROVES_NOTHING)
-    proven = apply(paper, {first.id: result}, None)
+    proven = apply(paper, {first.id: evidence}, None)
     assert (proven.code[0].level, proven.code[0].evidence) == (Level.EXECUTED, (evidence,))
     assert proven.code[1] == second
     assert proven.techniques == paper.techniques, "what was imported is never pruned"
-    language = result.model_copy(update={"cause": Cause.LANGUAGE})
-    assert apply(paper, {first.id: language}, None) == paper
+    assert apply(paper, {}, None) == paper
+
+
+def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
+    built = bundle("p", "x = 1\n", "y = 1\n")
+    early = Evidence(level=Level.IMPORTED, checked_at="2026-01-01T00:00:00+00:00")
+    built = apply(built, {code.id: early for code in built.code}, None)
+    late = Evidence(level=Level.PARSED, checked_at="2026-02-01T00:00:00+00:00", reason="KeyError")
+    verified = apply(built, {built.code[0].id: late}, None)
+    assert later(verified, built) == {built.code[0].id: late}
+    assert apply(built, later(verified, built), None) == verified
+    assert later(built, verified) == {}
 
 
 def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
@@ -121,8 +130,7 @@ def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
     repository = Repository(id="local:r@1", url="r")
     built = imported.model_copy(update={"paper": paper, "repositories": (repository,)})
     results = {
-        code.id: NodeResult(code=code.id, before=code.level, evidence=Evidence(level=level), cause=Cause.NO_TEST)
-        for code, level in zip(built.code, (Level.IMPORTED, Level.PARSED), strict=True)
+        code.id: Evidence(level=level) for code, level in zip(built.code, (Level.IMPORTED, Level.PARSED), strict=True)
     }
     shown = [technique.hidden for technique in apply(built, results, None).techniques]
     assert shown == [None, "its code is at 'parsed', below 'imported'"]

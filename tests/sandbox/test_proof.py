@@ -147,6 +147,8 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test() -> N
         (SMOOTHING, "import absent_package", Level.IMPORTED, Cause.MISSING_PACKAGE, "missing package absent_package"),
         (SMOOTHING, "import urllib.request as u\nu.urlopen('http://example.org')", Level.IMPORTED, Cause.DOWNLOAD,
          "urllib.error.URLError"),
+        (SMOOTHING, "import json.absent_part", Level.IMPORTED, Cause.REMOVED_API,
+         "package json as it is here does not import: ModuleNotFoundError: No module named 'json.absent_part'"),
         (SMOOTHING, "import asyncio\nasyncio.coroutine\n", Level.IMPORTED, Cause.REMOVED_API, "AttributeError: module"),
         ("values = {}\nvalues['x']\n", "assert 1", Level.PARSED, Cause.OWN_BUG, "KeyError: 'x'"),
         ("def f(:\n", "assert 1", Level.NONE, Cause.OWN_BUG, "does not parse"),
@@ -204,6 +206,28 @@ def test_a_test_that_passes_by_chance_proves_nothing() -> None:
     proof = prove(code, Fickle(), NOTHING, SMALL)
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
     assert proof.evidence.reason == "the test does not pass every time: AssertionError: no luck"
+
+
+def test_a_test_that_does_not_bear_tracing_is_judged_without_coverage() -> None:
+    proof = proven("import sys\nassert sys.gettrace() is None\n" + FULL)
+    assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES)
+    assert proof.evidence.covered_lines is None
+
+
+def test_code_that_runs_in_another_process_is_no_less_tested() -> None:
+    test = """
+import os
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, str(scaled([1.0, 3.0]) == [0.25, 0.75] and scaled([0, 0]) == [0, 0]).encode())
+    os._exit(0)
+assert os.read(read, 9) == b"True"
+assert shifted(1) == 3
+"""
+    implementation = SMOOTHING.partition("\n\n\n")[2] + "\n\ndef shifted(x):\n    return x + 2\n"
+    proof = proven(test, implementation)
+    assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES)
+    assert proof.evidence.uncovered_lines == (2, 3, 4, 5)
 
 
 def test_mutants_are_tried_within_the_time_there_is_and_the_same_ones_each_time() -> None:

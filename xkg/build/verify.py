@@ -97,22 +97,30 @@ def verify(
     return [results[code.id] for code in nodes]
 
 
-def apply(bundle: PaperBundle, results: Mapping[str, NodeResult], min_level: Level | None) -> PaperBundle:
-    """The bundle with the levels and evidence of `results` by code id; nodes that are not there stay as they are, and
-    so do those in a language that nothing here runs. What was built is pruned anew, as the build does it; what was
-    imported never is."""
-
-    def proven(code: Code) -> Code:
-        result = results.get(code.id)
-        if result is None or result.cause is Cause.LANGUAGE:
-            return code
-        return code.model_copy(update={"level": result.level, "evidence": (result.evidence,)})
-
-    code = tuple(proven(code) for code in bundle.code)
+def apply(bundle: PaperBundle, found: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:
+    """The bundle with the levels and evidence that were found, by code id; nodes that are not there stay as they are.
+    What was built is pruned anew, as the build does it; what was imported never is."""
+    code = tuple(
+        node.model_copy(update={"level": found[node.id].level, "evidence": (found[node.id],)})
+        if node.id in found
+        else node
+        for node in bundle.code
+    )
     techniques = bundle.techniques
     if bundle.paper.origin == "build" and bundle.repositories:
         techniques = prune(techniques, code, min_level, Level.IMPORTED)
     return bundle.model_copy(update={"code": code, "techniques": techniques})
+
+
+def later(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
+    """By code id the evidence of stored nodes that is of a later time than what the same nodes were built with: what a
+    verification found since."""
+    then = {node.id: node.evidence[-1].checked_at or "" for node in built.code if node.evidence}
+    return {
+        node.id: node.evidence[-1]
+        for node in stored.code
+        if node.id in then and node.evidence and (node.evidence[-1].checked_at or "") > then[node.id]
+    }
 
 
 def forget(folder: Path, codes: Iterable[str]) -> None:
