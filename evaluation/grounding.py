@@ -4,6 +4,8 @@ A gold file holds JSON lines {technique, definition?, parent?, repository, file,
 that `xkg build --repo` takes, `parent` the name of another technique of the file. Several lines for one technique are
 places that are equally right; one with `file` null says that the repository does not hold it. A symbol is right when
 it shares at least half of its lines and the place's with the place. All rankings are cut after five.
+
+`grounding` has all techniques of the file at once, as a build does; `locate` is asked for each alone, as a text.
 """
 
 import argparse
@@ -12,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn, Protocol
 
 from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at
 from xkg.build.code_words import content_stems
@@ -20,9 +23,12 @@ from xkg.build.fetch import fetch_repository
 from xkg.build.ground import Grounding, ground
 from xkg.build.parse.repository import parse_repository
 from xkg.build.symbol_index import SymbolIndex, rendering
+from xkg.build.working_copy import WorkingCopy
 from xkg.embed import Embedder, OnnxEmbedder
-from xkg.model import Symbol, Technique, unique_slugs
+from xkg.model import Technique, unique_slugs
 from xkg.ranking import reciprocal_rank_fusion
+from xkg.serve.answers import LocatedPlace
+from xkg.serve.locate import locate
 
 _CUT = 5
 
@@ -75,10 +81,21 @@ def _line(value: object) -> int:
     return value
 
 
-def is_right(symbol: Symbol, places: Sequence[Place]) -> bool:
-    """Whether a symbol is one of the places."""
+class Lines(Protocol):
+    """A symbol, or an answer's place."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def start_line(self) -> int: ...
+    @property
+    def end_line(self) -> int: ...
+
+
+def is_right(found: Lines, places: Sequence[Place]) -> bool:
+    """Whether what was found is one of the places."""
     return any(
-        symbol.path == path and overlap((symbol.start_line, symbol.end_line), (first, last)) >= 0.5
+        found.path == path and overlap((found.start_line, found.end_line), (first, last)) >= 0.5
         for path, first, last in places
     )
 
@@ -98,6 +115,21 @@ def baselines(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, d
         found["vectors"][technique.id] = vectors
         found["fused"][technique.id] = [s for s, _ in reciprocal_rank_fusion([lexical[:200], vectors[:200]])]
     return found
+
+
+def located(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, tuple[LocatedPlace, ...]]:
+    """Technique → what `locate` answers for its name and definition, in a repository without a graph."""
+
+    def no_graph(*_: object) -> NoReturn:
+        raise AssertionError("a text in a working copy is not searched in the graph")
+
+    copy = WorkingCopy(Path(), codebase)
+    return {
+        technique.id: locate(
+            None, f"{technique.name}. {technique.definition}", _CUT, copy, no_graph, lambda: embedder
+        ).locations
+        for technique in gold.techniques
+    }
 
 
 def _row(name: str, rankings: Sequence[Sequence[bool]], note: str = "") -> str:
@@ -123,13 +155,17 @@ def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) 
     result = {name: rankings(lambda t, name=name: plain[name][t]) for name in plain}  # type: ignore[misc]
     result["all candidates"] = rankings(lambda t: _symbols(forced, t))
     result["grounding"] = rankings(lambda t: _symbols(grounding, t))
+    answers = located(gold, codebase, embedder)
+    result["locate"] = [[is_right(place, gold.places[t.id]) for place in answers[t.id]] for t in there]
     say(f"{gold.repository}: {len(codebase.modules)} files, {len(symbols)} symbols, {len(gold.techniques)} techniques")
     say(f"  {'':<22}{'R@1':>9}{'R@3':>9}{'R@5':>9}{'MRR':>9}")
     for name, ranked in result.items():
         say(_row(name, ranked))
-    located = sum(bool(grounding.of(t.id)) for t in there)
+    grounded = sum(bool(grounding.of(t.id)) for t in there)
     wrongly = sum(bool(grounding.of(t.id)) for t in missing)
-    say(f"  located {located} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s\n")
+    say(f"  located {grounded} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s")
+    asked, in_vain = (sum(bool(answers[t.id]) for t in group) for group in (there, missing))
+    say(f"  by locate {asked} of {len(there)}, {in_vain} of {len(missing)} that are not there\n")
     return result
 
 

@@ -101,6 +101,21 @@ def show(
     _print_answer(application.show(_settings(context), id), as_json)
 
 
+@app.command()
+def locate(
+    context: typer.Context,
+    technique: Annotated[str, typer.Argument(help="Technique id or name, or what the code should do.")],
+    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many places.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Find the lines of a technique: what an ablation edits; none where nothing is well founded."""
+    from xkg import application
+
+    with application.open_service(_settings(context)) as service:
+        _print_answer(service.locate(technique, repo, k), as_json)
+
+
 @app.command("import")
 def import_(
     context: typer.Context,

@@ -50,6 +50,13 @@ class PruneSettings(_Section):
     min_level: Level | None = None
 
 
+class ServeSettings(_Section):
+    """`roots`: the folders under which a client may name working copies; None is the folder that `xkg serve` was
+    started in, unless that holds somebody's home folder; empty opens none."""
+
+    roots: tuple[Path, ...] | None = None
+
+
 class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="XKG_",
@@ -65,6 +72,7 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
     prune: PruneSettings = PruneSettings()
+    serve: ServeSettings = ServeSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -155,7 +155,8 @@ class Repository(Node):
 
 
 class Symbol(Node):
-    """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module)."""
+    """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module).
+    `fingerprint` is a sketch of its body (`build.fingerprint`), '' where the body is too short or none was made."""
 
     id: str
     repository: str
@@ -165,6 +166,7 @@ class Symbol(Node):
     start_line: int
     end_line: int
     signature: str = ""
+    fingerprint: str = ""
 
 
 class Location(Node):

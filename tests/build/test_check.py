@@ -106,3 +106,10 @@ def test_each_code_node_gets_its_own_level_in_order() -> None:
     levels = [(c.technique, c.level) for c in check_code(nodes, BubblewrapRunner(), NOTHING, LIMITS)]
     expected = [Level.IMPORTED, Level.NONE, Level.PARSED, Level.IMPORTED]
     assert levels == [(f"p#{n}", level) for n, level in enumerate(expected)]
+
+
+def test_what_is_no_python_is_not_tried_and_says_so() -> None:
+    kernel = Code(id="p#t@1", technique="p#t", implementation="x = 1", language="cuda")
+    (code,) = check_code([kernel], BubblewrapRunner(), NOTHING, LIMITS)
+    assert code.level is Level.NONE
+    assert code.evidence[0].reason == "not tried: cuda, and only Python is sliced and run"

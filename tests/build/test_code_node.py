@@ -81,3 +81,14 @@ def test_the_same_symbol_gives_the_same_id_and_another_technique_another() -> No
 def test_a_symbol_that_is_not_there() -> None:
     with pytest.raises(UnknownIdError, match="gone"):
         code_node("p#t", "local:tern@1:tern/rates.py::gone", parsed(FILES))
+
+
+def test_a_kernel_comes_as_its_own_lines_and_says_that_only_python_is_sliced() -> None:
+    kernel = "// step\n__global__ void ternStep(float *x) {\n  x[threadIdx.x] *= 0.5f;\n}\n"
+    codebase = parsed({**FILES, "tern/step.cu": kernel})
+    node, sources = code_node("p#t", "local:tern@1:tern/step.cu::ternStep", codebase)
+    assert node.language == "cuda"
+    assert node.implementation.startswith("// --- tern/step.cu:")
+    assert "x[threadIdx.x] *= 0.5f;" in node.implementation
+    assert sources == ("local:tern@1:tern/step.cu::ternStep",)
+    assert "tern/step.cu is cuda, and slices are made of Python only" in node.documentation

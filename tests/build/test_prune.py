@@ -82,3 +82,9 @@ def test_no_shown_technique_hangs_below_a_hidden_one(levels: dict[str, Level], a
     assert all(t.parent is None or t.parent in visible for t in pruned if t.id in visible)
     # pruning anew changes nothing, so that a bundle can be pruned again
     assert prune(pruned, [code(n, v) for n, v in levels.items()], asked, Level.IMPORTED) == pruned
+
+
+def test_what_is_no_python_is_shown_unless_a_level_was_asked_for() -> None:
+    kernel = code("e", Level.NONE, reason="not tried").model_copy(update={"language": "cuda"})
+    assert shown(prune(TREE, [kernel], None, Level.IMPORTED)) == ["e"]
+    assert shown(prune(TREE, [kernel], Level.PARSED, Level.IMPORTED)) == []

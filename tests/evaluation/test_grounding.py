@@ -52,6 +52,7 @@ def test_half_of_the_lines_must_be_shared() -> None:
 def test_the_table_names_every_method(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main([str(gold)])
     printed = capsys.readouterr().out
-    for method in ("BM25", "vectors", "fused", "all candidates", "grounding"):
+    for method in ("BM25", "vectors", "fused", "all candidates", "grounding", "locate"):
         assert f"  {method} " in printed
     assert "located 1 of 1, 0 of 1 that are not there" in printed
+    assert "by locate 1 of 1, 0 of 1 that are not there" in printed

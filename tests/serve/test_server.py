@@ -56,6 +56,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             "get_paper",
             "get_technique",
             "get_code",
+            "locate",
             "graph_schema",
             "cypher",
         }
@@ -88,6 +89,9 @@ async def test_from_a_search_to_the_code(server: MCPServer) -> None:
         ("get_paper", {"paper": "title:bread/ovens", "include_code": True, "detail": "full"}),
         ("get_technique", {"id": STEAM, "detail": "full"}),
         ("get_code", {"id": STEAM, "detail": "full"}),
+        ("locate", {"technique": STEAM}),
+        ("locate", {"technique": "Scoring"}),
+        ("locate", {"technique": "keep the crust soft while the loaf rises"}),
         ("graph_schema", {}),
         ("cypher", {"query": "MATCH (t:Technique) RETURN t.id, t.depth ORDER BY t.id"}),
     ],

@@ -1,6 +1,6 @@
 """From a located symbol to a candidate code node: its slice, and how it is used."""
 
-from xkg.build.codebase import Codebase, SourceSymbol
+from xkg.build.codebase import HASH_COMMENTS, Codebase, SourceSymbol
 from xkg.build.modularize import Slice, slice_symbols
 from xkg.model import Code, Symbol, code_id
 
@@ -8,12 +8,15 @@ from xkg.model import Code, Symbol, code_id
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
     """The candidate for a technique and the ids of the symbols it was made from.
 
-    A symbol that cannot be sliced (Python 2, a file the grammar could not read) comes as its own lines, unchanged: the
-    levels then say that it does not parse. Raises `UnknownIdError` for a symbol that the codebase does not have."""
+    A symbol that cannot be sliced (another language, Python 2, a file the grammar could not read) comes as its own
+    lines, unchanged: the levels then say that it was not tried, or does not parse. Raises `UnknownIdError` for a symbol
+    that the codebase does not have."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
+    language = codebase.module(source.symbol).language
     if cut.refused:
-        implementation = f"# --- {_place(source.symbol, codebase)}\n{codebase.source(source.symbol)}\n"
+        mark = "#" if language in HASH_COMMENTS else "//"
+        implementation = f"{mark} --- {_place(source.symbol, codebase)}\n{codebase.source(source.symbol)}\n"
         made_from: tuple[str, ...] = (symbol_id,)
     else:
         implementation, made_from = cut.source, cut.derived_from
@@ -22,7 +25,7 @@ def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code,
         technique=technique,
         implementation=implementation,
         documentation=_documentation(source, cut, codebase),
-        language="python",
+        language=language,
         packages=cut.packages,
     )
     return node, made_from

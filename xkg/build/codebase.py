@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict
 from xkg.model import Repository, Symbol
 
 LanguageName = Literal["python", "javascript", "typescript", "c", "cpp", "cuda", "julia", "rust"]
+# Languages whose comments begin with `#`; the others' begin with `//`.
+HASH_COMMENTS: frozenset[LanguageName] = frozenset({"python", "julia"})
 
 
 class _Value(BaseModel):
@@ -72,7 +74,10 @@ class Codebase(_Value):
         """All symbols by id, in path and line order."""
         return {s.symbol.id: s for m in self.modules for s in m.symbols}
 
+    def module(self, symbol: Symbol) -> Module:
+        """The file of a symbol."""
+        return next(m for m in self.modules if m.path == symbol.path)
+
     def source(self, symbol: Symbol) -> str:
         """The lines of a symbol as they stand in its file."""
-        module = next(m for m in self.modules if m.path == symbol.path)
-        return "\n".join(module.text.split("\n")[symbol.start_line - 1 : symbol.end_line])
+        return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])

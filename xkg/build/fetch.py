@@ -85,6 +85,29 @@ def fetch_repository(spec: str, cache: Path) -> Checkout:
     return _read_local(*_split_commit(spec), spec)
 
 
+def read_folder(folder: Path) -> Checkout:
+    """The files of a folder as they lie there, whatever its commit: tracked and unignored ones in a git work tree, else
+    all. The id is `local:<name>`, since nothing is read before it is asked for; `commit` is None. A git directory, or a
+    clone that was never checked out, has no such files: its HEAD commit is given.
+
+    Raises `InputError`: does not exist, a file, empty."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is {'a file' if folder.exists() else 'not there'}: give the folder of a repository")
+    path = folder.resolve()
+    git_directory = _git_directory(path)
+    if git_directory == path:
+        return _read_local(path, None, str(folder))
+    names = None
+    if git_directory is not None:
+        try:
+            names = _unignored(git_directory, path)
+        except InputError:  # no git here, or a broken repository: what lies in the folder still counts
+            names = None
+        if names == [] and _head(git_directory):
+            return _read_local(path, None, str(folder))
+    return _as_it_lies(path, _walk(path) if names is None else names, str(folder), _name(path), "", named=False)
+
+
 def _split_commit(text: str) -> tuple[Path, str | None]:
     path = Path(text).expanduser()
     if os.path.lexists(path) or "@" not in text:
@@ -360,27 +383,40 @@ def _day(folder: Path, commit: str) -> str | None:
 
 
 def _as_it_lies(
-    path: Path, names: Sequence[str], spec: str, name: str, url: str, notes: tuple[str, ...] = ()
+    path: Path,
+    names: Sequence[str],
+    spec: str,
+    name: str,
+    url: str,
+    notes: tuple[str, ...] = (),
+    *,
+    named: bool = True,
 ) -> Checkout:
-    """A folder's files, named by a hash over paths, kinds and contents (sizes alone of files too large to read)."""
+    """A folder's files; where `named`, by a hash over paths, kinds and contents (sizes alone of files too large to
+    read)."""
     files, real = [], {}
     digest = hashlib.sha256()
+    outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
     for raw in names:
         shown = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
-        status = (path / raw).lstat()
+        try:
+            status = (path / raw).lstat()
+        except OSError:  # gone since it was listed
+            continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None
         content = b""
-        if stat.S_ISLNK(status.st_mode):
+        if stat.S_ISLNK(status.st_mode) or Path(raw).parent in outside:
             kind = "link"
         elif stat.S_ISDIR(status.st_mode):
             kind = "submodule"
         elif stat.S_ISREG(status.st_mode) and os.access(path / raw, os.R_OK):
             size = status.st_size
-            content = (_read_file(path / raw) or b"") if size <= MAX_READ_BYTES else b""
+            content = (_read_file(path / raw) or b"") if named and size <= MAX_READ_BYTES else b""
         files.append(File(shown, kind, size))
         real[shown] = path / raw
         digest.update(f"{kind}\0{size}\0{shown}\0".encode() + hashlib.sha256(content).digest())
+    identity = f"local:{name}@{digest.hexdigest()[:40]}" if named else f"local:{name}"
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         for shown in paths:
@@ -389,7 +425,7 @@ def _as_it_lies(
             except OSError:
                 yield None
 
-    return _finished(f"local:{name}@{digest.hexdigest()[:40]}", url, None, tuple(files), notes, read, spec)
+    return _finished(identity, url, None, tuple(files), notes, read, spec)
 
 
 def _finished(

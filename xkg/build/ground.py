@@ -99,15 +99,16 @@ def ground(
     document: Document | None = None,
     *,
     least_support: float = LEAST_SUPPORT,
+    index: SymbolIndex | None = None,
 ) -> Grounding:
     """Locates each technique in a repository: at most five symbols, scores in 0..1, ranks from 1; none where nothing
     is well founded. The paper's `document`, where given, adds its own abbreviations, and the names in the equations
-    and algorithms beside a technique's excerpts. With `least_support` 0 whatever ranks best is located. Deterministic
-    for one embedding model. Raises `EmbeddingError`.
+    and algorithms beside a technique's excerpts. With `least_support` 0 whatever ranks best is located. `index` is that
+    of the codebase, where it was made before. Deterministic for one embedding model. Raises `EmbeddingError`.
     """
     if not techniques or not codebase.modules:
         return Grounding()
-    index = SymbolIndex(codebase)
+    index = index or SymbolIndex(codebase)
     queries = technique_queries(techniques, document)
     search = SymbolSearch(index, queries, embedder)
     ranked = _Grounder(index, queries, search, least_support).rank()

@@ -36,7 +36,8 @@ MAX_LINES = 1500
 
 
 class Slice(BaseModel):
-    """`source` is one module, empty where `refused` says why there can be none (Python 2, broken files).
+    """`source` is one module, empty where `refused` says why there can be none (another language, Python 2, a broken
+    file).
 
     `entries` are the names that the asked symbols have in it (of a method: its class). `derived_from` are the ids of
     the asked symbols, then of all others in it, in the order in which they stand. `packages` are top-level imports
@@ -104,6 +105,9 @@ class _Slicer:
         seeds: list[Place] = []
         for identity in asked:
             symbol = symbols[identity].symbol
+            language = self.codebase.module(symbol).language
+            if language != "python":
+                return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
             if self.program.scope(symbol.path) is None:
                 return Slice(source="", refused=f"{symbol.path} is not Python 3 that this Python can read")
             found = self._seeds(symbol)

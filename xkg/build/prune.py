@@ -12,7 +12,7 @@ def prune(
 
     Hidden is a technique with no code at the level asked for and no visible descendant. `min_level` None asks of each
     code node the highest rung that could be tried for it: `reachable` for the machine, `parsed` where a package that
-    this node needs could not be had (`Evidence.missing`).
+    this node needs could not be had (`Evidence.missing`), none for what is no Python.
     """
     by_technique = {c.technique: c for c in code}
     reasons = {t.id: _reason(by_technique.get(t.id), min_level, reachable) for t in techniques}
@@ -34,4 +34,6 @@ def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str
 
 
 def _could_be_tried(code: Code, reachable: Level) -> Level:
+    if code.language != "python":
+        return Level.NONE
     return Level.PARSED if any(e.missing for e in code.evidence) else reachable

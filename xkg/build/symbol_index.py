@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from xkg.build.code_words import Vocabulary, stems, words
-from xkg.build.codebase import Codebase, LanguageName, SourceSymbol
+from xkg.build.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
 
 # BM25F: what a field says about its symbol, relative to the words of its body.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
@@ -157,7 +157,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
 
 def code_of(text: str, language: LanguageName = "python") -> str:
     """Source without comments and docstrings; other strings stay, since settings and messages name things too."""
-    return (_NOT_CODE if language in ("python", "julia") else _NOT_C_CODE).sub("", text)
+    return (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).sub("", text)
 
 
 def _named(entry: Entry) -> Iterable[str]:

@@ -6,6 +6,7 @@ from xkg.serve.answers import (
     Answer,
     CodeAnswer,
     CypherAnswer,
+    LocateAnswer,
     PaperAnswer,
     Place,
     SchemaAnswer,
@@ -29,6 +30,8 @@ def _lines(answer: Answer) -> list[str]:
             return _technique_lines(answer)
         case CodeAnswer():
             return _code_lines(answer)
+        case LocateAnswer():
+            return _locate_lines(answer)
         case SchemaAnswer():
             counts = f"{answer.papers} papers, generation {answer.generation}"
             return [counts, "", answer.schema_text, "", "Examples:", *answer.examples]
@@ -127,6 +130,21 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
     if answer.claims:
         lines.append(f"claims of the imported file, not checked: {answer.claims}")
     return [*lines, *_cut(answer.cut)]
+
+
+def _locate_lines(answer: LocateAnswer) -> list[str]:
+    lines = []
+    repository = technique = None
+    for place in answer.locations:
+        if (_repository_of(place), place.technique) != (repository, technique):
+            repository, technique = _repository_of(place), place.technique
+            lines.append(f"In {repository}" + (f", {technique}:" if technique else ":"))
+        lines.append(f"- {_lines_of(place)}  [{place.score:g}, {place.source}]")
+    if not answer.locations:
+        lines.append("Nothing is located.")
+    if answer.note:
+        lines.append(f"Note: {answer.note}.")
+    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
 
 
 def _repository_of(place: Place) -> str:

@@ -7,7 +7,7 @@ structured content of the tools. `answer_text` says the same facts as text.
 import re
 import urllib.parse
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -84,6 +84,27 @@ class Place(_Value):
     end_line: int
     symbol: str
     score: float | None
+
+
+class LocatedPlace(Place):
+    """A place of `technique` (None for a text that names none). `source`: `stored` lines are as the graph has them,
+    `moved` ones were found again elsewhere in a working copy, `retrieved` ones by searching it. `repository` is the
+    folder of a working copy, and `commit` null for lines that belong to none."""
+
+    score: float
+    technique: str | None
+    source: Literal["stored", "moved", "retrieved"]
+
+
+class LocateAnswer(_Value):
+    """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
+    where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
+
+    query: str
+    locations: tuple[LocatedPlace, ...]
+    searched: str
+    note: str = ""
+    cut: str = ""
 
 
 class NamedText(_Value):
@@ -176,7 +197,7 @@ class CypherAnswer(_Value):
     cut: str = ""
 
 
-Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | SchemaAnswer | CypherAnswer
+Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | LocateAnswer | SchemaAnswer | CypherAnswer
 
 
 def resolve_paper(snapshot: Snapshot, paper: str) -> str:
@@ -269,7 +290,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
         ),
         component_ids=tuple(c.id for c in view.children),
         locations=tuple(
-            _place(bundle, location.symbol, location.score)
+            place_of(bundle, location.symbol, location.score)
             for location in sorted(bundle.locations, key=lambda location: location.rank)
             if location.technique == node.id
         ),
@@ -309,14 +330,14 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         implementation=code.implementation,
         test=code.test if full else None,
         proven=_proven(code),
-        derived_from=tuple(_place(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
+        derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
         cut=f"{' and '.join(cut)}: ask with detail='full'" if cut else "",
     )
 
 
-def _place(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
+def place_of(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
     symbol = next(s for s in bundle.symbols if s.id == symbol_id)
     repository = next(r for r in bundle.repositories if r.id == symbol.repository)
     return Place(

@@ -5,12 +5,15 @@ Building the tools' schemas takes a tenth of the SDK's own start, so that too wa
 
 import asyncio
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
+from xkg.serve.roots import open_roots
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -21,7 +24,8 @@ An executable knowledge graph of machine-learning papers: what each method consi
 
 To implement something, say it in your own words to search_techniques, one step at a time; each row is a technique of \
 a paper with the level its code has reached. Then read get_code of the row's code id, and get_technique for the \
-definition, the components and the place in the paper's hierarchy. To plan from a paper, start with get_paper. For \
+definition, the components and the place in the paper's hierarchy. To edit or ablate a technique in a repository, ask \
+locate for its lines. To plan from a paper, start with get_paper. For \
 questions across papers, read graph_schema and ask cypher.
 
 Levels say what was proven of code: none (there is no code), parsed, imported, executed (its test runs), tested (its \
@@ -33,25 +37,27 @@ here changes the graph."""
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(service: Service) -> MCPServer:
-    """The server over `service`. Its tools are there from the first message after `initialize` on."""
+def make_server(service: Service, roots: Sequence[Path] = ()) -> MCPServer:
+    """The server over `service`. Its tools are there from the first message after `initialize` on; working copies that
+    a caller names must lie under `roots`."""
     from xkg import __version__
 
     server = MCPServer("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    server.middleware.append(_preparing(server, service))
+    server.middleware.append(_preparing(server, service, roots))
     return server
 
 
 def serve(settings: "Settings") -> None:
-    """Serves the graph of `settings` over stdio until the client closes it."""
+    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots."""
+    roots = open_roots(settings.serve.roots)
     service = Service(settings.kg, settings.embedding)
     try:
-        make_server(service).run("stdio")
+        make_server(service, roots).run("stdio")
     finally:
         service.close()
 
 
-def _preparing(server: MCPServer, service: Service) -> ServerMiddleware[Any]:
+def _preparing(server: MCPServer, service: Service, roots: Sequence[Path]) -> ServerMiddleware[Any]:
     """Registers the tools before the first message that can ask for them, and once the client is answered loads in the
     background what the first search needs."""
     turn = threading.Lock()
@@ -63,7 +69,7 @@ def _preparing(server: MCPServer, service: Service) -> ServerMiddleware[Any]:
             if not prepared:
                 from xkg.serve.tools import add_all
 
-                add_all(server, service)
+                add_all(server, service, roots)
                 prepared = True
 
     def warm() -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from xkg.build.working_copy import WorkingCopies
     from xkg.config import EmbeddingSettings
     from xkg.embed import Embedder
     from xkg.serve import answers
@@ -33,6 +34,8 @@ class Service:
         self._turn = threading.Lock()
         self._store: EmbeddedStore | None = None
         self._embedder: Embedder | None = None
+        self._cached: Embedder | None = None
+        self._copies: WorkingCopies | None = None
 
     def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
         from xkg.serve.retrieval import search
@@ -57,6 +60,25 @@ class Service:
 
         with self._snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
+
+    def locate(self, asked: str, repository: Path | None = None, k: int = 10) -> "answers.LocateAnswer":
+        """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run. A copy
+        can be searched without a graph. Raises `InputError` too, for a folder that holds no readable source."""
+        from xkg.serve.locate import locate
+        from xkg.serve.retrieval import search
+
+        copy = None if repository is None else self._working_copies().read(repository)
+        with self._opened().snapshot() as snapshot:
+            if snapshot.generation == 0 and copy is None:
+                raise StoreError(self._empty())
+            return locate(
+                snapshot if snapshot.generation else None,
+                asked,
+                k,
+                copy,
+                lambda text, rows: search(snapshot, self._vector, text, rows),
+                self._cached_model,
+            )
 
     def schema(self) -> "answers.SchemaAnswer":
         from xkg.serve.answers import schema_answer
@@ -91,11 +113,22 @@ class Service:
     def _snapshot(self) -> "Iterator[EmbeddedSnapshot]":
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
-                raise StoreError(
-                    f"the graph in {self.folder} is empty: run `xkg build --paper FILE --repo URL` or "
-                    "`xkg import FOLDER`, then ask again; another graph is chosen with --kg"
-                )
+                raise StoreError(self._empty())
             yield snapshot
+
+    def _empty(self) -> str:
+        return (
+            f"the graph in {self.folder} is empty: run `xkg build --paper FILE --repo URL` or "
+            "`xkg import FOLDER`, then ask again; another graph is chosen with --kg"
+        )
+
+    def _working_copies(self) -> "WorkingCopies":
+        with self._turn:
+            if self._copies is None:
+                from xkg.build.working_copy import WorkingCopies
+
+                self._copies = WorkingCopies()
+            return self._copies
 
     def _opened(self) -> "EmbeddedStore":
         with self._turn:
@@ -113,6 +146,17 @@ class Service:
                 settings = self._embedding
                 self._embedder = OnnxEmbedder(settings.weights, settings.model, settings.threads)
             return self._embedder
+
+    def _cached_model(self) -> "Embedder":
+        """The model behind the graph's cache of vectors: a repository is embedded once. Without a graph, the model."""
+        if not self.folder.is_dir():
+            return self._model()
+        with self._turn:
+            if self._cached is None:
+                from xkg.embed_cache import CachedEmbedder
+
+                self._cached = CachedEmbedder(self._model, self.folder / "embeddings.sqlite", self._embedding.model)
+            return self._cached
 
     def _vector(self, text: str) -> "NDArray[np.float32]":
         vector: NDArray[np.float32] = self._model().embed([text])[0]

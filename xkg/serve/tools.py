@@ -1,7 +1,8 @@
 """What the server offers: tools and resources over one graph, each read-only."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
 from mcp.server import MCPServer
@@ -13,6 +14,7 @@ from pydantic import Field
 from xkg.errors import XkgError
 from xkg.serve import answers
 from xkg.serve.answer_text import text
+from xkg.serve.roots import under_roots
 from xkg.serve.service import Service
 
 P = ParamSpec("P")
@@ -26,9 +28,9 @@ Id = Annotated[str, Field(min_length=1, max_length=1000)]
 _SAFE = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
-def add_all(server: MCPServer, service: Service) -> None:
-    """Registers every tool and resource."""
-    _add_tools(server, service)
+def add_all(server: MCPServer, service: Service, roots: Sequence[Path] = ()) -> None:
+    """Registers every tool and resource. Working copies that a caller names must lie under `roots`."""
+    _add_tools(server, service, roots)
     _add_resources(server, service)
 
 
@@ -50,7 +52,7 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
     return told
 
 
-def _add_tools(server: MCPServer, service: Service) -> None:
+def _add_tools(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
     def tool(title: str) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         annotations = _SAFE.model_copy(update={"title": title})
 
@@ -109,6 +111,36 @@ def _add_tools(server: MCPServer, service: Service) -> None:
         """Code for a technique: implementation, packages, documentation, and what was proven of it. Full adds its test,
         all evidence, and what an imported file claimed of itself (not checked)."""
         return service.code(id, full=detail == "full")
+
+    @tool("Locate")
+    def locate(
+        technique: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=4000,
+                description="technique id, its exact name, or what the code should do in your own words",
+            ),
+        ],
+        repository: Annotated[
+            str | None,
+            Field(
+                min_length=1,
+                max_length=4000,
+                description="folder of a working copy under the server's roots; none answers from the graph",
+            ),
+        ] = None,
+        k: Annotated[int, Field(ge=1, le=50, description="most places to answer")] = 10,
+    ) -> answers.LocateAnswer:
+        """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
+        inclusive), symbol, score, source. Best first; a technique that is spread over several places has them all.
+
+        With repository, a folder of this machine, the answer holds for the files as they lie there now, changes that
+        are not committed too: repository is that folder and commit is null. source is stored (lines as the graph has
+        them), moved (the same code, found again on other lines or in another file) or retrieved (found by searching the
+        folder: read it before you edit). Without repository, lines belong to the commit that is named. No locations
+        means that nothing is well founded: do not guess a place."""
+        return service.locate(technique, None if repository is None else under_roots(repository, roots), k)
 
     @tool("Graph schema")
     def graph_schema() -> answers.SchemaAnswer:

@@ -96,8 +96,9 @@ def _input_output() -> Iterator[None]:
 @contextlib.contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
     """A folder of links to the files of `folder`: Tantivy locks what it opens through a file that it writes there, and
-    a generation may lie where nothing can be written. What is open stays open without it."""
-    with tempfile.TemporaryDirectory(prefix="xkg-text-") as place:
+    a generation may lie where nothing can be written. What is open stays open without it, and Tantivy's own threads
+    may still write there while it goes."""
+    with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
         for path in folder.iterdir():
             (Path(place) / path.name).symlink_to(path.absolute())
         yield Path(place)

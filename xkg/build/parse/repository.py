@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
 from xkg.build.fetch import Checkout
+from xkg.build.fingerprint import fingerprinted
 from xkg.build.parse.grammars import LANGUAGES, grammars_of
 from xkg.build.parse.imports import ModuleIndex
 from xkg.build.parse.linking import link
@@ -49,7 +50,7 @@ def parse_repository(checkout: Checkout) -> Codebase:
             + (f"; languages: {languages}" if languages else "")
             + f"); what is read is {LANGUAGES}: give the repository of the code"
         )
-    modules = _parse_all(identity, sources)
+    modules = tuple(fingerprinted(module) for module in _parse_all(identity, sources))
     return Codebase(
         repository=checkout.repository,
         files=tuple(f.path for f in checkout.files),

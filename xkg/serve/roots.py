@@ -1,0 +1,39 @@
+"""Which folders of this machine a caller may name."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from xkg.errors import ConfigError, InputError
+
+
+def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
+    """The folders under which working copies may lie, links resolved. None configured: the one the server was started
+    in, unless that is the root of the file system or holds somebody's home folder, which nobody meant to open.
+
+    Raises `ConfigError` for one that is no folder."""
+    if configured is None:
+        started, home = Path.cwd().resolve(), Path.home().resolve()
+        return () if home.is_relative_to(started) else (started,)
+    roots = tuple(root.expanduser().resolve() for root in configured)
+    for root in roots:
+        if not root.is_dir():
+            raise ConfigError(f"serve.roots: {root} is not a folder; mend it in xkg.yaml or the environment")
+    return roots
+
+
+def under_roots(named: str, roots: Sequence[Path]) -> Path:
+    """The folder that a caller named, links resolved; a relative name is tried under each root. Raises `InputError`
+    for one that is not there or, links resolved, lies outside. What lies outside is never told from what does not
+    exist."""
+    if not roots:
+        raise InputError("this server opens no folder: set serve.roots, or start it in the folder of the repository")
+    shown = ascii(named[:200])
+    for root in roots:
+        try:
+            path = (root / named).resolve(strict=True)
+        except (OSError, ValueError, RuntimeError):
+            continue
+        if any(path.is_relative_to(other) for other in roots) and path.is_dir():
+            return path
+    opened = ", ".join(str(root) for root in roots)
+    raise InputError(f"{shown} is no folder under {opened}: name one that is, or have serve.roots widened")
