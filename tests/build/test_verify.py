@@ -179,3 +179,15 @@ def test_a_node_that_was_proven_gets_the_packages_it_was_proven_with() -> None:
         proven = paper.model_copy(update={"code": (first, *paper.code[1:])})
         found = environments([proven], Registry())
         assert [e.hash for e in found["n"]] == [expected, "numpy", "numpy"]
+
+
+def test_no_id_reaches_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    bench = Bench(tmp_path / "a/b/c", Scripted(), None, LIMITS)
+    paper = bundle("../kept", "x = 1\n")
+    hostile = paper.model_copy(update={"code": (paper.code[0].model_copy(update={"id": "../kept#t@../../../kept"}),)})
+    verify([hostile], bench)
+    forget(bench.folder, [hostile.code[0].id])
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
+        *("a", "a/b", "a/b/c", "kept")
+    ]

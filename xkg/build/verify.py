@@ -1,11 +1,12 @@
 """Runs the code nodes of papers again and sets their levels to what holds today."""
 
+import shutil
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -126,8 +127,9 @@ def later(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
 def forget(folder: Path, codes: Iterable[str]) -> None:
     """Lets go of the kept results of these nodes: once they are published, the next run is to see for itself."""
     for code in codes:
-        for file in _folder(folder, code).glob("verify-*.json"):
-            file.unlink(missing_ok=True)
+        shutil.rmtree(_folder(folder, code), ignore_errors=True)
+        with suppress(OSError):  # other nodes of the paper may have theirs yet
+            _folder(folder, code).parent.rmdir()
 
 
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
@@ -186,4 +188,4 @@ def _proven_with(code: Code) -> str:
 
 
 def _folder(folder: Path, code: str) -> Path:
-    return folder / folder_name(paper_of(code)) / code.rpartition("@")[2]
+    return folder / folder_name(paper_of(code)) / folder_name(code)

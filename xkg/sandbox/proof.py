@@ -71,7 +71,7 @@ def prove(
     A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
     `Interrupted` between two runs once `stopped` says so."""
     if code.language != "python":
-        reason = f"nothing here runs {code.language}"
+        reason = f"not tried: {code.language}, and only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
     parsed = check_parsed(code.implementation)
     if parsed.level is Level.NONE:
