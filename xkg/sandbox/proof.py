@@ -98,9 +98,12 @@ def _failed(code: Code, run: _Run, environment: Environment, limits: Limits) -> 
     blamed = missing_package(run.said, code.implementation)
     if blamed and not reason.startswith("missing package"):
         reason = f"package {blamed} as it is here does not import: {reason}"
+    cause = cause_of(run.said, _own_names(code))
+    if cause is Cause.DOWNLOAD and run.said.ended == "timeout":
+        reason += ", waiting for a network that is not there"
     level = Level.IMPORTED if run.imported else Level.PARSED
     evidence = _evidence(run, level, environment, reason, (blamed,) if blamed else ())
-    return Proof(evidence=evidence, cause=cause_of(run.said, _own_names(code)))
+    return Proof(evidence=evidence, cause=cause)
 
 
 def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: Limits, seconds: float) -> Proof:
