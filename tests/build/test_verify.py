@@ -67,7 +67,7 @@ class Registry:
         return Environment(site=None, hash="-".join(sorted(set(imports) - missing.keys())), missing=missing)
 
     def again(self, digest: str) -> Environment | None:
-        return Environment(site=None, hash=digest) if digest == "numpy-old" else None
+        return Environment(site=None, hash=digest, missing={"lost": "no wheel"}) if digest == "numpy-old" else None
 
 
 def test_nodes_get_the_level_that_holds_and_the_others_go_on(tmp_path: Path) -> None:
@@ -166,19 +166,21 @@ def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> 
     assert {e.site for e in environments_for(papers, None).values()} == {None}
 
 
-def test_a_node_that_was_proven_gets_the_packages_it_was_proven_with() -> None:
-    paper = bundle("n", "import numpy\n", "import numpy as np\n", "import numpy as n\n")
-    for hash, level, expected in (
-        ("numpy-old", Level.IMPORTED, "numpy-old"),
-        ("numpy-old", Level.PARSED, "numpy"),
-        ("numpy-gone", Level.IMPORTED, "numpy"),
-    ):
-        first = paper.code[0].model_copy(
-            update={"level": level, "evidence": (Evidence(level=level, environment=hash),)}
-        )
-        proven = paper.model_copy(update={"code": (first, *paper.code[1:])})
-        found = environments([proven], Registry())
-        assert [e.hash for e in found["n"]] == [expected, "numpy", "numpy"]
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        (Evidence(level=Level.IMPORTED, runner="r", environment="numpy-old"), "numpy-old"),
+        (Evidence(level=Level.PARSED, runner="r", environment="numpy-old", missing=("numpy",)), "numpy-old"),
+        (Evidence(level=Level.PARSED, runner="r", environment="numpy-old", missing=("lost",)), "numpy"),
+        (Evidence(level=Level.PARSED, environment="numpy-old", missing=("numpy",)), "numpy"),
+        (Evidence(level=Level.IMPORTED, runner="r", environment="numpy-gone"), "numpy"),
+    ],
+)
+def test_a_node_that_has_run_gets_the_packages_it_ran_with(evidence: Evidence, expected: str) -> None:
+    paper = bundle("n", "import numpy\n", "import numpy as np\n")
+    first = paper.code[0].model_copy(update={"level": evidence.level, "evidence": (evidence,)})
+    again = paper.model_copy(update={"code": (first, paper.code[1])})
+    assert [e.hash for e in environments([again], Registry())["n"]] == [expected, "numpy"]
 
 
 def test_no_id_reaches_out_of_the_folder(tmp_path: Path) -> None:

@@ -133,16 +133,23 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 
 
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
-    """The environment of each code node by its id. A node beyond `parsed` gets the packages that it got there with,
-    where they can be had again. The others get one for what all of these papers import; where that misses something
-    that could be had alone (packages that do not go together, or are too large together), the papers that import it get
-    one of their own if it misses less."""
+    """The environment of each code node by its id.
+
+    A node that has run gets the packages that it ran with, where they can be had again and nothing that it asked for
+    was missing. The others get one for what all of these papers import; where that misses something that could be had
+    alone (packages that do not go together, or are too large together), the papers that import it get one of their own
+    if it misses less."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
         return {code.id: nothing for code in nodes}
-    earlier = {digest: maker.again(digest) for digest in sorted({_proven_with(code) for code in nodes} - {""})}
-    found = {code.id: made for code in nodes if (made := earlier.get(_proven_with(code)))}
+    last = {code.id: code.evidence[-1] for code in nodes if code.evidence and code.evidence[-1].runner}
+    earlier = {digest: maker.again(digest) for digest in sorted({e.environment or "" for e in last.values()})}
+    found = {
+        code: made
+        for code, evidence in last.items()
+        if (made := earlier[evidence.environment or ""]) and made.missing.keys().isdisjoint(evidence.missing)
+    }
     open_papers = {paper_of(code.id) for code in nodes if code.id not in found}
     if not open_papers:
         return found
@@ -179,12 +186,6 @@ def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
     nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
     used = imported_names(source for code in nodes for source in (code.implementation, code.test))
     return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
-
-
-def _proven_with(code: Code) -> str:
-    """The hash of the environment in which the node got beyond `parsed`; empty where it did not."""
-    proven = code.evidence and code.level.rank > Level.PARSED.rank and not code.evidence[-1].missing
-    return (code.evidence[-1].environment or "") if proven else ""
 
 
 def _folder(folder: Path, code: str) -> Path:
