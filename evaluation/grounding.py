@@ -12,7 +12,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -25,6 +25,7 @@ from xkg.build.parse.repository import parse_repository
 from xkg.build.symbol_index import SymbolIndex, rendering
 from xkg.build.working_copy import WorkingCopy
 from xkg.embed import Embedder, OnnxEmbedder
+from xkg.errors import XkgError
 from xkg.model import Technique, unique_slugs
 from xkg.ranking import reciprocal_rank_fusion
 from xkg.serve.answers import LocatedPlace
@@ -189,7 +190,11 @@ def foreign(golds: Sequence[Gold], embedder: Embedder, say: Callable[[str], None
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gold", nargs="+", type=Path)
-    golds = [gold for path in parser.parse_args(arguments).gold for gold in read_gold(path)]
+    parser.add_argument("--repository", help="read this one instead of the one that the file names, as from a mirror")
+    options = parser.parse_args(arguments)
+    golds = [gold for path in options.gold for gold in read_gold(path)]
+    if options.repository:
+        golds = [replace(gold, repository=options.repository) for gold in golds]
     embedder = OnnxEmbedder()
     over_all: dict[str, list[list[bool]]] = {}
     for gold in golds:
@@ -203,4 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except XkgError as error:
+        raise SystemExit(f"{error} (--repository)") from None

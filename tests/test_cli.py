@@ -53,6 +53,12 @@ def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 # --- what a user asks -------------------------------------------------------------------------------------------------
 
 
+def test_an_empty_query_is_no_answer(xkg: Run, published: Path) -> None:
+    asked = xkg("search", "  ", kg=published)
+    assert asked.code == 1
+    assert "the query is empty" in asked.line
+
+
 def test_search_says_where_and_what_it_found(xkg: Run, published: Path) -> None:
     found = xkg("search", "running median", "-k", 1, kg=published)
     assert found.code == 0

@@ -84,3 +84,9 @@ def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
         load()
     assert "sandbox" in str(caught.value).lower()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["/a:/b", '["/a", "/b"]'])
+def test_roots_are_given_as_a_path_is(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.setenv("XKG_SERVE__ROOTS", given)
+    assert load().serve.roots == (Path("/a"), Path("/b"))

@@ -1,9 +1,10 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
+import os
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -55,6 +56,12 @@ class ServeSettings(_Section):
     started in, unless that holds somebody's home folder; empty opens none."""
 
     roots: tuple[Path, ...] | None = None
+
+    @field_validator("roots", mode="before")
+    @classmethod
+    def _as_in_a_path(cls, value: object) -> object:
+        """The environment gives `/a:/b`, as PATH does."""
+        return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
 
 class Settings(BaseSettings):

@@ -115,6 +115,14 @@ def test_among_its_own_techniques_a_foreign_one_is_still_not_located(codebase: C
     assert all(found.of(t.id) for t in [TERN, *COMPONENTS])
 
 
+def test_what_is_located_on_less_support_is_called_doubtful(codebase: Codebase, embedder: Embedder) -> None:
+    asked = [MEMORY, FOREIGN[3]]
+    found = ground(asked, codebase, embedder, least_support=0)
+    assert found.of(FOREIGN[3].id)
+    assert found.doubtful == {FOREIGN[3].id}
+    assert not ground(asked, codebase, embedder).doubtful
+
+
 def test_siblings_take_different_places_where_both_fit(codebase: Codebase, embedder: Embedder) -> None:
     warm = technique("Learning rate warm-up", "The learning rate rises linearly at first.")
     cyclic = technique("Cyclic learning rate", "The learning rate falls along a cosine and restarts each period.")

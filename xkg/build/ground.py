@@ -53,12 +53,14 @@ _OTHERS_PRIOR = (0.7, 0.7)
 
 class Grounding(BaseModel):
     """`locations` by technique in the order given, best first; a technique that fits nowhere has none. `primaries`
-    names, for each located technique, the symbol that its code is made from."""
+    names, for each located technique, the symbol that its code is made from. `doubtful` are techniques that are located
+    only because less support than `LEAST_SUPPORT` was asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
+    doubtful: frozenset[str] = frozenset()
 
     def of(self, technique: str) -> tuple[Location, ...]:
         """The locations of one technique, best first."""
@@ -111,7 +113,8 @@ def ground(
     index = index or SymbolIndex(codebase)
     queries = technique_queries(techniques, document)
     search = SymbolSearch(index, queries, embedder)
-    ranked = _Grounder(index, queries, search, least_support).rank()
+    grounder = _Grounder(index, queries, search, least_support)
+    ranked = grounder.rank()
     locations: list[Location] = []
     primaries: dict[str, str] = {}
     for technique in techniques:
@@ -122,7 +125,7 @@ def ground(
         )
         if found:
             primaries[technique.id] = _primary(found, index)
-    return Grounding(locations=tuple(locations), primaries=primaries)
+    return Grounding(locations=tuple(locations), primaries=primaries, doubtful=frozenset(grounder.doubtful))
 
 
 def primary(grounding: Grounding, technique: str) -> str | None:
@@ -149,6 +152,7 @@ class _Grounder:
     ) -> None:
         self._index = index
         self._least_support = least_support
+        self.doubtful: set[str] = set()
         self._queries = {query.technique: query for query in queries}
         self._evidence = {
             query.technique: {
@@ -177,6 +181,8 @@ class _Grounder:
             others = [value for other, value in support.items() if other != technique]
             shared = _OTHERS_SHARE * statistics.median([*others, *_OTHERS_PRIOR])
             ranked[technique] = self._kept(technique, scores, self._least_support - shared)
+            if ranked[technique] and not self._kept(technique, scores, LEAST_SUPPORT - shared):
+                self.doubtful.add(technique)
         for siblings in [[t for t, q in self._queries.items() if q.parent is None], *self._children.values()]:
             self._part_siblings([t for t in siblings if t not in self._children and ranked[t]], ranked)
         return ranked

@@ -236,9 +236,9 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         )
         if there
     ]
-    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask with detail='full'"]
+    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
     if not include_code and any(t.id in code for t in shown):
-        cut.append("code: ask with include_code, or for one code id")
+        cut.append("code: ask for a code id, or with include_code")
     return PaperAnswer(
         id=node.id,
         title=node.title,
@@ -270,7 +270,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
     """Raises `UnknownIdError` with the nearest that do exist."""
     view = snapshot.technique(technique.strip())
     node = view.technique
-    cut = "aliases, excerpts and full definitions of components: ask with detail='full'"
+    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full' (xkg show)"
     bundle = snapshot.bundle(paper_of(node.id))
     return TechniqueAnswer(
         id=node.id,
@@ -333,7 +333,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
-        cut=f"{' and '.join(cut)}: ask with detail='full'" if cut else "",
+        cut=f"{' and '.join(cut)}: ask for its id with detail='full' (xkg show)" if cut else "",
     )
 
 

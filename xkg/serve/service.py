@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.errors import StoreError, XkgError
+from xkg.errors import InputError, StoreError, XkgError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,8 @@ class Service:
     def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
         from xkg.serve.retrieval import search
 
+        if not query.strip():
+            raise InputError("the query is empty: give a technique's name, or say what the code should do")
         with self._snapshot() as snapshot:
             return search(snapshot, self._vector, query, k, papers, with_code)
 

@@ -138,8 +138,8 @@ def _add_tools(server: MCPServer, service: Service, roots: Sequence[Path]) -> No
         With repository, a folder of this machine, the answer holds for the files as they lie there now, changes that
         are not committed too: repository is that folder and commit is null. source is stored (lines as the graph has
         them), moved (the same code, found again on other lines or in another file) or retrieved (found by searching the
-        folder: read it before you edit). Without repository, lines belong to the commit that is named. No locations
-        means that nothing is well founded: do not guess a place."""
+        folder: read it before you edit; note says where that is doubtful). Without repository, lines belong to the
+        commit that is named. No locations means that nothing is well founded: do not guess a place."""
         return service.locate(technique, None if repository is None else under_roots(repository, roots), k)
 
     @tool("Graph schema")

@@ -154,6 +154,8 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
     document = paper(tmp_path, body)
     assert [title for _, title in outline(document)] == ["Open", "Closed"]
     assert any("equation is never closed" in line for line in document.warnings)
+    assert "a brace is never closed: {Open" in document.warnings
+    assert "a $ is never closed in its paragraph: $ with \\textbf{open" in document.warnings
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ class _Scan:
         self.found = _Found()
         self.appendix = False
         self.no_display_end = False
+        self.dollar_told = False
 
     def readable(self, start: int, end: int) -> str:
         return latex_text(self.text[start:end], self.macros.table, self.macros.defaults)
@@ -174,6 +175,12 @@ class _Scan:
         names = {e.name for e in self.environments.values() if not e.closed and self.start <= e.start < self.end}
         for name in sorted(names)[:10]:
             self.found.warnings.append(f"an environment {name} is never closed")
+        brace = self.tex.unclosed(self.start, self.end)
+        if brace is not None:
+            self.found.warnings.append(f"a brace is never closed: {self._near(brace)}")
+
+    def _near(self, position: int) -> str:
+        return self.text[position : position + 40].partition("\n")[0].strip()
 
     def _word(self, match: re.Match[str]) -> int:
         word, start, after = match["word"], match.start(), match.end()
@@ -253,6 +260,9 @@ class _Scan:
             self._equation(match.start(), display.end(), display.start(1), display.end(1))
             return display.end()
         inline = _INLINE.match(self.text, match.end(), self.end)
+        if inline is None and not self.dollar_told:
+            self.dollar_told = True
+            self.found.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
         return inline.end() if inline else match.end()
 
     def _heading(self, level: int, start: int, after: int) -> int:

@@ -41,6 +41,11 @@ class Tex:
         self.text = text
         self._partner = _partners(text)
 
+    def unclosed(self, start: int, end: int) -> int | None:
+        """Where the first brace between two offsets opens that never closes."""
+        braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
+        return next((at for at in braces if at not in self._partner), None)
+
     def space(self, position: int) -> int:
         """Where the next thing after spaces, and after one line end at most, stands."""
         match = _SPACE.match(self.text, position)
