@@ -52,8 +52,8 @@ bench: .venv/.ready sandbox
 	XKG_SHARED="$(XKG_SHARED)" $(BIN)/python -m evaluation.speed
 
 # Runs the code of the shared graphs and its tests again, and says by cause what came of it. Needs the package index,
-# 20 GB of disk for torch, jax and tensorflow in one environment, and about an hour on two cores; a run that was killed
-# goes on where it was. The environment stays in $(PEER) for the next run: `make clean` removes it.
+# 10 GB of disk and about half an hour on two cores: torch, jax and tensorflow go into one environment, which stays in
+# $(PEER) for the next run (`make clean` removes it). A run that was killed goes on where it was.
 verify-peer: .venv/.ready sandbox
 	$(BIN)/xkg --kg $(PEER) import "$(XKG_SHARED)/peer-graphs"
 	XKG_ENVIRONMENT__MAX_MB=$${XKG_ENVIRONMENT__MAX_MB:-12000} XKG_ENVIRONMENT__TOTAL_MB=$${XKG_ENVIRONMENT__TOTAL_MB:-16000} \
