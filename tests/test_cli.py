@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.build.arxiv_server import serving, tarball
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
 from xkg.cli import main
 
@@ -130,6 +131,27 @@ def test_half_a_surrogate_pair_is_printed(xkg: Run, tmp_path: Path) -> None:
 
 
 # --- what a user keeps ------------------------------------------------------------------------------------------------
+
+
+def test_a_paper_by_its_arxiv_id(xkg: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = {path.name: path.read_bytes() for path in (EXAMPLE / "paper").iterdir()}
+    with serving() as arxiv:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setenv("XKG_ARXIV__URL", arxiv.url)
+        monkeypatch.setattr("arxiv.Client.__init__.__defaults__", (1, 0.0, 0))  # no pause on loopback
+        arxiv.publish("1203.01234", source=tarball(source), version=2, title="Said by arXiv")
+        built = xkg("build", "--paper", "https://arxiv.org/abs/1203.01234v2", "--json", kg=graph)
+        assert built.code == 0
+        assert json.loads(built.out)["paper"] == "arxiv:1203.01234"
+        paper = json.loads(xkg("show", "arxiv:1203.01234", "--json", kg=graph).out)
+        assert (paper["title"], paper["year"]) == ("Said by arXiv", 2012)
+        before = xkg("cypher", "MATCH (p:Paper) RETURN p.id ORDER BY p.id", kg=graph).out
+        refused = xkg("build", "--paper", "2401.99999", kg=graph)
+        assert refused.code == 1
+        assert refused.line == "xkg: arXiv has no paper 2401.99999; check the id and the version"
+    assert "cannot be reached" in xkg("build", "--paper", "2401.99998", kg=graph).line
+    assert xkg("cypher", "MATCH (p:Paper) RETURN p.id ORDER BY p.id", kg=graph).out == before
+    assert xkg("build", "--paper", "1203.01234v2", kg=graph).code == 0  # what was fetched is there
 
 
 def test_a_second_build_does_nothing_again(xkg: Run, graph: Path) -> None:

@@ -132,16 +132,17 @@ class IndexReport(_Printed):
 
 def build(
     settings: Settings,
-    paper: Path,
+    paper: str | Path,
     repository: str | None,
     *,
     given_id: str | None = None,
     notify: "Callable[[StageReport], None]" = lambda _: None,
 ) -> BuildResult:
-    """Builds one paper and publishes it, unless the graph already holds exactly that. What a verification has found
-    since of the same code stays.
+    """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
+    that. What a verification has found since of the same code stays.
 
     Raises what `build_paper` and `EmbeddedStore.publish` raise, and `InputError` for an id that no paper can have."""
+    from xkg.build.arxiv_source import ArxivSource
     from xkg.build.pipeline import Workshop, build_paper
     from xkg.build.verify import apply, later
     from xkg.sandbox.environment import UvEnvironments
@@ -151,10 +152,10 @@ def build(
     _require_folder(settings.kg)
     runner = _runner(settings)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
+    sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url),)
     with embedder(settings) as embed:
-        built = build_paper(
-            paper, repository, Workshop(settings, embed, runner, environments, notify), given_id=given_id
-        )
+        shop = Workshop(settings, embed, runner, environments, notify, sources)
+        built = build_paper(paper, repository, shop, given_id=given_id)
     with open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)
         if known is not None:

@@ -49,7 +49,9 @@ def _global_options(
 @app.command()
 def build(
     context: typer.Context,
-    paper: Annotated[Path, typer.Option(readable=False, help="LaTeX file or folder, arXiv archive, or Markdown.")],
+    paper: Annotated[
+        str, typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address.")
+    ],
     repo: Annotated[str | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")] = None,
     given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     llm: Annotated[Literal["none"], typer.Option(help="Language model: 'none' is static analysis.")] = "none",  # noqa: ARG001

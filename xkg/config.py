@@ -45,6 +45,12 @@ class EnvironmentSettings(_Section):
     total_mb: int = Field(default=6000, ge=0)
 
 
+class ArxivSettings(_Section):
+    """`url`: where the API, the sources and the PDFs are; another one for a mirror."""
+
+    url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://[^\s{}?#]+$")
+
+
 class PruneSettings(_Section):
     """None: the highest rung that could be tried on this machine, at least `parsed`."""
 
@@ -75,6 +81,7 @@ class Settings(BaseSettings):
     )
 
     kg: Path = Path("storage/default")
+    arxiv: ArxivSettings = ArxivSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()

@@ -41,7 +41,8 @@ class SourceSymbol(_Value):
 
 
 class Module(_Value):
-    """A source file that was parsed. `broken` where the grammar met errors (Python 2, cut files): symbols may miss."""
+    """A source file that was parsed. `broken` where the grammar met errors (Python 2, cut files): symbols may miss.
+    Of a notebook `text` is its code cells one after the other, and lines count in that."""
 
     path: str
     text: str
@@ -55,7 +56,9 @@ class Module(_Value):
 class Skipped(_Value):
     """Files that were not parsed, by reason, with a few examples."""
 
-    reason: Literal["binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link"]
+    reason: Literal[
+        "binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link", "broken-notebook"
+    ]
     count: int
     examples: tuple[str, ...] = ()
 

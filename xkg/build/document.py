@@ -69,12 +69,13 @@ class Document(_Value):
     """A paper as one text with its structure.
 
     `text` keeps the author's markup (a LaTeX paper with its inputs in place and comments gone; a Markdown paper as it
-    is), so that every offset leads back to a file and a line through `spans` (ascending, not overlapping).
+    is; a PDF or HTML paper is written down as Markdown, see `parse.pdf` and `parse.html`), so that every offset leads
+    back to a file and a line through `spans` (ascending, not overlapping).
     `xkg.build.parse.plain` gives readable text for a span. `macros` maps a name to (number of arguments, body);
     `macro_defaults` to what stands for its first argument where that is optional and not given.
     """
 
-    format: Literal["latex", "markdown"]
+    format: Literal["latex", "markdown", "pdf", "html"]
     title: str
     abstract: str
     text: str

@@ -21,6 +21,7 @@ from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.repository import parse_repository
 from xkg.build.prune import prune
 from xkg.build.requirements import requirement_lines
+from xkg.build.source import Source, find_paper
 from xkg.build.stages import StageReport, Workbench, pipeline_version
 from xkg.config import Settings
 from xkg.embed import Embedder
@@ -32,13 +33,14 @@ from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
 @dataclass(frozen=True)
 class Workshop:
     """What a build works with. Without `runner` nothing here can contain code, so levels stop at `parsed`; without
-    `environments` code has the standard library alone."""
+    `environments` code has the standard library alone, and without `sources` papers are files."""
 
     settings: Settings
     embedder: Embedder
     runner: Runner | None
     environments: EnvironmentMaker | None
     notify: Callable[[StageReport], None] = field(default=lambda _: None)
+    sources: Sequence[Source] = ()
 
 
 @dataclass(frozen=True)
@@ -61,17 +63,18 @@ class CodeNodes(BaseModel):
     notes: tuple[str, ...] = ()
 
 
-def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id: str | None = None) -> Built:
-    """Builds one paper by static analysis; nothing is published. Every stage's output is kept, so that a run after a
-    kill, or a second run, does only what is new.
+def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, given_id: str | None = None) -> Built:
+    """Builds one paper, a path or a name that one of the shop's sources knows, by static analysis; nothing is
+    published. Every stage's output is kept, so that a run after a kill, or a second run, does only what is new.
 
-    Raises `InputError` for a paper or repository that cannot be used or that nothing is found in, `StoreError` when the
-    folder of the graph cannot be written, `EmbeddingError` without weights.
+    Raises `InputError` for a paper or repository that cannot be used or had, or that nothing is found in, `StoreError`
+    when the folder of the graph cannot be written, `EmbeddingError` without weights.
     """
     started = time.perf_counter()
-    document = parse_paper(paper)
+    found = find_paper(str(paper), shop.sources)
+    document = found.described(parse_paper(found.path))
     parsing = time.perf_counter() - started
-    identity = given_id or paper_id(document.title or paper.stem, document.arxiv_id, document.doi)
+    identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
     bench = Workbench(shop.settings.kg / "work" / folder_name(identity), shop.notify)
     bench.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(bench, repository, shop.settings)
@@ -109,11 +112,12 @@ def build_paper(paper: Path, repository: str | None, shop: Workshop, *, given_id
         {
             **source,
             "code": [c.model_dump_json() for c in nodes.code],
+            "said": [document.title, document.authors, document.year],
             "runner": shop.runner is not None,
             "min_level": shop.settings.prune.min_level,
         },
         PaperBundle,
-        lambda: _bundle(document, identity, paper, extraction, codebase, grounding, nodes, shop),
+        lambda: _bundle(document, identity, found.path, extraction, codebase, grounding, nodes, shop),
         _kept,
         keep=lambda _: nodes.final,
     )

@@ -137,7 +137,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
         cuts.append((0, document.abstract_span[0], _PARAGRAPH))
         if first is not None and first > document.abstract_span[1]:
             cuts.append((document.abstract_span[1], first, _PARAGRAPH))
-    elif first is not None and document.format == "latex":
+    elif first is not None and document.format != "markdown":
         cuts.append((0, first, _PARAGRAPH))
     return sorted(cuts)
 

@@ -10,14 +10,19 @@ from xkg.build.parse.markdown import parse_markdown
 from xkg.build.parse.paper_files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
 from xkg.errors import InputError, UnsafeInputError
 
-_LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
+_HTML = (".html", ".htm", ".xhtml")
+LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
+LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
 _FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
-_ARXIV_NAME = re.compile(r"(?i)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|tar\.gz))*$")
+_ARXIV_NAME = re.compile(
+    r"(?i)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
+)
 
 
 def parse_paper(path: Path) -> Document:
-    """The paper at `path`: a .tex or .md file, a folder, or an archive as arXiv gives it (.tar.gz, .tar, .zip, .gz).
+    """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as arXiv gives it (.tar.gz,
+    .tar, .zip, .gz).
 
     Raises `InputError` where there is no paper in it, `UnsafeInputError` for what is larger than any honest paper or
     reaches outside its folder. All else that is odd is told in `Document.warnings`."""
@@ -26,9 +31,11 @@ def parse_paper(path: Path) -> Document:
     if path.is_dir():
         return _named(path, _parse_folder(FolderReader(path.resolve()), path))
     if not path.exists():
-        raise InputError(f"{path} does not exist; name a .tex or .md file, a folder or an arXiv archive")
+        raise InputError(f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive")
     if not path.is_file():
-        raise InputError(f"{path} is no regular file; name a .tex or .md file, a folder or an arXiv archive")
+        raise InputError(
+            f"{path} is no regular file; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
+        )
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -36,8 +43,12 @@ def parse_paper(path: Path) -> Document:
         raise InputError(f"{path} may not be read; mend its permissions") from error
     if is_archive(head):
         return _named(path, _parse_folder(MemoryReader(unpack(path)), path))
-    if head.startswith(b"%PDF"):
-        raise InputError(f"{path} is a PDF; give the paper's LaTeX or Markdown source")
+    if b"%PDF-" in head:
+        return _named(path, _parse_pdf(path))
+    if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
+        (b"<!doctype html", b"<html")
+    ):
+        return _named(path, _parse_html(path))
     if path.name.lower().endswith((".gz", ".tgz", ".zip", ".tar")):
         raise InputError(
             f"{path} is empty; fetch it again" if not head else f"{path} is a corrupt archive; fetch it again"
@@ -46,7 +57,7 @@ def parse_paper(path: Path) -> Document:
         raise UnsafeInputError(too_large(str(path), path.stat().st_size))
     files = PaperFiles(FolderReader(path.parent.resolve()))
     text = _main_text(files, path.name, path)
-    latex = path.suffix.lower() in _LATEX or (path.suffix.lower() not in _MARKDOWN and _looks_like_latex(text))
+    latex = path.suffix.lower() in LATEX or (path.suffix.lower() not in _MARKDOWN and looks_like_latex(text))
     return _named(path, parse_latex(files, path.name) if latex else parse_markdown(files, path.name))
 
 
@@ -59,14 +70,37 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
         raise InputError(str(error).replace(name, str(path), 1)) from error
 
 
-def _looks_like_latex(text: str) -> bool:
+def _parse_pdf(path: Path) -> Document:
+    from xkg.build.parse.pdf import parse_pdf  # pdfium is loaded for a PDF alone
+
+    size = path.stat().st_size
+    if size > LARGEST_PDF:
+        raise UnsafeInputError(
+            f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
+        )
+    return parse_pdf(path.read_bytes(), path)
+
+
+def _parse_html(path: Path) -> Document:
+    from xkg.build.parse.html import parse_html  # so is lxml for HTML
+
+    size = path.stat().st_size
+    if size > LARGEST_HTML:
+        raise UnsafeInputError(
+            f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
+        )
+    return parse_html(path.read_bytes(), path)
+
+
+def looks_like_latex(text: str) -> bool:
+    """Whether a text is a LaTeX document, not only a piece of one."""
     return _CLASS.search(text) is not None or "\\begin{document}" in text
 
 
 def _parse_folder(reader: Reader, path: Path) -> Document:
     names = reader.names()
     scratch = PaperFiles(reader)
-    latex = [name for name in names if name.lower().endswith(_LATEX)]
+    latex = [name for name in names if name.lower().endswith(LATEX)]
     markdown = [name for name in names if name.lower().endswith(_MARKDOWN[:-1])]
     ranked = sorted(((_rank(name, scratch.text(name) or ""), name) for name in latex[:2000]), reverse=True)
     main = next((name for rank, name in ranked if rank[0]), None)
@@ -76,7 +110,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
     _main_text(files, name, path / main)
-    return parse_latex(files, name) if name.lower().endswith(_LATEX) else parse_markdown(files, name)
+    return parse_latex(files, name) if name.lower().endswith(LATEX) else parse_markdown(files, name)
 
 
 def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:

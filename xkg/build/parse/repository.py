@@ -1,5 +1,5 @@
-"""A checkout to a `Codebase`: every file in a language that is read parsed, imports and calls resolved inside the
-repository: those of Python here, those of other languages in `linking`."""
+"""A checkout to a `Codebase`: every file in a language that is read parsed (notebooks too), imports and calls resolved
+inside the repository: those of Python here, those of other languages in `linking`."""
 
 import re
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from xkg.build.fingerprint import fingerprinted
 from xkg.build.parse.grammars import LANGUAGES, grammars_of
 from xkg.build.parse.imports import ModuleIndex
 from xkg.build.parse.linking import link
+from xkg.build.parse.notebook import notebook_source
 from xkg.build.parse.outline import outline
 from xkg.build.parse.python import Analysis, analyse
 from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix, unread_languages
@@ -38,6 +39,9 @@ def parse_repository(checkout: Checkout) -> Codebase:
             continue
         if content is None:
             skipped.add("unreadable", path)
+        elif suffix(path) == "ipynb":
+            if (source := _notebook(path, content, skipped)) is not None:
+                sources[path] = source
         elif is_source(path, content, skipped):
             sources[path] = decode(content)
     identity = checkout.repository.id
@@ -59,6 +63,17 @@ def parse_repository(checkout: Checkout) -> Codebase:
         requirements={path: texts[path] for path in requirements if path in texts},
         skipped=skipped.listed(),
     )
+
+
+def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
+    try:
+        source = notebook_source(content)
+    except ValueError:
+        skipped.add("broken-notebook", path)
+        return None
+    if source is None:
+        skipped.add("other-language", path)
+    return source if source and is_source(path, source.encode("utf-8", "surrogatepass"), skipped) else None
 
 
 # --- resolving --------------------------------------------------------------------------------------------------------

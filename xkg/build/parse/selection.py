@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from xkg.build.codebase import Skipped
-from xkg.build.fetch import File
+from xkg.build.fetch import MAX_READ_BYTES, File
 from xkg.build.parse.grammars import SUFFIXES
 
 MAX_SOURCE_BYTES = 1_000_000
 _EXAMPLES = 5
+_PYTHON = ("py", "ipynb")
 
 _VENDORED = {
     "vendor", "vendors", "_vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "external",
@@ -21,7 +22,7 @@ _VENDORED = {
 _OTHER_SOURCE = {
     "java": "Java", "r": "R", "rmd": "R", "m": "MATLAB or Objective-C", "lua": "Lua", "go": "Go", "scala": "Scala",
     "kt": "Kotlin", "swift": "Swift", "rb": "Ruby", "pl": "Perl", "php": "PHP", "cs": "C#", "f": "Fortran",
-    "f90": "Fortran", "sh": "shell", "bash": "shell", "ipynb": "notebook", "pyx": "Cython", "pxd": "Cython",
+    "f90": "Fortran", "sh": "shell", "bash": "shell", "pyx": "Cython", "pxd": "Cython",
     "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
 # Where JavaScript shows a method on a web page, mostly with somebody else's libraries, or is a build's output.
@@ -34,7 +35,7 @@ _BINARY = {
     "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
 }  # fmt: skip
 _GENERATED_NAME = re.compile(
-    r"_pb2(_grpc)?\.py$|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
+    r"_pb2(_grpc)?\.py$|(^|/)\.ipynb_checkpoints/|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
 )
 _GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |do not edit|@generated")
 
@@ -66,7 +67,7 @@ def suffix(path: str) -> str:
 def is_wanted(file: File, skipped: Skips) -> bool:
     """Whether a path can be source in a language that is read, as far as its name and size tell."""
     ending = suffix(file.path)
-    readable = ending == "py" or ending in SUFFIXES
+    readable = ending in _PYTHON or ending in SUFFIXES
     folders = file.path.split("/")[:-1]
     vendored = not _VENDORED.isdisjoint(folders) or (ending in _SCRIPTS and not _WEB_PAGE.isdisjoint(folders))
     reason = None
@@ -82,7 +83,7 @@ def is_wanted(file: File, skipped: Skips) -> bool:
         reason = "other-language"
     elif readable and _GENERATED_NAME.search(file.path):
         reason = "generated"
-    elif readable and file.size > MAX_SOURCE_BYTES:
+    elif readable and file.size > (MAX_READ_BYTES if ending == "ipynb" else MAX_SOURCE_BYTES):
         reason = "too-large"
     if reason:
         skipped.add(reason, file.path)
@@ -98,7 +99,7 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
         skipped.add("binary", path)
         return False
     lines = content[:2000].decode("utf-8", "replace").split("\n")[:10]
-    marks = ("#",) if suffix(path) in ("py", "") else ("//", "/*", "*", "#")
+    marks = ("#",) if suffix(path) in (*_PYTHON, "") else ("//", "/*", "*", "#")
     head = [line for line in lines if line.lstrip().startswith(marks)]
     longest = max((len(line) for line in content.split(b"\n")), default=0)
     minified = longest > 20_000 and longest * 2 > len(content)

@@ -1,0 +1,124 @@
+"""Files from the web: politely paced, tried again where that helps, bounded in size and time."""
+
+import email.utils
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+from urllib3.exceptions import HTTPError, NewConnectionError
+
+from xkg.errors import InputError, UnsafeInputError
+
+_TRIES = 4
+_CONNECT, _SILENCE = 10.0, 30.0  # seconds to reach a server, and without a byte from it
+_LONGEST_WAIT = 60.0  # who asks for more is not waited for: the user is told
+_AGAIN = frozenset((429, 500, 502, 503, 504))
+_PIECE = 1 << 16
+
+
+class UnreachableError(InputError):
+    """A server did not give what another time it may."""
+
+
+class Web:
+    """Requests to one server. `pause` are the seconds between two of them, `seconds` the most that one may take;
+    `remedy` ends the messages for what cannot be had, `sleep` is what waits."""
+
+    def __init__(
+        self, agent: str, pause: float, remedy: str, *, seconds: float, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._session = requests.Session()
+        self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
+        self._pause, self._remedy, self._seconds, self._sleep = pause, remedy, seconds, sleep
+        self._free_at = 0.0
+
+    def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
+        """Status and body (empty unless the status is 200).
+
+        Raises `UnreachableError` for a server that cannot be reached, that is busy for longer than one can wait, or
+        that cuts every answer short; `UnsafeInputError` for more than `largest` bytes."""
+        body = bytearray()
+
+        def attempt() -> tuple[int, float]:
+            body.clear()
+            return self._read(url, largest, body.extend)
+
+        return self._patiently(url, attempt), bytes(body)
+
+    def save(self, url: str, largest: int, path: Path) -> int:
+        """The status; where that is 200, the body is in `path`. Raises as `fetch`, and `OSError` for the file."""
+
+        def attempt() -> tuple[int, float]:
+            with path.open("wb") as file:
+                return self._read(url, largest, file.write)
+
+        return self._patiently(url, attempt)
+
+    def _patiently(self, url: str, attempt: Callable[[], tuple[int, float]]) -> int:
+        host, trouble = urlsplit(url).netloc, ""
+        for number in range(_TRIES):
+            wait = self._pause * 2**number
+            try:
+                status, asked = attempt()
+            except (requests.RequestException, HTTPError) as error:
+                if isinstance(error, requests.ConnectTimeout) or _refused(error):
+                    raise UnreachableError(f"{host} cannot be reached; {self._remedy}") from error
+                trouble = "the answer was cut short or did not come"
+            else:
+                if status not in _AGAIN:
+                    return status
+                trouble = f"it answers {status}" + (" (too many requests)" if status == 429 else "")
+                if asked > _LONGEST_WAIT:
+                    raise UnreachableError(
+                        f"{host} is busy and asks to wait {asked:.0f} seconds; run this again after that"
+                    )
+                wait = max(wait, asked)
+            if number + 1 < _TRIES:
+                self._sleep(wait)
+        raise UnreachableError(f"{url} could not be fetched in {_TRIES} tries: {trouble}; try later, or {self._remedy}")
+
+    def _read(self, url: str, largest: int, write: Callable[[bytes], object]) -> tuple[int, float]:
+        """The status, and how many seconds the server asks to wait."""
+        if (early := self._free_at - time.monotonic()) > 0:
+            self._sleep(early)
+        deadline, size = time.monotonic() + self._seconds, 0
+        try:
+            with self._session.get(url, stream=True, timeout=(_CONNECT, _SILENCE)) as answer:
+                if answer.status_code == 200:
+                    for piece in _pieces(answer):
+                        size += len(piece)
+                        if size > largest:
+                            much = f"more than {largest // 1_000_000} MB, more than any honest paper"
+                            raise UnsafeInputError(f"{url} has {much}; {self._remedy}")
+                        if time.monotonic() > deadline:
+                            raise UnreachableError(
+                                f"{url} was not there after {self._seconds:.0f} seconds; try later, or {self._remedy}"
+                            )
+                        write(piece)
+                return answer.status_code, _seconds_asked(answer.headers.get("Retry-After", ""))
+        finally:
+            self._free_at = time.monotonic() + self._pause
+
+
+def _pieces(answer: requests.Response) -> Iterator[bytes]:
+    """The body as it comes in, so that a server that sends a byte at a time meets the deadline too."""
+    while piece := answer.raw.read1(_PIECE, decode_content=True):
+        yield piece
+
+
+def _refused(error: Exception) -> bool:
+    """Whether no connection came about at all: no such host, nobody listening, no network."""
+    reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
+    return isinstance(getattr(reason, "reason", None), NewConnectionError)
+
+
+def _seconds_asked(header: str) -> float:
+    """A `Retry-After` header: seconds, or a date; 0 for none (RFC 9110, 10.2.3)."""
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return 0.0

@@ -1,0 +1,123 @@
+"""A Jupyter notebook as a Python module.
+
+Its code cells are put one after the other, each ended by a line end: **a line number of a notebook counts the lines of
+these cells**, not the lines of the JSON file. Magics, shell lines and questions ("obj?") become comments, so that the
+count of lines stays as it was.
+
+Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets).
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)")
+_PYTHON_BELOW = frozenset(("time", "timeit", "capture", "prun", "memit", "mprun", "heat", "python", "python3", "pypy"))
+_LINE = re.compile(
+    r"(?P<indent>[ \t]*)(?:(?P<target>[^\W\d][\w., ]{0,100}?)[ \t]{0,10}=[ \t]{0,10})?(?:%{1,2}[^\W\d]|!)"
+    r"|(?P<asked>[ \t]*)(?:\?{1,2}[\w.*]+|[\w.*]+\?{1,2})[ \t]*$"
+)
+_TOKEN = re.compile(
+    r"#[^\n]*|(?P<triple>\"\"\"|''')|\"(?:\\.|[^\"\\\n])*(?:\"|$)|'(?:\\.|[^'\\\n])*(?:'|$)|(?P<open>[(\[{])|(?P<close>[)\]}])"
+)
+
+
+def notebook_source(content: bytes) -> str | None:
+    """The code cells of a notebook as one Python text; None where its language is another.
+
+    Raises `ValueError` for what is no notebook: not JSON, or without cells."""
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"))
+        code = [_text(cell) for cell in _cells(notebook) if cell.get("cell_type") == "code" and _is_python(cell)]
+        if not _is_python(notebook.get("metadata", {})):
+            return None
+    except (UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
+        raise ValueError("no notebook") from error
+    source = "".join(f"{python_cell(text)}\n" for text in code if text.strip())
+    return source.encode("utf-8", "replace").decode()  # JSON can carry halves of characters
+
+
+def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
+    if "cells" not in notebook and "worksheets" not in notebook:
+        raise ValueError("no notebook")
+    for sheet in notebook.get("worksheets", ()):
+        yield from sheet.get("cells", ())
+    yield from notebook.get("cells", ())
+
+
+def _is_python(said: dict[str, Any]) -> bool:
+    """A notebook's metadata say its language, of format 3 each cell does; where nothing is said it is Python."""
+    language = (
+        said.get("language_info", {}).get("name")
+        or said.get("kernelspec", {}).get("language")
+        or said.get("language")
+        or "python"
+    )
+    return "python" in str(language).lower()
+
+
+def _text(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    text = source if isinstance(source, str) else "".join(str(line) for line in source)
+    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+
+
+def python_cell(cell: str) -> str:
+    """The cell with as many lines, and what is IPython's own in comments. A cell that belongs to another program
+    (`%%bash`), or whose brackets or strings stay open, is a comment as a whole, so that the cells after it are read;
+    where a name was given to a magic's result it stays, as None."""
+    magic = _CELL_MAGIC.match(cell)
+    if magic is not None and magic["name"] not in _PYTHON_BELOW:
+        return _as_comment(cell)
+    out: list[str] = []
+    state = _State()
+    for line in cell.split("\n"):
+        found = _LINE.match(line) if state.at_statement else None
+        line = _commented(line, found) if found else line
+        state.read(line)
+        out.append(line)
+    return "\n".join(out) if state.at_statement else _as_comment(cell)
+
+
+def _as_comment(cell: str) -> str:
+    return "\n".join(f"# {line}".rstrip() for line in cell.split("\n"))
+
+
+def _commented(line: str, found: re.Match[str]) -> str:
+    if found["target"]:
+        return f"{found['indent']}{found['target']} = None  # {line.strip()}"
+    indent = found["indent"] or found["asked"] or ""
+    return f"{indent}pass  # {line.strip()}" if indent else f"# {line}"
+
+
+class _State:
+    """Whether the next line begins a statement: `%` and `!` mean something else inside brackets and strings."""
+
+    def __init__(self) -> None:
+        self._depth, self._quote, self._continued = 0, "", False
+
+    @property
+    def at_statement(self) -> bool:
+        return not (self._depth or self._quote or self._continued)
+
+    def read(self, line: str) -> None:
+        at = 0
+        while at < len(line):
+            if self._quote:
+                close = line.find(self._quote, at)
+                if close < 0:
+                    return
+                at, self._quote = close + 3, ""
+                continue
+            token = _TOKEN.search(line, at)
+            if token is None:
+                break
+            at = token.end()
+            if token["triple"]:
+                self._quote = token["triple"]
+            elif token["open"]:
+                self._depth += 1
+            elif token["close"]:
+                self._depth = max(0, self._depth - 1)
+        self._continued = not self._quote and line.endswith("\\")

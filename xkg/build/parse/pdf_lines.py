@@ -1,0 +1,261 @@
+"""What is printed on the pages of a PDF: fragments of text with their places and fonts, as pdfium reads them.
+
+Places are in points from the upper left corner of the page, so that a smaller `top` is higher up.
+"""
+
+import ctypes
+import math
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pypdfium2 as pdfium
+import pypdfium2.raw as raw
+
+from xkg.errors import InputError, UnsafeInputError
+
+MOST_PAGES = 1000
+_FEWEST_CHARACTERS = 100
+_FEWEST_IN_WORDS = 0.3  # share of the characters; 0.6 and more in papers full of formulas
+_MOST_CHARACTERS = 100_000  # of one page
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
+_ITALIC = re.compile(r"(?i)ital|obli|slant|-it\b|cmti|cmsl|sfti|ecti")
+_MATH = re.compile(r"(?i)cm(?:mi|sy|ex|bsy)|ms[ab]m|math|symbol|eufm|rsfs|mtmi|mtsy|[tp]x(?:mi|sy|ex)|stmary|wasy|euex")
+_ITALIC_FLAG, _WIDEST_GAP = 1 << 6, 1.6
+_ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
+            "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
+_lock = threading.Lock()  # pdfium keeps one state for all threads
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """A font as it is set: `size` in points; `math` for the fonts of formulas."""
+
+    size: float
+    bold: bool
+    italic: bool
+    math: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    text: str
+    style: Style
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Text on one base line. `page` counts from 1."""
+
+    page: int
+    x0: float
+    x1: float
+    top: float
+    bottom: float
+    runs: tuple[Run, ...]
+
+    @property
+    def text(self) -> str:
+        return "".join(run.text for run in self.runs)
+
+    @property
+    def size(self) -> float:
+        """The size that most of its letters have."""
+        weights: dict[float, int] = {}
+        for run in self.runs:
+            weights[run.style.size] = weights.get(run.style.size, 0) + len(run.text.replace(" ", ""))
+        return max(weights, key=lambda size: (weights[size], size))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """`margin` is text that is set sideways, such as the stamp of arXiv."""
+
+    width: float
+    height: float
+    fragments: tuple[Line, ...]
+    margin: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedPaper:
+    pages: tuple[Page, ...]
+    title: str
+    """What the file's metadata say; '' where they say nothing."""
+
+
+def read_pdf(data: bytes, path: Path) -> PrintedPaper:
+    """Raises `InputError` for a PDF that is damaged, cut short, encrypted, without text, or whose fonts do not tell its
+    characters, `UnsafeInputError` for one of more pages than any paper."""
+    damaged = InputError(f"{path} is a damaged PDF, or one cut short; fetch it again, or give the paper's LaTeX source")
+    if b"%%EOF" not in data[-4096:]:
+        raise damaged
+    with _lock:
+        try:
+            document = pdfium.PdfDocument(data)
+        except pdfium.PdfiumError as error:
+            if error.err_code == raw.FPDF_ERR_PASSWORD:
+                raise InputError(f"{path} is encrypted; save it without a password and give that") from error
+            raise damaged from error
+        try:
+            if len(document) > MOST_PAGES:
+                raise UnsafeInputError(f"{path} has {len(document)} pages, more than any paper; give the paper alone")
+            pages = tuple(_page(document[index], index + 1) for index in range(len(document)))
+            title = str(document.get_metadata_value("Title") or "")
+        except pdfium.PdfiumError as error:
+            raise damaged from error
+        finally:
+            document.close()
+    mend = "give the paper's LaTeX source, or put a text layer into the PDF with OCR (such as ocrmypdf)"
+    text = " ".join(line.text for page in pages for line in page.fragments)
+    if len(text) < _FEWEST_CHARACTERS:
+        raise InputError(f"{path} holds no text, only images (a scan?); {mend}")
+    if sum(map(len, _WORD.findall(text))) < _FEWEST_IN_WORDS * len(text.replace(" ", "")):
+        raise InputError(f"{path} holds no readable text: its fonts do not tell which characters they show; {mend}")
+    return PrintedPaper(pages, " ".join(title.split()))
+
+
+@dataclass(slots=True)
+class _Character:
+    text: str
+    x0: float
+    x1: float
+    top: float
+    bottom: float
+    style: Style
+    upright: bool
+
+
+def _page(page: pdfium.PdfPage, number: int) -> Page:
+    width, height = page.get_size()
+    text = page.get_textpage()
+    try:
+        fragments: list[Line] = []
+        margin: list[str] = []
+        current: list[_Character] = []
+        for character, after_space in _accented(_CharacterReader(text, height), text.count_chars()):
+            if not character.upright:
+                margin.append((" " if after_space and margin else "") + character.text)
+                continue
+            if current and not _follows(current[-1], character):
+                fragments.append(_line(current, number))
+                current = []
+            if current and after_space:
+                current[-1].text += " "
+            current.append(character)
+        if current:
+            fragments.append(_line(current, number))
+    finally:
+        text.close()
+        page.close()
+    return Page(width, height, tuple(f for f in fragments if f.text.strip()), "".join(margin))
+
+
+def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
+    """Characters, and whether white space stands before each; an accent that TeX set over a letter is part of it."""
+    space = False
+    accent: _Character | None = None
+    last: _Character | None = None
+    for index in range(min(count, _MOST_CHARACTERS)):
+        character = reader.at(index)
+        if character is None:
+            space = True
+            continue
+        if accent is not None and _over(accent, character):
+            character.text = unicodedata.normalize("NFC", character.text + _ACCENTS[accent.text])
+            accent = None
+        if character.text in _ACCENTS:
+            if last is not None and _over(character, last):
+                last.text = unicodedata.normalize("NFC", last.text + _ACCENTS[character.text])
+            else:
+                accent = character
+            continue
+        yield character, space
+        last, space = character, False
+
+
+def _over(accent: _Character, letter: _Character) -> bool:
+    beside = letter.x0 - 1 < (accent.x0 + accent.x1) / 2 < letter.x1 + 1
+    return letter.text.isalpha() and beside and abs(letter.bottom - accent.bottom) < 0.6 * letter.style.size
+
+
+class _CharacterReader:
+    """Characters of one page by index; their fonts are asked for once a piece of text."""
+
+    def __init__(self, text: pdfium.PdfTextPage, height: float) -> None:
+        self._text, self._height = text, height
+        self._styles: dict[int | None, tuple[Style, bool]] = {}
+        self._box = raw.FS_RECTF()
+
+    def at(self, index: int) -> _Character | None:
+        """None for white space, and for what pdfium put in between."""
+        code = raw.FPDFText_GetUnicode(self._text, index)
+        if raw.FPDFText_IsHyphen(self._text, index) == 1:
+            code = 0x2D
+        character = _readable(code)
+        if not character or (code != 0x2D and raw.FPDFText_IsGenerated(self._text, index) == 1):
+            return None
+        raw.FPDFText_GetLooseCharBox(self._text, index, ctypes.byref(self._box))
+        style, upright = self._style(index)
+        box = self._box
+        top, bottom = self._height - box.top, self._height - box.bottom
+        return _Character(character, box.left, box.right, top, bottom, style, upright)
+
+    def _style(self, index: int) -> tuple[Style, bool]:
+        piece = ctypes.cast(raw.FPDFText_GetTextObject(self._text, index), ctypes.c_void_p).value
+        if piece not in self._styles:
+            name, flags, matrix = ctypes.create_string_buffer(200), ctypes.c_int(), raw.FS_MATRIX()
+            raw.FPDFText_GetFontInfo(self._text, index, name, 200, ctypes.byref(flags))
+            raw.FPDFText_GetMatrix(self._text, index, ctypes.byref(matrix))
+            font = name.value.decode("utf-8", "replace")
+            size = raw.FPDFText_GetFontSize(self._text, index) * math.hypot(matrix.c, matrix.d)
+            style = Style(
+                size=round(min(size, 1000.0), 1),
+                bold=bool(_BOLD.search(font)) or raw.FPDFText_GetFontWeight(self._text, index) >= 650,
+                italic=bool(_ITALIC.search(font) or flags.value & _ITALIC_FLAG),
+                math=bool(_MATH.search(font)),
+            )
+            self._styles[piece] = style, abs(matrix.b) <= 0.1 * abs(matrix.a) or matrix.a == matrix.b == 0
+        return self._styles[piece]
+
+
+def _readable(code: int) -> str:
+    """A character as text: ligatures apart, '' for white space and what cannot be read."""
+    if code < 0x21 or code in (0x7F, 0xA0, 0xAD, 0xFFFE, 0xFFFF) or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
+        return ""
+    character = chr(code)
+    if 0xFB00 <= code <= 0xFB06 or 0xFF01 <= code <= 0xFF5E:
+        return unicodedata.normalize("NFKC", character)
+    return "" if character.isspace() or unicodedata.category(character) in ("Cc", "Cf") else character
+
+
+def _follows(before: _Character, after: _Character) -> bool:
+    """Whether a character stands on the line of the one before it, as a superscript does."""
+    shared = min(before.bottom, after.bottom) - max(before.top, after.top)
+    lower = min(before.bottom - before.top, after.bottom - after.top)
+    size = max(before.style.size, after.style.size)
+    return shared > 0.35 * lower and -1.2 * size < after.x0 - before.x1 < _WIDEST_GAP * size
+
+
+def _line(characters: list[_Character], page: int) -> Line:
+    runs: list[Run] = []
+    for character in characters:
+        if runs and runs[-1].style == character.style:
+            runs[-1] = Run(runs[-1].text + character.text, character.style)
+        else:
+            runs.append(Run(character.text, character.style))
+    main = max(characters, key=lambda c: c.style.size).style.size
+    large = [c for c in characters if c.style.size >= 0.8 * main] or characters
+    return Line(
+        page,
+        min(c.x0 for c in characters),
+        max(c.x1 for c in characters),
+        sorted(c.top for c in large)[len(large) // 2],
+        sorted(c.bottom for c in large)[len(large) // 2],
+        tuple(runs),
+    )
