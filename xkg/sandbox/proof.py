@@ -64,9 +64,10 @@ def prove(
 
     `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
     `implementation`, exits 0. `tested`: it asserts something, passes a second time, fails for each public function when
-    its body is left out, and on at least 60 % of the mutants of lines that it runs; these runs together take about
-    `seconds`, and the mutants tried are the first of an order that the node's id fixes. One that does not end in time,
-    or is stopped at another limit, counts as noticed.
+    its body is left out, and on at least 60 % of the mutants of lines that it runs. These runs together take about
+    `seconds`, at most twice that for the few that a verdict needs, so that a busy machine seldom changes it; the
+    mutants tried are the first of an order that the node's id fixes. One that does not end in time, or is stopped at
+    another limit, counts as noticed.
 
     A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
     `Interrupted` between two runs once `stopped` says so."""
@@ -132,7 +133,7 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         tried = 0
         missed: list[Change] = []
         for change in changes:
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline + (seconds if tried < _FEWEST_MUTANTS else 0):
                 return tried, missed, False
             tried += 1
             if trial.run(change.apply(code.implementation), patience).ended:
