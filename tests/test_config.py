@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_without_anything_the_graph_lies_in_storage() -> None:
     settings = load()
     assert settings.kg == Path("storage/default")
-    assert settings.sandbox.runner == "bubblewrap"
+    assert settings.sandbox.runner == "auto"
     assert settings.prune.min_level is None
 
 

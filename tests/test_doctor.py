@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from xkg import doctor
-from xkg.config import EmbeddingSettings, EnvironmentSettings, Settings
+from xkg.config import EmbeddingSettings, EnvironmentSettings, SandboxSettings, Settings
+from xkg.inside import landlock
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +52,13 @@ def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
     finding = by_name(doctor.examine(Settings(kg=graph)), "graph")
     assert not finding.ok
     assert "`xkg index rebuild`" in finding.seen
+
+
+def test_what_the_sandbox_in_use_leaves_open_is_said(tmp_path: Path) -> None:
+    if landlock.version() == 0:
+        pytest.skip("this kernel has no Landlock")
+    finding = by_name(doctor.examine(Settings(kg=tmp_path, sandbox=SandboxSettings(runner="landlock"))), "sandbox")
+    assert finding.ok
+    assert "weaker than bubblewrap: " in str(finding)
+    assert "\n" not in str(finding)
+    assert "weaker" not in str(by_name(doctor.examine(Settings(kg=tmp_path)), "sandbox"))

@@ -30,9 +30,10 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`unsafe-subprocess` runs code that nobody trusts with your own rights: it must be asked for in words."""
+    """`auto` takes bubblewrap, and Landlock where that cannot be had. `unsafe-subprocess` runs code that nobody trusts
+    with your own rights: it must be asked for in words."""
 
-    runner: Literal["bubblewrap", "unsafe-subprocess"] = "bubblewrap"
+    runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
     memory_mb: int = Field(default=4096, ge=64)
 

@@ -110,7 +110,8 @@ def _sandbox(settings: Settings) -> Finding:
         outcome = runner.run(Job(arguments=("-c", "print('ran')")))
         if not outcome.ok:
             raise XkgError(f"{runner.name} cannot run Python: {' '.join(outcome.output.split())[-200:]}")
-        return f"{runner.name}, one run {outcome.seconds * 1000:.0f} ms"
+        weaker = f"; weaker than bubblewrap: {'; '.join(runner.weaker)}" if runner.weaker else ""
+        return f"{runner.name}, one run {outcome.seconds * 1000:.0f} ms{weaker}"
 
     return _try(
         "sandbox",

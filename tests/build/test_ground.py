@@ -119,7 +119,7 @@ def test_what_is_located_on_less_support_is_called_doubtful(codebase: Codebase, 
     asked = [MEMORY, FOREIGN[3]]
     found = ground(asked, codebase, embedder, least_support=0)
     assert found.of(FOREIGN[3].id)
-    assert found.doubtful == {FOREIGN[3].id}
+    assert found.doubtful == (FOREIGN[3].id,)
     assert not ground(asked, codebase, embedder).doubtful
 
 

@@ -237,11 +237,10 @@ def test_packages_are_asked_for_with_what_the_repository_says_of_them(build: Bui
     assert any(line.startswith("numpy") for line in requirements)
 
 
-def test_a_paper_without_techniques_is_told(build: Build, tmp_path: Path) -> None:
+def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
-    built = build(tmp_path / "note.md", None)
-    assert built.bundle.techniques == ()
-    assert built.notes[-1] == "no technique was found: has the paper sections, and are they marked as headings?"
+    with pytest.raises(InputError, match=r"no technique was found in .*: has it sections"):
+        build(tmp_path / "note.md", None)
 
 
 @pytest.mark.parametrize("repository", ["nowhere", "empty"])

@@ -1,21 +1,124 @@
+import json
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from xkg.sandbox import Job, Limits, Outcome
+from xkg.errors import SandboxUnavailableError
+from xkg.inside import landlock
+from xkg.sandbox import Job, Limits, Outcome, Runner
 from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.landlock import LandlockRunner
+from xkg.sandbox.warm import WarmRunner
+from xkg.sandbox.watchdog import descendants
 
 SMALL = Limits(seconds=40, memory_mb=300, disk_mb=8, processes=24, output_kb=64)
 
 Attack = Callable[..., Outcome]
 
+_ROOT = Path(__file__).parents[2]
+_CLOSED = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
+_ORDINARY = ("/usr/bin/setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups")
+_RUN = """
+import sys
+from xkg.errors import SandboxUnavailableError
+from xkg.inside import landlock
+from xkg.sandbox import Job
+from xkg.sandbox.landlock import LandlockRunner
+abi = int(sys.argv[1])
+landlock.version = lambda: abi
+try:
+    print(LandlockRunner().run(Job.model_validate_json(sys.stdin.read())).model_dump_json())
+except SandboxUnavailableError as error:
+    print(error)
+"""
+
+
+def as_ordinary_user() -> tuple[str, ...]:
+    """The command that leaves root, when the tests run as root; with the right to pass the folders to an interpreter
+    that lies in root's home."""
+    if os.geteuid() != 0:
+        return ()
+    closed = interpreter_is_closed() or any(not folder.stat().st_mode & 1 for folder in _ROOT.parents)
+    return (*_ORDINARY, *(_CLOSED if closed else ()))
+
+
+def interpreter_is_closed() -> bool:
+    return any(not folder.stat().st_mode & 1 for folder in Path(sys.base_prefix).parents)
+
+
+class LandlockOfOrdinaryUser:
+    """`LandlockRunner` in a process of somebody who is not root, on this kernel or as if on one of an older ABI."""
+
+    name = "landlock"
+    weaker = ()
+
+    def __init__(self, abi: int) -> None:
+        self._abi = abi
+
+    def run(self, job: Job) -> Outcome:
+        ran = subprocess.run(
+            (*as_ordinary_user(), sys.executable, "-c", _RUN, str(self._abi)),
+            input=job.model_dump_json(),
+            env=dict(os.environ) | {"HOME": "/", "PYTHONPATH": str(_ROOT)},
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        if not ran.stdout.startswith("{"):
+            raise SandboxUnavailableError(ran.stdout)
+        return Outcome.model_validate(json.loads(ran.stdout))
+
+
+class Forked:
+    """The second job of a warm process: it and all that came of it are gone afterwards, and a third job can follow."""
+
+    name = "bubblewrap"
+    weaker = ()
+
+    def run(self, job: Job) -> Outcome:
+        harmless = Job(arguments=("-c", "print('fine')"), limits=job.limits.model_copy(update={"seconds": 40}))
+        lines: list[str] = []
+        with WarmRunner(BubblewrapRunner(), (), lines.append) as warm:
+            warm.run(harmless.model_copy(update={"site": job.site}))
+            before = set(descendants(os.getpid()))
+            outcome = warm.run(job)
+            if threading.current_thread() is threading.main_thread():  # others have processes of their own
+                assert set(descendants(os.getpid())) == before
+            after = warm.run(harmless.model_copy(update={"site": job.site}))
+            assert (after.output, after.runner, lines) == ("fine\n", "bubblewrap, warm", [])
+        return outcome
+
+
+def require_landlock(abi: int = 1) -> None:
+    if landlock.version() < abi:
+        pytest.skip(f"this kernel has Landlock ABI {landlock.version()} (0: none), the test needs {abi}")
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "forked"])
+def runner(request: pytest.FixtureRequest) -> Runner:
+    if request.param == "forked":
+        require_landlock(landlock.SCOPES_FROM)
+        return Forked()
+    if request.param == "landlock":
+        require_landlock()
+        return LandlockRunner()
+    return BubblewrapRunner()
+
 
 @pytest.fixture
-def attack() -> Attack:
-    """Runs hostile source in the box, under small limits that keywords change."""
+def attack(runner: Runner) -> Attack:
+    """Runs hostile source in the sandbox, under small limits that keywords change."""
+    return attack_on(runner)
 
+
+def attack_on(runner: Runner) -> Attack:
     def run(source: str, *arguments: str, site: Path | None = None, **limits: float) -> Outcome:
         job = Job(
             arguments=("attack.py", *arguments),
@@ -23,13 +126,29 @@ def attack() -> Attack:
             site=site,
             limits=SMALL.model_copy(update=limits),
         )
-        return BubblewrapRunner().run(job)
+        return runner.run(job)
 
     return run
 
 
-@pytest.fixture(params=["as started", "user namespace"])
-def both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root's box and the ordinary user's are built differently, and both must hold."""
-    if request.param == "user namespace":
+@pytest.fixture(
+    params=[
+        "bubblewrap",
+        "bubblewrap in a user namespace",
+        "landlock",
+        "landlock of an ordinary user",
+        "forked",
+    ]
+)
+def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Attack:
+    """Root's sandbox and the ordinary user's are built differently, and both must hold."""
+    if request.param.startswith("landlock"):
+        require_landlock()
+        ordinary = LandlockOfOrdinaryUser(landlock.version())
+        return attack_on(ordinary if request.param.endswith("user") else LandlockRunner())
+    if request.param.endswith("namespace"):
         monkeypatch.setattr("xkg.sandbox.bubblewrap.outside_uid", lambda **_: None)
+    if request.param == "forked":
+        require_landlock(landlock.SCOPES_FROM)
+        return attack_on(Forked())
+    return attack_on(BubblewrapRunner())

@@ -2,11 +2,13 @@ import re
 
 import pytest
 
+from tests.sandbox.conftest import require_landlock
 from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError, UnsafeInputError
 from xkg.sandbox import Job, Limits, choose
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.choose import limits_for, runner_for
+from xkg.sandbox.landlock import LandlockRunner
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
 
@@ -21,15 +23,36 @@ def test_the_runner_that_contains_is_the_default() -> None:
     assert (limits.seconds, limits.memory_mb) == (7, 99)
 
 
-def test_without_bubblewrap_it_refuses_and_says_what_to_install(
+def test_without_bubblewrap_landlock_is_taken_where_the_kernel_has_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    require_landlock()
+    monkeypatch.setenv("PATH", str(tmp_path_factory.mktemp("empty")))
+    runner = runner_for(SandboxSettings())
+    assert runner.name == "landlock"
+    assert runner.weaker
+    assert all("\n" not in line for line in runner.weaker)
+    assert runner.run(Job(arguments=("-c", "print(1 + 1)"))).output == "2\n"
+    with pytest.raises(SandboxUnavailableError, match="apt-get install bubblewrap"):
+        runner_for(SandboxSettings(runner="bubblewrap"))
+
+
+def test_landlock_can_be_asked_for() -> None:
+    require_landlock()
+    assert runner_for(SandboxSettings(runner="landlock")).name == "landlock"
+
+
+def test_without_both_it_refuses_and_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path_factory.mktemp("empty")))
-    with pytest.raises(SandboxUnavailableError, match="apt-get install bubblewrap") as caught:
+    monkeypatch.setattr("xkg.inside.landlock.version", lambda: 0)
+    with pytest.raises(SandboxUnavailableError, match=r"apt-get install bubblewrap.*no Landlock") as caught:
         runner_for(SandboxSettings())
     assert "\n" not in str(caught.value)
-    with pytest.raises(SandboxUnavailableError):
-        BubblewrapRunner().run(Job(arguments=("-c", "")))
+    for runner in (BubblewrapRunner(), LandlockRunner()):
+        with pytest.raises(SandboxUnavailableError):
+            runner.run(Job(arguments=("-c", "")))
     assert runner_for(SandboxSettings(runner="unsafe-subprocess")).name == "unsafe-subprocess"
 
 
@@ -51,7 +74,7 @@ def test_a_kernel_that_refuses_is_told_apart(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     with pytest.raises(SandboxUnavailableError, match=re.escape(advice)) as caught:
-        runner_for(SandboxSettings())
+        runner_for(SandboxSettings(runner="bubblewrap"))
     assert "\n" not in str(caught.value)
 
 

@@ -60,7 +60,7 @@ class Grounding(BaseModel):
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
-    doubtful: frozenset[str] = frozenset()
+    doubtful: tuple[str, ...] = ()
 
     def of(self, technique: str) -> tuple[Location, ...]:
         """The locations of one technique, best first."""
@@ -125,7 +125,7 @@ def ground(
         )
         if found:
             primaries[technique.id] = _primary(found, index)
-    return Grounding(locations=tuple(locations), primaries=primaries, doubtful=frozenset(grounder.doubtful))
+    return Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(grounder.doubtful)))
 
 
 def primary(grounding: Grounding, technique: str) -> str | None:

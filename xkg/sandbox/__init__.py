@@ -35,7 +35,7 @@ class Outcome(_Value):
     """`ended`: `exited` (then `exit_code` is set), or what stopped it. Output is decoded with replacement and holds the
     end when it was cut; `peak_memory_mb` is summed over all processes as the watchdog saw it."""
 
-    ended: Literal["exited", "killed", "timeout", "memory", "output"]
+    ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
     output: str
     seconds: float
@@ -50,9 +50,12 @@ class Outcome(_Value):
 
 class Runner(Protocol):
     """One way to contain a job. Raises `SandboxUnavailableError` when it cannot contain one here; never raises for what
-    the job itself does."""
+    the job itself does. `weaker` says, a line each, what it leaves open or takes away beside bubblewrap."""
 
     name: str
+
+    @property
+    def weaker(self) -> tuple[str, ...]: ...
 
     def run(self, job: Job) -> Outcome: ...
 

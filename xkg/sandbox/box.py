@@ -15,15 +15,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from xkg.errors import InputError, SandboxUnavailableError, UnsafeInputError
+from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox import Limits
+from xkg.sandbox.scratch import relative
+from xkg.sandbox.seccomp import Denied
 
 HOME = "/tmp/job"
 SITE = "/site"
 NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
-_CAP_SETGID, _CAP_SETUID, _CAP_SYS_ADMIN = 6, 7, 21
+CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
 # One order of hashes and one thread a library: a run is repeatable, and does not slow its neighbours.
 QUIET = {
@@ -59,7 +61,8 @@ class Mount:
 @dataclass(frozen=True)
 class Confined:
     """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
-    folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind."""
+    folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind,
+    `lasting` one that no later job is given; `denied` are more rules for the filter."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -68,6 +71,8 @@ class Confined:
     variables: Mapping[str, str] = field(default_factory=dict)
     unix_sockets: bool = False
     keeper: bool = False
+    lasting: bool = False
+    denied: tuple[Denied, ...] = ()
 
 
 def interpreter() -> Path:
@@ -76,24 +81,35 @@ def interpreter() -> Path:
     return named if named.exists() else Path(sys.executable).resolve()
 
 
-_runs = itertools.count()
+_runs, _lasting_runs = itertools.count(), itertools.count()
 
 
-def outside_uid(*, keeper: bool = False) -> int | None:
+def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
     """The uid to drop to outside, a fresh one each call, so that the kernel's limit on processes counts only this job
-    (and binds at all, which it does not for root); always the same for `keeper`. None for an ordinary user, who keeps
-    their own.
+    (and binds at all, which it does not for root); always the same for `keeper`, of a set apart for `lasting`. None for
+    an ordinary user, who keeps their own.
 
     Raises `SandboxUnavailableError` for a root without the rights to drop."""
     if os.geteuid() != 0:
         return None
-    lines = Path("/proc/self/status").read_text().splitlines()
-    rights = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
-    if not all(rights >> right & 1 for right in (_CAP_SYS_ADMIN, _CAP_SETUID, _CAP_SETGID)):
+    if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
         raise SandboxUnavailableError(
             "this root may not build a sandbox (no CAP_SYS_ADMIN, as in most containers): "
             "run as an ordinary user, or give the container --privileged"
         )
+    return unused_uid(keeper=keeper, lasting=lasting)
+
+
+def holds(*rights: int) -> bool:
+    """Whether this process has all of these capabilities."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
+    return all(held >> right & 1 for right in rights)
+
+
+def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
+    """A uid that nobody has, as `outside_uid` says. Raises `SandboxUnavailableError` where this user namespace has
+    none."""
     extents = [
         (int(first), int(first) + int(count))
         for first, _, count in (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
@@ -107,23 +123,30 @@ def outside_uid(*, keeper: bool = False) -> int | None:
         raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
     if keeper:
         return low - 1
-    return low + (os.getpid() * 64 + next(_runs) % 64) % (high - low)
+    drawn = 48 + next(_lasting_runs) % 16 if lasting else next(_runs) % 48
+    return low + (os.getpid() * 64 + drawn) % (high - low)
+
+
+def kernel_limits(limits: Limits) -> dict[str, int]:
+    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process where a single allocation would
+    outrun the watchdog."""
+    return {
+        "CORE": 0,
+        "NOFILE": 1024,
+        "MEMLOCK": 65536,
+        "MSGQUEUE": 65536,
+        "NPROC": limits.processes,
+        "FSIZE": limits.disk_mb << 20,
+        "CPU": math.ceil(limits.seconds) * (os.cpu_count() or 1) + 1,
+        "DATA": 2 * (limits.memory_mb << 20),
+    }
 
 
 def limiting(limits: Limits, uid: int | None) -> tuple[str, ...]:
-    """The command that sets the kernel's limits and leaves root behind, then becomes what follows it.
-
-    `data` bounds the private memory of one process where a single allocation would outrun the watchdog."""
+    """The command that sets the kernel's limits and leaves root behind, then becomes what follows it."""
     set_limits = (
         "/usr/bin/prlimit",
-        "--core=0",
-        "--nofile=1024",
-        "--memlock=65536",
-        "--msgqueue=65536",
-        f"--nproc={limits.processes}",
-        f"--fsize={limits.disk_mb << 20}",
-        f"--cpu={math.ceil(limits.seconds) * (os.cpu_count() or 1) + 1}",
-        f"--data={2 * (limits.memory_mb << 20)}",
+        *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
     )
     if uid is None:
         return set_limits
@@ -175,10 +198,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
         plan.bind(mount.source, mount.at, writable=mount.writable)
     plan.add("--perms", "0777", "--dir", HOME)
     for name, content in confined.files.items():
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-            raise UnsafeInputError(f"the job's file {name!r} lies outside its scratch folder; give a relative path")
-        plan.text(f"{HOME}/{path}", content, "0666")
+        plan.text(f"{HOME}/{relative(name)}", content, "0666")
     plan.freeze("/")
     plan.add(*plan.frozen, "--chdir", HOME)
     return plan.arguments

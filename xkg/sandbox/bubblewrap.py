@@ -14,10 +14,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
 
 from xkg.errors import InputError, SandboxUnavailableError
-from xkg.sandbox import Job, Outcome, seccomp
-from xkg.sandbox.box import SITE, Confined, Mount, arguments, interpreter, limiting, outside_uid
+from xkg.sandbox import Job, Limits, Outcome, seccomp
+from xkg.sandbox.box import HOME, SITE, Confined, Mount, arguments, interpreter, limiting, outside_uid
+from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
 from xkg.sandbox.watchdog import kill_tree, prefer_for_oom, watch
 
 # bwrap gives 128 + the signal that ended the command: those that end a process against its will, up to SIGSYS.
@@ -32,6 +36,7 @@ class BubblewrapRunner:
     a file outside the scratch folder, `InputError` for arguments that no process can be given."""
 
     name = "bubblewrap"
+    weaker: tuple[str, ...] = ()
 
     def run(self, job: Job) -> Outcome:
         mounts = () if job.site is None else (Mount(job.site.resolve(), SITE),)
@@ -41,43 +46,9 @@ class BubblewrapRunner:
 
     def confine(self, confined: Confined) -> Outcome:
         """Runs any command in the box; as `run`."""
-        uid = outside_uid(keeper=confined.keeper)
-        given: list[int] = []
-        status, told = os.pipe()
-        given.append(told)
-
-        def sealed(content: bytes) -> str:
-            descriptor = os.memfd_create("xkg")
-            given.append(descriptor)
-            with os.fdopen(os.dup(descriptor), "wb") as file:
-                file.write(content)
-            os.lseek(descriptor, 0, os.SEEK_SET)
-            return str(descriptor)
-
-        with os.fdopen(status, "rb") as reports:
-            try:
-                plan = arguments(confined, uid, sealed)
-                plan += ("--json-status-fd", str(told))
-                plan += ("--seccomp", sealed(seccomp.program(unix_sockets=confined.unix_sockets)))
-                # Through a descriptor, because the job can read the command line of its process 1.
-                listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
-                process = subprocess.Popen(
-                    (_bwrap(), "--args", listed, "--", *limiting(confined.limits, uid), *confined.command),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    env={},
-                    cwd="/",
-                    pass_fds=given,
-                    start_new_session=True,
-                )
-            except (OSError, ValueError) as error:
-                raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
-            finally:
-                for descriptor in given:
-                    os.close(descriptor)
+        process, reports = _started(confined)
+        with reports:
             with process:
-                prefer_for_oom(process.pid)
                 watched = watch(process, confined.limits, lambda: kill_tree(process.pid))
             child, exit_code = _reported(reports.read())
         if child is not None:
@@ -96,6 +67,80 @@ class BubblewrapRunner:
             runner=self.name,
             command=shlex.join(confined.command)[:_COMMAND_LENGTH],
         )
+
+    def open(
+        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
+    ) -> Opened:
+        """As `Openable` says."""
+        places = (HOME, "/tmp", "/dev/shm")
+        command = [str(interpreter())]
+        for argument in arguments:
+            command += places if argument == PLACES else (argument,)
+        confined = Confined(
+            tuple(command),
+            limits.model_copy(update={"seconds": LASTING_SECONDS}),
+            files,
+            mounts=() if site is None else (Mount(site.resolve(), SITE),),
+            variables={} if site is None else {"PYTHONPATH": SITE},
+            lasting=True,
+            denied=seccomp.OTHER_PROCESSES,
+        )
+        process, reports = _started(confined, passed)
+
+        def end() -> None:
+            with reports, process:
+                kill_tree(process.pid)
+                process.wait()
+                child, _ = _reported(reports.read())
+            if child is not None:
+                _wait_until_gone(child)
+
+        return Opened(process, places, None, end)
+
+
+def _started(confined: Confined, *passed: int) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+    """The box's first process, and what bubblewrap reports of it; `passed` are descriptors for inside."""
+    uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
+    given: list[int] = []
+    status, told = os.pipe()
+    given.append(told)
+
+    def sealed(content: bytes) -> str:
+        descriptor = os.memfd_create("xkg")
+        given.append(descriptor)
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return str(descriptor)
+
+    reports = os.fdopen(status, "rb")
+    try:
+        plan = arguments(confined, uid, sealed)
+        plan += ("--json-status-fd", str(told))
+        rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
+        plan += ("--seccomp", sealed(rules))
+        # Through a descriptor, because the job can read the command line of its process 1.
+        listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
+        process = subprocess.Popen(
+            (_bwrap(), "--args", listed, "--", *limiting(confined.limits, uid), *confined.command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=(*given, *passed),
+            start_new_session=True,
+        )
+    except BaseException as error:
+        reports.close()
+        if isinstance(error, (OSError, ValueError)):
+            raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
+        raise
+    finally:
+        for descriptor in given:
+            os.close(descriptor)
+    prefer_for_oom(process.pid)
+    return process, reports
 
 
 def _reported(reports: bytes) -> tuple[int | None, int | None]:

@@ -7,22 +7,30 @@ from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError
 from xkg.sandbox import Job, Limits, Runner
 from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.landlock import LandlockRunner
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """The runner that the settings name, after a trial run (once a process). Raises `SandboxUnavailableError` with one
-    line on what to install or allow; there is no silent step down to a weaker runner."""
+    """The runner that the settings name, after a trial run (once a process). `auto` steps down from bubblewrap to
+    Landlock, which contains code too (`weaker` says what it leaves open), and never to what contains nothing.
+
+    Raises `SandboxUnavailableError` with one line on what to install or allow."""
     if platform.system() != "Linux":
         raise SandboxUnavailableError("code is run on Linux only: use a Linux machine or container for this step")
     if settings.runner == "unsafe-subprocess":
         return UnsafeSubprocessRunner()
-    refusal = _refusal()
-    if refusal is not None:
-        raise SandboxUnavailableError(
-            f"{refusal}; or set sandbox.runner: unsafe-subprocess to run code that nobody trusts with your own rights"
-        )
-    return BubblewrapRunner()
+    refusals = []
+    for runner in (BubblewrapRunner(), LandlockRunner()):
+        if settings.runner in ("auto", runner.name):
+            refusal = _refusal(runner.name)
+            if refusal is None:
+                return runner
+            refusals.append(refusal)
+    raise SandboxUnavailableError(
+        f"{'; and '.join(refusals)}; "
+        "or set sandbox.runner: unsafe-subprocess to run code that nobody trusts with your own rights"
+    )
 
 
 def limits_for(settings: SandboxSettings) -> Limits:
@@ -31,13 +39,14 @@ def limits_for(settings: SandboxSettings) -> Limits:
 
 
 @functools.cache
-def _refusal() -> str | None:
+def _refusal(name: str) -> str | None:
+    runner = BubblewrapRunner() if name == "bubblewrap" else LandlockRunner()
     trial = Job(arguments=("-c", "print('contained')"), limits=Limits(seconds=20))
     try:
-        outcome = BubblewrapRunner().run(trial)
+        outcome = runner.run(trial)
     except SandboxUnavailableError as error:
         return str(error)
     if outcome.ok and outcome.output.strip() == "contained":
         return None
     said = outcome.output.strip().splitlines()[-1:] or [outcome.ended]
-    return f"a trial run in the sandbox failed ({said[0][:200]}): is the interpreter readable for other users?"
+    return f"a trial run in {name} failed ({said[0][:200]}): is the interpreter readable for other users?"

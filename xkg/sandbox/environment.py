@@ -41,6 +41,7 @@ from xkg.sandbox.box import Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.environment_space import prune
 from xkg.sandbox.registry import configured_index, registry_socket
+from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
 _SECONDS = 600
 # uv asks once more, and waits so many seconds for an answer to go on.
@@ -98,6 +99,7 @@ class UvEnvironments:
         self._folder = folder.absolute()
         self._settings = settings
         self._box = runner if isinstance(runner, BubblewrapRunner) else None
+        self._contained = not isinstance(runner, UnsafeSubprocessRunner)
 
     def make(
         self,
@@ -224,6 +226,8 @@ class UvEnvironments:
 
     def _run(self, asked: dict[str, Any]) -> tuple[Any, str]:
         """The installer's answer, and what to say where there is none."""
+        if self._contained and self._box is None:
+            return None, "packages are installed in bubblewrap only, with the registry for its network"
         making = self._making()
         owner = outside_uid(keeper=True) if self._box else None
         owner = os.getuid() if owner is None else owner

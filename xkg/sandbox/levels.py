@@ -49,6 +49,8 @@ def failure(outcome: Outcome, limits: Limits) -> str:
         return f"timeout: ran longer than {limits.seconds:g} s"
     if outcome.ended == "memory":
         return f"memory: needed more than {limits.memory_mb:,} MB"
+    if outcome.ended == "disk":
+        return f"disk: wrote more than {limits.disk_mb:,} MB"
     if outcome.ended == "output":
         return "output: printed without end"
     if outcome.ended == "killed":

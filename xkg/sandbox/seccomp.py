@@ -10,6 +10,8 @@ could not see. Names follow the syscalls(2) table; flags of clone are from clone
 import errno
 import functools
 import os
+from dataclasses import dataclass
+from typing import Literal
 
 from xkg.errors import SandboxUnavailableError
 
@@ -109,12 +111,40 @@ _NUMBERS = {
     "memfd_secret": 447,
     "statmount": 457,
     "listmount": 458,
+    "openat2": 437,
+    "fchmodat2": 452,
+    "setxattrat": 463,
+    "removexattrat": 466,
     "open_tree_attr": 467,
+    "file_setattr": 469,
 }
 
 
+@dataclass(frozen=True)
+class Denied:
+    """One more rule: `call` is refused (always, or where its `argument` & `mask` is `value`, or without a mask where it
+    is not `value`), told to be absent, or said to have been done."""
+
+    call: str
+    argument: int | None = None
+    value: int = 0
+    mask: int = 0
+    answer: Literal["refused", "absent", "pretended"] = "refused"
+
+
+# What a process may do to any other of its uid, where no namespace hides that from it; 0 means itself.
+OTHER_PROCESSES = (
+    Denied("prlimit64", 0),
+    Denied("setpriority", 0),
+    Denied("setpriority", 1),
+    Denied("ioprio_set", 0, value=1),
+    Denied("ioprio_set", 1),
+    *(Denied(f"sched_{call}", 0) for call in ("setaffinity", "setscheduler", "setparam", "setattr")),
+)
+
+
 @functools.cache
-def program(*, unix_sockets: bool) -> bytes:
+def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
     """The filter for this machine's architecture; with `unix_sockets`, `socket(AF_UNIX)` stays open.
 
     Raises `SandboxUnavailableError` where libseccomp is missing."""
@@ -126,6 +156,7 @@ def program(*, unix_sockets: bool) -> bytes:
         ) from error
 
     forbidden, absent = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(errno.ENOSYS)
+    answers = {"refused": forbidden, "absent": absent, "pretended": pyseccomp.ERRNO(0)}
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
 
     def deny(action: int, name: str, *arguments: object) -> None:
@@ -155,6 +186,15 @@ def program(*, unix_sockets: bool) -> bytes:
     for family in range(64):
         if family not in (_AF_UNIX, _AF_INET, _AF_INET6):
             deny(forbidden, "socketpair", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _INT, family))
+
+    for rule in more:
+        if rule.argument is None:
+            deny(answers[rule.answer], rule.call)
+        elif rule.mask:
+            found = pyseccomp.Arg(rule.argument, pyseccomp.MASKED_EQ, rule.mask, rule.value)
+            deny(answers[rule.answer], rule.call, found)
+        else:
+            deny(answers[rule.answer], rule.call, pyseccomp.Arg(rule.argument, pyseccomp.NE, rule.value))
 
     descriptor = os.memfd_create("seccomp")
     with os.fdopen(descriptor, "rb") as file:

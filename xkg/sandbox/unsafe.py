@@ -8,11 +8,12 @@ import os
 import shlex
 import subprocess
 import tempfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from xkg.errors import InputError, UnsafeInputError
+from xkg.errors import InputError
 from xkg.sandbox import Job, Outcome
 from xkg.sandbox.box import QUIET, interpreter
+from xkg.sandbox.scratch import fill
 from xkg.sandbox.watchdog import kill_tree, watch
 
 
@@ -20,16 +21,12 @@ class UnsafeSubprocessRunner:
     """Runs a job without containing it. Raises `InputError` as `BubblewrapRunner` does."""
 
     name = "unsafe-subprocess"
+    weaker: tuple[str, ...] = ("nothing is contained: code has the files, the network and the rights of its user",)
 
     def run(self, job: Job) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as folder:
             scratch = Path(folder)
-            for name, content in job.files.items():
-                path = PurePosixPath(name)
-                if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
-                    raise UnsafeInputError(f"the job's file {name!r} lies outside its scratch folder")
-                (scratch / path).parent.mkdir(parents=True, exist_ok=True)
-                (scratch / path).write_bytes(content.encode("utf-8", "surrogatepass"))
+            fill(scratch, job.files)
             variables = QUIET | {"HOME": folder, "TMPDIR": folder, "PATH": os.defpath}
             if job.site is not None:
                 variables["PYTHONPATH"] = str(job.site.resolve())

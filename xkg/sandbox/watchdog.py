@@ -1,4 +1,4 @@
-"""Watch a running job: collect its output, and stop it at its limits of time, memory, processes and output.
+"""Watch a running job: collect its output, and stop it at its limits of time, memory, processes, disk and output.
 
 Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages (which counts what forks
 share more than once), and only where that sum passes the limit, proportional sizes (PSS), which count it once. The
@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Literal
 
 from xkg.sandbox import Limits
+from xkg.sandbox.scratch import held
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
 # Output beyond this many times what is kept is endless; a chatty training loop is not.
 _ENDLESS = 64
 
-Ended = Literal["exited", "killed", "timeout", "memory", "output"]
+Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
 
 
 @dataclass(frozen=True)
@@ -42,57 +43,86 @@ class Watched:
     peak_memory_mb: float
 
 
-def watch(process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None]) -> Watched:
+@dataclass(frozen=True)
+class Followed:
+    """`stopped` is the limit that was met; None when the job was over before."""
+
+    stopped: Ended | None
+    output: str
+    seconds: float
+    peak_memory_mb: float
+
+
+def watch(
+    process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
+) -> Watched:
     """Waits for `process` (its stdout a pipe, in this process's hands only) to end, or stops it with `kill`, which
-    must end all of the job. `killed` is said of a job that held more than twice the processes it may."""
+    must end all of the job. `killed` is said of a job that held more than twice the processes it may. `scratch` is a
+    folder whose size counts against `limits.disk_mb`."""
     assert process.stdout is not None
-    started = time.monotonic()
-    output = _Tail(limits.output_kb * 1024)
-    peak = 0
-    stopped: Ended | None = None
     pidfd = os.pidfd_open(process.pid)
-    pipe = process.stdout.fileno()
-    os.set_blocking(pipe, False)
     try:
-        with selectors.DefaultSelector() as selector:
-            selector.register(pidfd, selectors.EVENT_READ)
-            selector.register(pipe, selectors.EVENT_READ)
-            interval = _FIRST_INTERVAL
-            next_look = started + interval
-            while process.poll() is None:
-                for key, _ in selector.select(max(0.0, next_look - time.monotonic())):
-                    if key.fd == pipe and not output.read(pipe):
-                        selector.unregister(pipe)
-                now = time.monotonic()
-                if output.total > limits.output_kb * 1024 * _ENDLESS:
-                    stopped = "output"
-                elif now - started > limits.seconds:
-                    stopped = "timeout"
-                elif now >= next_look:
-                    members = descendants(process.pid)
-                    memory = memory_of(members, limits.memory_mb << 20)
-                    peak = max(peak, memory)
-                    if memory > limits.memory_mb << 20:
-                        stopped = "memory"
-                    elif len(members) > 2 * limits.processes + 8:
-                        stopped = "killed"
-                    cost = time.monotonic() - now
-                    interval = max(min(interval * 1.5, _INTERVAL), 10 * cost)
-                    next_look = time.monotonic() + interval
-                if stopped is not None:
-                    kill()
-                    process.wait()
+        followed = follow(process.pid, pidfd, process.stdout.fileno(), limits, scratch)
     finally:
+        os.close(pidfd)
         if process.poll() is None:
             kill()
             process.wait()
-        os.close(pidfd)
-    if stopped is None:  # what was written before the end is still in the pipe
-        while output.total <= limits.output_kb * 1024 * _ENDLESS and output.read(pipe):
-            pass
-    seconds = time.monotonic() - started
-    ended = stopped or ("exited" if process.returncode >= 0 else "killed")
-    return Watched(ended, process.returncode, output.text(), seconds, peak / 2**20)
+    ended = followed.stopped or ("exited" if process.returncode >= 0 else "killed")
+    return Watched(ended, process.returncode, followed.output, followed.seconds, followed.peak_memory_mb)
+
+
+def follow(
+    root: int,
+    over: int,
+    pipe: int,
+    limits: Limits,
+    scratch: Path | None = None,
+    besides: frozenset[int] = frozenset(),
+) -> Followed:
+    """Reads `pipe` and looks at the processes from `root` down, without `besides`, until the descriptor `over` says
+    that the job has ended, or until it meets a limit; then it is the caller's to end it."""
+    started = time.monotonic()
+    output = _Tail(limits.output_kb * 1024)
+    endless = limits.output_kb * 1024 * _ENDLESS
+    peak = 0
+    stopped: Ended | None = None
+    os.set_blocking(pipe, False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(over, selectors.EVENT_READ)
+        selector.register(pipe, selectors.EVENT_READ)
+        interval = _FIRST_INTERVAL
+        next_look = started + interval
+        ended = False
+        while not ended and stopped is None:
+            for key, _ in selector.select(max(0.0, next_look - time.monotonic())):
+                if key.fd == over:
+                    ended = True
+                elif not output.read(pipe):
+                    selector.unregister(pipe)
+            now = time.monotonic()
+            if output.total > endless:
+                stopped = "output"
+            elif ended:
+                continue
+            elif now - started > limits.seconds:
+                stopped = "timeout"
+            elif now >= next_look:
+                members = [process for process in descendants(root) if process not in besides]
+                memory = memory_of(members, limits.memory_mb << 20)
+                peak = max(peak, memory)
+                if memory > limits.memory_mb << 20:
+                    stopped = "memory"
+                elif len(members) > 2 * limits.processes + 8:
+                    stopped = "killed"
+                elif scratch is not None and held(scratch, members, limits.disk_mb << 20) > limits.disk_mb << 20:
+                    stopped = "disk"
+                cost = time.monotonic() - now
+                interval = max(min(interval * 1.5, _INTERVAL), 10 * cost)
+                next_look = time.monotonic() + interval
+    while stopped is None and output.total <= endless and output.read(pipe):
+        pass  # what was written before the end is still in the pipe
+    return Followed(stopped, output.text(), time.monotonic() - started, peak / 2**20)
 
 
 def descendants(root: int) -> list[int]:

@@ -175,7 +175,7 @@ def _searched_for(
     symbols = copy.codebase.symbols()
     grounding = ground(techniques, copy.codebase, embedder, least_support=_LEAST_SUPPORT, index=copy.index)
     locations = [location for location in grounding.locations if location.technique in wanted]
-    sure = {location.technique for location in locations} - grounding.doubtful
+    sure = {location.technique for location in locations}.difference(grounding.doubtful)
     places = [_located(_in(copy, symbols[at.symbol].symbol), at.technique, at.score, "retrieved") for at in locations]
     return places, _DOUBTFUL if places and not sure else ""
 

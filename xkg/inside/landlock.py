@@ -1,0 +1,86 @@
+"""Landlock: a process gives up files, TCP and signals, for itself and all that comes of it, and cannot take them back.
+
+System calls, rights and what each ABI version added are from <https://docs.kernel.org/userspace-api/landlock.html>.
+"""
+
+import contextlib
+import ctypes
+import os
+import stat
+import sys
+from collections.abc import Iterable
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+READ = READ_FILE | READ_DIR
+RUN = READ | EXECUTE
+EVERYTHING = (1 << 16) - 1
+
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PR_SET_NO_NEW_PRIVS = 38
+_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
+_ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+_TCP, _SCOPES = 0b11, 0b11
+
+SCOPES_FROM = 6
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def version() -> int:
+    """The kernel's Landlock ABI, 0 where there is none."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
+
+
+def restrict(abi: int, paths: Iterable[tuple[str, int]] | None) -> None:
+    """Leaves this process only `paths` (each a place and the rights to it and all below; places that are not there are
+    passed over) and, as far as `abi` goes, no TCP (4), and no abstract socket of and no signal to a process outside
+    (6). None for `paths` leaves files and TCP as they are. From the first version on, processes outside cannot be
+    traced or looked into. Raises `OSError`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def called(result: int) -> int:
+        if result < 0:
+            raise OSError(ctypes.get_errno(), f"Landlock: {os.strerror(ctypes.get_errno())}")
+        return result
+
+    tcp = _TCP if abi >= 4 and paths is not None else 0
+    if paths is None:  # what does not grant moves between folders denies them, even if it leaves files as they are
+        handled, paths = REFER, [("/", REFER)]
+    else:
+        handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1
+    attributes = (ctypes.c_uint64 * 3)(handled, tcp, _SCOPES if abi >= SCOPES_FROM else 0)
+    size = 8 if abi < 4 else 16 if abi < SCOPES_FROM else 24
+    called(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    ruleset = called(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
+    try:
+        for place, rights in paths:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
+                try:
+                    folder = stat.S_ISDIR(os.fstat(parent).st_mode)
+                    allowed = rights & handled & (EVERYTHING if folder else _ON_FILES)
+                    rule = _PathBeneath(allowed, parent)
+                    called(libc.syscall(_ADD_RULE, ruleset, 1, ctypes.byref(rule), ctypes.c_uint32(0)))
+                finally:
+                    os.close(parent)
+        called(libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
+    finally:
+        os.close(ruleset)
+
+
+def filter_calls(program: bytes) -> None:
+    """Loads a seccomp BPF program for this process and its children. Raises `OSError`."""
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    loaded = Program(len(program) // 8, program)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(loaded), 0, 0):
+        raise OSError(ctypes.get_errno(), f"seccomp: {os.strerror(ctypes.get_errno())}")

@@ -1,0 +1,71 @@
+"""A job's scratch folder where no file system of its own bounds it: filled, measured, taken away."""
+
+import contextlib
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from xkg.errors import UnsafeInputError
+
+_ENTRY = 4096
+
+
+def relative(name: str) -> PurePosixPath:
+    """The place of a job's file in its scratch folder. Raises `UnsafeInputError` for one outside."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+        raise UnsafeInputError(f"the job's file {name!r} lies outside its scratch folder; give a relative path")
+    return path
+
+
+def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> None:
+    """Writes a job's files; `owner` is a uid to give them, with their folders, `folder` too."""
+    for name, content in files.items():
+        path = folder / relative(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode("utf-8", "surrogatepass"))
+    if owner is not None:
+        for at, _, names in os.walk(folder):
+            for place in (at, *(f"{at}/{name}" for name in names)):
+                os.chown(place, owner, owner)
+
+
+def held(folder: Path, processes: Iterable[int], limit: int) -> int:
+    """Bytes on disk below `folder`, and in files that were deleted while `processes` hold them open, each entry a block
+    at least. What cannot be looked into (a folder without rights, a path too long) counts for more than `limit`."""
+    total = 0
+    folders = [str(folder)]
+    while folders and total <= limit:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):
+                        total += max(_ENTRY, entry.stat(follow_symlinks=False).st_blocks * 512)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return limit + 1
+    deleted: dict[tuple[int, int], int] = {}
+    device = folder.stat().st_dev
+    for process in processes:
+        with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as descriptors:
+            for descriptor in descriptors:
+                with contextlib.suppress(OSError):
+                    file = descriptor.stat()
+                    if file.st_nlink == 0 and file.st_dev == device and stat.S_ISREG(file.st_mode):
+                        deleted[file.st_dev, file.st_ino] = file.st_blocks * 512
+    return total + sum(deleted.values())
+
+
+def remove(folder: Path) -> None:
+    """Takes a folder away, whatever a job has made of its rights and depth."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        subprocess.run(("/bin/chmod", "-R", "u+rwX", str(folder)), capture_output=True, check=False)
+        subprocess.run(("/bin/rm", "-rf", str(folder)), capture_output=True, check=False)
