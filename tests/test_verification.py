@@ -134,8 +134,9 @@ def test_without_a_sandbox_nothing_is_run(kg: Path, monkeypatch: pytest.MonkeyPa
 
     choose._refusal.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
+    alone = settings(kg).model_copy(update={"sandbox": SandboxSettings(runner="bubblewrap")})
     with pytest.raises(SandboxUnavailableError) as refused:
-        verify(settings(kg), [], 1)
+        verify(alone, [], 1)
     choose._refusal.cache_clear()
     assert "\n" not in str(refused.value)
 
