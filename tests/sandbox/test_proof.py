@@ -164,6 +164,13 @@ def test_what_stops_a_test_is_named(implementation: str, test: str, level: Level
     assert "\n" not in proof.evidence.reason
 
 
+def test_what_is_printed_at_the_end_of_the_process_hides_no_error() -> None:
+    test = "import atexit, json\natexit.register(print, 'leaked: 514 functions')\njson.no_such_thing\n"
+    proof = proven(test)
+    assert proof.cause is Cause.REMOVED_API
+    assert proof.evidence.output_end.endswith("AttributeError: module 'json' has no attribute 'no_such_thing'")
+
+
 class Unused:
     name = "unused"
 

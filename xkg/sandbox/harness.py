@@ -12,11 +12,12 @@ import os
 import sys
 import threading
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 IMPORTED = "xkg: import ended"
 ENDED = "xkg: test ended"
+OVER = "xkg: error ended"
 
 
 # There is no network here: what these libraries want from it they are to say at once, not after minutes of trying.
@@ -72,5 +73,11 @@ def say(line: str) -> None:
     os.write(1, f"\n{line}\n".encode())
 
 
+def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    sys.__excepthook__(kind, error, trace)
+    say(OVER)  # what libraries print at the end of the process is no part of it
+
+
+sys.excepthook = uncaught
 keep = sys.modules["__main__"]  # its namespace outlives the change of `__main__`
 main()

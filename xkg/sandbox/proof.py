@@ -22,7 +22,7 @@ KILLED_SHARE = 0.6
 _MAX_MUTANTS = 64
 _FEWEST_MUTANTS = 5
 _OUTPUT_END = 2000
-_IMPORTED, _ENDED = "xkg: import ended", "xkg: test ended"
+_IMPORTED, _ENDED, _OVER = "xkg: import ended", "xkg: test ended", "xkg: error ended"
 
 Stopped = Callable[[], bool]
 
@@ -186,6 +186,9 @@ class _Trial:
                 imported = True
             elif line.startswith(f"{_ENDED} "):
                 lines = line.removeprefix(_ENDED)
+                break
+            elif line == _OVER:
+                break
             else:
                 kept.append(line)
         return _Run(
