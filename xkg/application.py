@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -138,11 +139,12 @@ def build(
     notify: "Callable[[StageReport], None]" = lambda _: None,
 ) -> BuildResult:
     """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-    that.
+    that. What a verification has found since of the same code stays.
 
     Raises what `build_paper` and `EmbeddedStore.publish` raise, and `InputError` for an id that no paper can have."""
     from xkg.build.arxiv_source import ArxivSource
     from xkg.build.pipeline import Workshop, build_paper
+    from xkg.build.verify import apply, later
     from xkg.sandbox.environment import UvEnvironments
 
     if given_id is not None and not re.fullmatch(r"[^\s#]+", given_id):
@@ -156,8 +158,11 @@ def build(
         built = build_paper(paper, repository, shop, given_id=given_id)
     with open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)
-        if known is not None and known[1] == built.bundle:
-            return _result(built, known[0], published=False)
+        if known is not None:
+            bundle = apply(built.bundle, later(known[1], built.bundle), settings.prune.min_level)
+            built = replace(built, bundle=bundle)
+            if known[1] == bundle:
+                return _result(built, known[0], published=False)
         return _result(built, store.publish([built.bundle]), published=True)
 
 

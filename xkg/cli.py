@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answer
     from pydantic import BaseModel
 
     from xkg.build.stages import StageReport
+    from xkg.build.verify import NodeResult
     from xkg.config import Settings
     from xkg.serve.answers import Answer
 
@@ -149,6 +150,22 @@ def export(
 
 
 @app.command()
+def verify(
+    context: typer.Context,
+    papers: Papers = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Run the stored code and its tests again, in the sandbox, and set levels to what holds today."""
+    from xkg import verification
+
+    result = verification.verify(_settings(context), tuple(papers or ()), jobs, notify=_show_node)
+    for note in result.notes:
+        typer.echo(f"note: {note}", err=True)
+    _print(result, as_json)
+
+
+@app.command()
 def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg import application
@@ -276,6 +293,10 @@ def _settings(context: typer.Context) -> "Settings":
 def _show_stage(report: "StageReport") -> None:
     kept = " (kept)" if report.reused else ""
     typer.echo(f"  {report.name:<12}{report.seconds:7.1f} s  {report.summary}{kept}", err=True)
+
+
+def _show_node(result: "NodeResult") -> None:
+    typer.echo(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
 
 
 def _print(result: "BaseModel", as_json: bool) -> None:

@@ -97,9 +97,21 @@ class Technique(Node):
     hidden: str | None = None
 
 
+class Survivor(Node):
+    """A change of the implementation that its test did not notice: the 1-based line, and what was changed."""
+
+    line: int
+    change: str
+
+
 class Evidence(Node):
-    """How a level was reached, or why the next one was not. `missing` are packages that the code needs and that could
-    not be had here (or not in a version that imports), so that the next level says nothing against the code."""
+    """How a level was reached, or why the next one was not.
+
+    `missing` are packages that the code needs and that could not be had here (or not in a version that imports), so
+    that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
+    implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
+    tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
+    functions whose body it does not need."""
 
     level: Level
     runner: str | None = None
@@ -108,6 +120,11 @@ class Evidence(Node):
     exit_code: int | None = None
     seconds: float | None = None
     peak_memory_mb: float | None = None
+    covered_lines: tuple[int, ...] | None = None
+    uncovered_lines: tuple[int, ...] | None = None
+    mutants: int | None = None
+    mutation_score: float | None = None
+    survivors: tuple[Survivor, ...] = ()
     output_end: str = ""
     reason: str | None = None
     missing: tuple[str, ...] = ()

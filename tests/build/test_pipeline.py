@@ -1,5 +1,5 @@
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,10 +29,18 @@ class Lent:
         self.incomplete = incomplete
         self.asked: list[tuple[Sequence[str], Sequence[str], str | None]] = []
 
-    def make(self, imports: Sequence[str], requirements: Sequence[str] = (), written: str | None = None) -> Environment:
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
+    ) -> Environment:
         self.asked.append((imports, requirements, written))
         missing = dict.fromkeys(self.missing, "no wheel for this Python")
         return Environment(site=Path(np.__file__).parents[1], hash="lent", missing=missing, incomplete=self.incomplete)
+
+    def again(self, digest: str) -> Environment | None:
+        raise AssertionError(f"a build asks for no earlier set, but for {digest}")
 
 
 Build = Callable[..., Built]

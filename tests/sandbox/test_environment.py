@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,9 @@ import pytest
 from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
-from xkg.model import Level
-from xkg.sandbox import Environment
+from xkg.sandbox import Environment, Job
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.environment import UvEnvironments, newest_of
-from xkg.sandbox.levels import check_imported
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
 
@@ -33,8 +32,8 @@ def environments(tmp_path: Path) -> UvEnvironments:
 
 
 def importable(environment: Environment, *names: str) -> bool:
-    source = "\n".join(f"import {name}" for name in names)
-    return check_imported(source, BubblewrapRunner(), environment).level is Level.IMPORTED
+    job = Job(arguments=("-c", f"import {', '.join(names)}"), site=environment.site)
+    return BubblewrapRunner().run(job).ok
 
 
 def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environments: UvEnvironments) -> None:
@@ -312,3 +311,21 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     with pytest.raises(PackagesError, match="free space or rights"):
         UvEnvironments(tmp_path / "file/e", EnvironmentSettings(), BubblewrapRunner()).make(["alpha"])
+
+
+def test_a_set_can_be_had_again_as_it_was(index: Index, environments: UvEnvironments, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha/__init__.py": ""})
+    made = environments.make(["alpha"])
+    index.add("alpha", "2.0", {"alpha/__init__.py": ""})
+    assert environments.again(made.hash) == made
+    assert made.site is not None
+    shutil.rmtree(made.site.parent)
+    assert environments.again(made.hash) == made
+    assert importable(made, "alpha")
+    assert environments.make(["alpha"], written="2026-01-01").packages != ()
+    shutil.rmtree(made.site.parent)
+    index.status = 500
+    shutil.rmtree(tmp_path / "environments/making")
+    assert environments.again(made.hash) is None
+    assert environments.again("0" * 16) is None
+    assert environments.again("../../../etc/passwd") is None

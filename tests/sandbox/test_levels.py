@@ -2,12 +2,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.model import Level
-from xkg.sandbox import Environment, Job, Limits, Outcome
+from xkg.model import Code, Evidence, Level
+from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
 from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.levels import check_imported, check_parsed, needed_imports
+from xkg.sandbox.levels import check_parsed, needed_imports
+from xkg.sandbox.proof import prove
 
 NOTHING = Environment(site=None, hash="0" * 16)
+
+
+def imported(source: str, runner: Runner, environment: Environment, limits: Limits | None = None) -> Evidence:
+    code = Code(id="p#t@0", technique="p#t", implementation=source)
+    return prove(code, runner, environment, limits or Limits(seconds=20)).evidence
 
 
 @pytest.mark.parametrize(
@@ -58,13 +64,12 @@ def test_any_text_gets_a_level(source: str) -> None:
 
 
 def test_a_module_that_imports() -> None:
-    evidence = check_imported("import json\nprint('at import')\n", BubblewrapRunner(), NOTHING)
+    evidence = imported("import json\nprint('at import')\n", BubblewrapRunner(), NOTHING)
     assert evidence.level is Level.IMPORTED
     assert (evidence.runner, evidence.environment, evidence.exit_code) == ("bubblewrap", NOTHING.hash, 0)
     assert evidence.output_end == "at import"
-    assert evidence.reason is None
-    assert evidence.command is not None
-    assert evidence.command.startswith("python -c")
+    assert evidence.reason == "there is no test"
+    assert evidence.command == "python harness.py"
     assert evidence.seconds is not None
     assert evidence.seconds > 0
     assert evidence.peak_memory_mb is not None
@@ -87,7 +92,7 @@ def test_a_module_that_imports() -> None:
 )
 def test_a_module_that_does_not_import_stays_parsed(source: str, reason: str) -> None:
     limits = Limits(seconds=1 if "sleep" in source else 20, memory_mb=150, output_kb=4)
-    evidence = check_imported(source, BubblewrapRunner(), NOTHING, limits)
+    evidence = imported(source, BubblewrapRunner(), NOTHING, limits)
     assert evidence.level is Level.PARSED
     assert evidence.reason is not None
     assert evidence.reason.replace("ModuleNotFoundError: ", "").startswith(reason)
@@ -102,16 +107,16 @@ class Unused:
 
 def test_what_is_known_to_be_missing_is_not_run() -> None:
     environment = NOTHING.model_copy(update={"missing": {"torch": "needs about 5,200 MB"}})
-    evidence = check_imported("import torch.nn as nn\n", Unused(), environment)
+    evidence = imported("import torch.nn as nn\n", Unused(), environment)
     assert (evidence.level, evidence.reason) == (Level.PARSED, "missing package torch: needs about 5,200 MB")
     assert evidence.environment == environment.hash
-    assert check_imported("undefined\n", Unused(), environment).level is Level.NONE
+    assert imported("undefined\n", Unused(), environment).level is Level.NONE
 
 
 def test_what_the_module_can_do_without_is_tried() -> None:
     environment = NOTHING.model_copy(update={"missing": {"torch": "needs about 5,200 MB"}})
     source = "try:\n    import torch\nexcept ImportError:\n    torch = None\n"
-    assert check_imported(source, BubblewrapRunner(), environment).level is Level.IMPORTED
+    assert imported(source, BubblewrapRunner(), environment).level is Level.IMPORTED
 
 
 def test_needed_imports_are_those_of_the_import_itself() -> None:

@@ -64,6 +64,25 @@ def test_publish_replace_remove_rollback_reopen(tmp_path: Path) -> None:
     assert len(list(store.bundles())) == 3
 
 
+def test_a_revision_is_of_what_is_stored_at_its_turn_and_of_nothing_else(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(1), a_paper(2)])
+
+    def renamed(bundle: PaperBundle) -> PaperBundle:
+        return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"title": "Another"})})
+
+    open_store(tmp_path).publish([a_paper(1, note="by another writer")])
+    gone = "arxiv:2101.00009"
+    assert store.revise([a_paper(1).paper.id, gone], renamed) == 3
+    assert list(store.bundles()) == [renamed(a_paper(1, note="by another writer")), a_paper(2)]
+    assert store.revise([a_paper(2).paper.id], lambda bundle: bundle) == 3
+    assert store.revise([gone], renamed) == 3
+    with pytest.raises(InputError):
+        store.revise([a_paper(2).paper.id], lambda bundle: bundle.model_copy(update={"techniques": ()}))
+    assert open_store(tmp_path / "empty").revise([gone], renamed) == 0
+    assert store.check() == []
+
+
 def test_two_generations_back_are_kept_and_no_more(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for n in range(5):

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from xkg.model import Code, Evidence, Level
 from xkg.sandbox import Environment, Limits, Runner
-from xkg.sandbox.levels import check_imported, check_parsed
+from xkg.sandbox.levels import check_parsed
+from xkg.sandbox.proof import prove
 
 _SIDE_BY_SIDE = 2
 
@@ -30,7 +31,7 @@ def check_code(
             if evidence.level is Level.PARSED:
                 evidence = evidence.model_copy(update={"reason": "not run: no sandbox on this machine (xkg doctor)"})
         else:
-            evidence = check_imported(candidate.implementation, runner, environment, limits)
+            evidence = prove(candidate, runner, environment, limits).evidence
         return candidate.model_copy(update={"level": evidence.level, "evidence": (evidence,)})
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:

@@ -77,7 +77,8 @@ class Environment(_Value):
 class EnvironmentMaker(Protocol):
     """`make` gives one environment for top-level import names and the repository's requirement lines. `imports` may map
     each to the names that the code takes from it, by which a package that only shares the name is told. `written` is
-    the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred."""
+    the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred. `again` gives the one with
+    that hash as it was made here before, None where it was not or cannot be had any more."""
 
     def make(
         self,
@@ -85,3 +86,5 @@ class EnvironmentMaker(Protocol):
         requirements: Sequence[str] = (),
         written: str | None = None,
     ) -> Environment: ...
+
+    def again(self, digest: str) -> Environment | None: ...

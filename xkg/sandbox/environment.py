@@ -8,6 +8,7 @@ kernel; a wheel that lies about its sizes can still fill the disk up to what uv 
 
     folder/<hash>/site           the packages of one resolved set, shared by all that need it
     folder/requests/<key>.json   which set answers which question
+    folder/sets/<hash>.json      the wheels of a set, which may be asked for again when its folder is gone
     folder/making/               uv's cache, and sets that are being made
 """
 
@@ -127,6 +128,18 @@ class UvEnvironments:
         }
         return environment.model_copy(update={"missing": missing})
 
+    def again(self, digest: str) -> Environment | None:
+        if not re.fullmatch(r"[0-9a-f]{16}", digest):
+            return None
+        try:
+            plan = Plan.model_validate_json((self._folder / "sets" / f"{digest}.json").read_bytes())
+            with self._locked():
+                environment = self._installed(plan)
+                prune(self._folder, self._settings.total_mb)
+        except (OSError, ValueError):
+            return None
+        return environment if environment.hash == digest else None
+
     def _made(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Environment:
         index = configured_index()
         question = json.dumps(
@@ -144,7 +157,6 @@ class UvEnvironments:
             environment = self._installed(plan)
             environment = environment.model_copy(update={"notes": _told(environment, plan, hints, newest)})
             if not environment.incomplete:
-                stamp.parent.mkdir(exist_ok=True)
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
             prune(self._folder, self._settings.total_mb)
         return environment
@@ -203,6 +215,7 @@ class UvEnvironments:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
                 return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
             _write(making / "work/packages.json", json.dumps(pins))
+            _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
             (making / "work").rename(home)
         return Environment(
             site=home / "site", hash=digest, packages=pins, missing=plan.missing, incomplete=plan.unreachable
@@ -342,6 +355,7 @@ def _readable(folder: Path) -> int:
 
 
 def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_text(text)
     beside.replace(path)

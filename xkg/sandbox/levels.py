@@ -1,4 +1,4 @@
-"""The two lowest levels of a code node: `parsed`, told without running anything, and `imported`, in the sandbox."""
+"""What is told of code without running it, and why a run of it failed; `proof` runs it."""
 
 import ast
 import re
@@ -11,15 +11,11 @@ from datetime import UTC, datetime
 from pyflakes import checker, messages
 
 from xkg.model import Evidence, Level
-from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
+from xkg.sandbox import Environment, Limits, Outcome
 
 _MAX_SOURCE = 5_000_000
-_OUTPUT_END = 2000
-_MODULE = "implementation"
-_DONE = "xkg: import ended"
-_FRAME = re.compile(rf'^  File "[^"]*/{_MODULE}\.py", line (\d+)', re.M)
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
-_DRIVER = f"import {_MODULE}; print({_DONE!r}, flush=True)"
+_FRAME = re.compile(r'^  File "[^"]*/implementation\.py", line (\d+)', re.M)
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)([^']*)'")
 _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Group)\b.*|^\w+(?:\.\w+)+: .*")
 
 # Filters of warnings belong to the process, not to a thread.
@@ -36,48 +32,15 @@ def check_parsed(source: str) -> Evidence:
     return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=_now())
 
 
-def check_imported(source: str, runner: Runner, environment: Environment, limits: Limits | None = None) -> Evidence:
-    """`imported` when the module ends its import in the sandbox, else `parsed` (or `none`) and why, in one line.
-
-    An import that `environment` misses and that the module cannot do without gives its reason without a run. Raises
-    `SandboxUnavailableError` as the runner does."""
-    parsed = check_parsed(source)
-    if parsed.level is Level.NONE:
-        return parsed
+def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
+    """What is known of `source` without a run: which imports that it cannot do without `environment` misses, and why;
+    None where it misses none."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
-    if absent:
-        why = "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
-        return parsed.model_copy(
-            update={"reason": f"missing package {why}", "missing": tuple(absent), "environment": environment.hash}
-        )
-    used = limits or Limits()
-    outcome = runner.run(
-        Job(
-            arguments=("-c", _DRIVER),
-            files={f"{_MODULE}.py": source},
-            site=environment.site,
-            limits=used,
-        )
-    )
-    output = outcome.output.rstrip()
-    finished = outcome.ok and output.endswith(_DONE)
-    missing = None if finished else missing_package(outcome, source)
-    reason = None if finished else failure(outcome, used)
-    if missing and reason and not reason.startswith("missing package"):
-        reason = f"package {missing} as it is here does not import: {reason}"
-    return Evidence(
-        level=Level.IMPORTED if finished else Level.PARSED,
-        runner=outcome.runner,
-        command=outcome.command,
-        environment=environment.hash,
-        exit_code=outcome.exit_code,
-        seconds=round(outcome.seconds, 3),
-        peak_memory_mb=round(outcome.peak_memory_mb, 1),
-        output_end=output.removesuffix(_DONE).rstrip()[-_OUTPUT_END:],
-        reason=reason,
-        missing=(missing,) if missing else (),
-        checked_at=_now(),
-    )
+    if not absent:
+        return None
+    why = "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
+    update = {"reason": f"missing package {why}", "missing": tuple(absent), "environment": environment.hash}
+    return parsed.model_copy(update=update)
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
@@ -94,7 +57,7 @@ def failure(outcome: Outcome, limits: Limits) -> str:
         return f"killed by signal {outcome.exit_code - 128}" if outcome.exit_code else "killed for too many processes"
     lines = [line.strip() for line in outcome.output.splitlines() if line.strip()]
     said = next((line for line in reversed(lines) if _ERROR_LINE.match(line)), lines[-1] if lines else "")
-    if missing := _NO_MODULE.match(said):
+    if (missing := _NO_MODULE.match(said)) and not missing[2]:
         return f"missing package {missing[1]}: {said}"
     if said.startswith("MemoryError"):
         return f"memory: {said}"

@@ -82,6 +82,20 @@ class EmbeddedStore:
                 known[paper] = bundles.write(self._bundles, bundle)
             return self._build(current, opened, known)
 
+    def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
+        that are gone are left out. Gives the number of the generation that shows it, a new one if anything changed.
+        Raises as `publish` does."""
+        with self._writing() as current, generation_or_none(self.folder) as opened:
+            known = dict(opened.manifest.bundles) if opened else {}
+            for paper in known.keys() & set(papers):
+                revised = change(bundles.read(self._bundles / known[paper].name, paper))
+                bundles.validate(revised)
+                known[paper] = bundles.write(self._bundles, revised)
+            if opened is None or known == opened.manifest.bundles:
+                return current.generation
+            return self._build(current, opened, known)
+
     def remove(self, papers: Sequence[str]) -> int:
         """Takes papers out in one step, and gives the new generation's number. Raises as `publish` does, and
         `UnknownIdError`."""

@@ -1,0 +1,195 @@
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from xkg.build.verify import Bench, apply, environments_for, forget, later, verify
+from xkg.model import Code, Evidence, Level, Paper, PaperBundle, Repository, Technique, code_id
+from xkg.sandbox import Environment, Job, Limits, Outcome
+from xkg.sandbox.causes import Cause
+
+LIMITS = Limits(seconds=5)
+
+
+def bundle(paper: str, *sources: str, test: str = "print(1)\n") -> PaperBundle:
+    names = [f"{paper}#t{n}" for n in range(len(sources))]
+    return PaperBundle(
+        paper=Paper(id=paper, title=paper, origin="import"),
+        techniques=tuple(Technique(id=name, name=name) for name in names),
+        code=tuple(
+            Code(id=code_id(name, source, test), technique=name, implementation=source, test=test)
+            for name, source in zip(names, sources, strict=True)
+        ),
+    )
+
+
+class Scripted:
+    """Runs nothing: each implementation says how its run ends."""
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    def run(self, job: Job) -> Outcome:
+        source = job.files["implementation.py"]
+        self.ran.append(source)
+        if "interrupt" in source:
+            raise KeyboardInterrupt
+        well = "fails" not in source and "dies" not in source
+        return Outcome(
+            ended="killed" if "dies" in source else "exited",
+            exit_code=137 if "dies" in source else int(not well),
+            output="xkg: import ended\n" + ("xkg: test ended []\n" if well else "KeyError: 'x'\n"),
+            seconds=0.1,
+            peak_memory_mb=1,
+            runner=self.name,
+            command="python harness.py",
+        )
+
+
+class Registry:
+    """Has `numpy`, `torch` and `jax`, but not `torch` and `jax` together."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),  # noqa: ARG002
+        written: str | None = None,  # noqa: ARG002
+    ) -> Environment:
+        self.asked.append(tuple(sorted(imports)))
+        missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}
+        if {"torch", "jax"} <= set(imports):
+            missing["jax"] = "does not go together with torch"
+        return Environment(site=None, hash="-".join(sorted(set(imports) - missing.keys())), missing=missing)
+
+    def again(self, digest: str) -> Environment | None:
+        return Environment(site=None, hash=digest, missing={"lost": "no wheel"}) if digest == "numpy-old" else None
+
+
+def test_nodes_get_the_level_that_holds_and_the_others_go_on(tmp_path: Path) -> None:
+    papers = [bundle("p", "x = 1\n", "fails = 1\n"), bundle("q", "dies = 1\n", "y = (\n")]
+    heard: list[str] = []
+    bench = Bench(tmp_path, Scripted(), None, LIMITS, jobs=2)
+    results = verify(papers, bench, lambda result: heard.append(result.code))
+    assert [(r.level, r.cause) for r in results] == [
+        (Level.EXECUTED, Cause.PROVES_NOTHING),
+        (Level.IMPORTED, Cause.OWN_BUG),
+        (Level.IMPORTED, Cause.KILLED),
+        (Level.NONE, Cause.OWN_BUG),
+    ]
+    assert [r.code for r in results] == [code.id for paper in papers for code in paper.code]
+    assert sorted(heard) == sorted(r.code for r in results)
+
+
+def test_what_was_finished_before_a_kill_is_not_run_again(tmp_path: Path) -> None:
+    paper = bundle("p", "x = 1\n", "dies = 1\n", "interrupt = 1\n")
+    with pytest.raises(KeyboardInterrupt):
+        verify([paper], Bench(tmp_path, Scripted(), None, LIMITS))
+    again = Scripted()
+    finished = paper.model_copy(update={"code": paper.code[:2]})
+    results = verify([finished], Bench(tmp_path, again, None, LIMITS))
+    assert again.ran == ["dies = 1\n"], "a run that was killed is tried again, one that ended is not"
+    assert [r.cause for r in results] == [Cause.PROVES_NOTHING, Cause.KILLED]
+    other_limits = Scripted()
+    verify([finished], Bench(tmp_path, other_limits, None, Limits(seconds=6)))
+    assert len(other_limits.ran) == 2
+    forget(tmp_path, [code.id for code in paper.code])
+    verify([finished], Bench(tmp_path, again, None, LIMITS))
+    assert again.ran.count("x = 1\n") == 1
+
+
+def test_results_are_put_where_they_belong() -> None:
+    paper = bundle("p", "x = 1\n", "y = 1\n")
+    first, second = paper.code
+    evidence = Evidence(level=Level.EXECUTED, reason="asserts nothing")
+    proven = apply(paper, {first.id: evidence}, None)
+    assert (proven.code[0].level, proven.code[0].evidence) == (Level.EXECUTED, (evidence,))
+    assert proven.code[1] == second
+    assert proven.techniques == paper.techniques, "what was imported is never pruned"
+    assert apply(paper, {}, None) == paper
+
+
+def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
+    built = bundle("p", "x = 1\n", "y = 1\n")
+    early = Evidence(level=Level.IMPORTED, checked_at="2026-01-01T00:00:00+00:00")
+    built = apply(built, {code.id: early for code in built.code}, None)
+    late = Evidence(level=Level.PARSED, checked_at="2026-02-01T00:00:00+00:00", reason="KeyError")
+    verified = apply(built, {built.code[0].id: late}, None)
+    assert later(verified, built) == {built.code[0].id: late}
+    assert apply(built, later(verified, built), None) == verified
+    assert later(built, verified) == {}
+
+
+def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
+    imported = bundle("p", "x = 1\n", "y = 1\n")
+    paper = imported.paper.model_copy(update={"origin": "build"})
+    repository = Repository(id="local:r@1", url="r")
+    built = imported.model_copy(update={"paper": paper, "repositories": (repository,)})
+    results = {
+        code.id: Evidence(level=level) for code, level in zip(built.code, (Level.IMPORTED, Level.PARSED), strict=True)
+    }
+    shown = [technique.hidden for technique in apply(built, results, None).techniques]
+    assert shown == [None, "its code is at 'parsed', below 'imported'"]
+    strict = apply(built, results, Level.EXECUTED)
+    assert all(technique.hidden for technique in strict.techniques)
+    assert [technique.hidden for technique in apply(strict, results, Level.PARSED).techniques] == [None, None]
+
+
+def environments(papers: Sequence[PaperBundle], registry: Registry) -> dict[str, list[Environment]]:
+    found = environments_for(papers, registry)
+    return {paper.paper.id: [found[code.id] for code in paper.code] for paper in papers}
+
+
+def test_papers_share_an_environment_unless_their_packages_do_not_go_together() -> None:
+    registry = Registry()
+    papers = [bundle("n", "import numpy\n"), bundle("t", "import torch\nimport lost\n"), bundle("j", "import jax\n")]
+    found = environments(papers, registry)
+    assert {p: [e.hash for e in made] for p, made in found.items()} == {
+        "n": ["numpy-torch"],
+        "t": ["numpy-torch"],
+        "j": ["jax"],
+    }
+    assert set(found["t"][0].missing) == {"jax", "lost"}
+    assert ("lost", "torch") not in registry.asked, "an environment that misses the same is not made"
+
+
+def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> None:
+    registry = Registry()
+    papers = [bundle("n", "import numpy\n"), bundle("t", "x = 1\n", test="import torch, json, implementation\n")]
+    found = environments_for(papers, registry)
+    assert registry.asked == [("numpy", "torch")]
+    assert {e.hash for e in found.values()} == {"numpy-torch"}
+    assert {e.site for e in environments_for(papers, None).values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        (Evidence(level=Level.IMPORTED, runner="r", environment="numpy-old"), "numpy-old"),
+        (Evidence(level=Level.PARSED, runner="r", environment="numpy-old", missing=("numpy",)), "numpy-old"),
+        (Evidence(level=Level.PARSED, runner="r", environment="numpy-old", missing=("lost",)), "numpy"),
+        (Evidence(level=Level.PARSED, environment="numpy-old", missing=("numpy",)), "numpy"),
+        (Evidence(level=Level.IMPORTED, runner="r", environment="numpy-gone"), "numpy"),
+    ],
+)
+def test_a_node_that_has_run_gets_the_packages_it_ran_with(evidence: Evidence, expected: str) -> None:
+    paper = bundle("n", "import numpy\n", "import numpy as np\n")
+    first = paper.code[0].model_copy(update={"level": evidence.level, "evidence": (evidence,)})
+    again = paper.model_copy(update={"code": (first, paper.code[1])})
+    assert [e.hash for e in environments([again], Registry())["n"]] == [expected, "numpy"]
+
+
+def test_no_id_reaches_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    bench = Bench(tmp_path / "a/b/c", Scripted(), None, LIMITS)
+    paper = bundle("../kept", "x = 1\n")
+    hostile = paper.model_copy(update={"code": (paper.code[0].model_copy(update={"id": "../kept#t@../../../kept"}),)})
+    verify([hostile], bench)
+    forget(bench.folder, [hostile.code[0].id])
+    assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
+        *("a", "a/b", "a/b/c", "kept")
+    ]
