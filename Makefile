@@ -8,9 +8,8 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: demo test check-shared lint bench bench-gpu clean sandbox
 =======
-.PHONY: demo test check-shared lint bench verify-peer clean sandbox
+.PHONY: demo test check-shared lint bench bench-gpu verify-peer clean sandbox
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
