@@ -59,7 +59,7 @@ def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(doctor, "_version", installed.get)
     report = doctor.examine(Settings(kg=tmp_path))
     assert str(by_name(report, "openai")) == "ok      openai: 3.52.0"
-    assert by_name(report, "sentence-transformers").remedy == "pip install 'xkg[st]'"
+    assert by_name(report, "sentence-transformers").remedy == "pip install '.[st]' where xkg was cloned"
     assert not by_name(report, "sentence-transformers").ok
     gpu = by_name(report, "GPU")
     assert not gpu.ok

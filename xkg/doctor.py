@@ -105,7 +105,7 @@ def _extras() -> Iterator[Finding]:
             ok=version is not None,
             seen=version or "not installed",
             cost=cost,
-            remedy=f"pip install 'xkg[{extra}]'",
+            remedy=f"pip install '.[{extra}]' where xkg was cloned",
         )
 
 
@@ -124,7 +124,7 @@ def _vectors() -> Finding:
         "vector index",
         look,
         cost="nothing can be published or searched",
-        remedy="pip install 'xkg[cpu]', or 'xkg[gpu]' where a GPU is",
+        remedy="pip install '.[cpu]' where xkg was cloned, or '.[gpu]' where a GPU is",
     )
 
 
@@ -141,7 +141,7 @@ def _gpu() -> Finding:
         ok=missing is None,
         seen=missing or "used",
         cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
-        remedy="an NVIDIA GPU with its driver, and pip install 'xkg[gpu]' after pip uninstall faiss-cpu",
+        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install '.[gpu]' where xkg was cloned",
     )
 
 

@@ -184,7 +184,8 @@ def _client(key: str, base_url: str) -> openai.OpenAI:
         import openai
     except ImportError:
         raise EmbeddingError(
-            "embedding.provider is openai, and its package is not installed: run `pip install 'xkg[openai]'`"
+            "embedding.provider is openai, and its package is not installed: "
+            "run `pip install '.[openai]'` where xkg was cloned"
         ) from None
     # Servers without keys ignore this one; the SDK insists on one. Attempts are counted here, not there.
     return openai.OpenAI(api_key=key or "none", base_url=base_url, max_retries=0)

@@ -36,7 +36,7 @@ class SentenceTransformersEmbedder:
         except ImportError as error:
             raise EmbeddingError(
                 f"embedding.provider is sentence-transformers, and {error.name or 'its package'} cannot be imported: "
-                "run `pip install 'xkg[st]'`"
+                "run `pip install '.[st]'` where xkg was cloned"
             ) from error
         disable_progress_bar()  # what a command prints is its answer
         torch.set_num_threads(threads)
