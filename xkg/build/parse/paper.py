@@ -73,23 +73,22 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
 def _parse_pdf(path: Path) -> Document:
     from xkg.build.parse.pdf import parse_pdf  # pdfium is loaded for a PDF alone
 
-    size = path.stat().st_size
-    if size > LARGEST_PDF:
-        raise UnsafeInputError(
-            f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
-        )
-    return parse_pdf(path.read_bytes(), path)
+    return parse_pdf(_read(path, LARGEST_PDF), path)
 
 
 def _parse_html(path: Path) -> Document:
     from xkg.build.parse.html import parse_html  # so is lxml for HTML
 
+    return parse_html(_read(path, LARGEST_HTML), path)
+
+
+def _read(path: Path, most: int) -> bytes:
     size = path.stat().st_size
-    if size > LARGEST_HTML:
+    if size > most:
         raise UnsafeInputError(
             f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
         )
-    return parse_html(path.read_bytes(), path)
+    return path.read_bytes()
 
 
 def looks_like_latex(text: str) -> bool:
