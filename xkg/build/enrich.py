@@ -65,6 +65,18 @@ _RESULT = re.compile(
     r"observe|show that|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
 )
+# What others did, and what the authors think, say nothing of how it is done.
+_OF_OTHERS = re.compile(
+    r"(?:an? (?:growing|large|recent|rich|long) (?:line|body|number|amount|history) of|(?:prior|previous|recent|"
+    r"existing|earlier|concurrent|many|several|some|other|most) (?:\w+ )?(?:works?|studies|methods|approaches|papers|"
+    r"research|authors|literature))\b",
+    re.IGNORECASE,
+)
+_OPINION = re.compile(
+    r"(?:\w+, )?we (?:\w+ly )?(?:view|interpret|believe|argue|hypothesi[sz]e|conjecture|suspect|speculate|hope|"
+    r"expect)\b",
+    re.IGNORECASE,
+)
 _DOES = re.compile(
     r"\b(?:we (?:\w+ )?(?:use|employ|apply|compute|train|sample|construct|stack|initiali[sz]e|select|"
     r"update|minimi[sz]e|maximi[sz]e|define|encode|decode|draw|replace|subtract|add|split|"
@@ -254,6 +266,8 @@ def _alone(text: str, kind: str, *, opens: bool = False) -> float:
         score -= 0.5
     if "?" in text:
         score -= 5
+    if _OF_OTHERS.match(text) or _OPINION.match(text):
+        score -= 8
     if text.startswith("$"):
         score -= 1.5
     score -= 3 * min(2, len(_GAP.findall(text)))

@@ -39,6 +39,9 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     node = above
     if part.role in MAIN:
         node = _heading(tree, part, above)
+    elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
+        # What a section with hardly a sentence of its own is about stands in the background that it begins with.
+        above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
         _headings(tree, child, node)
