@@ -8,7 +8,6 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-=======
 .PHONY: demo test check-shared lint bench bench-gpu verify-peer clean sandbox
 
 .venv/.ready: pyproject.toml constraints.txt
