@@ -39,17 +39,21 @@ except SandboxUnavailableError as error:
 """
 
 
-def as_ordinary_user() -> tuple[str, ...]:
+def as_ordinary_user(site: Path | None = None) -> tuple[str, ...]:
     """The command that leaves root, when the tests run as root; with the right to pass the folders to an interpreter
-    that lies in root's home."""
+    that lies in root's home, and to packages in a temporary folder of root's."""
     if os.geteuid() != 0:
         return ()
-    closed = interpreter_is_closed() or any(not folder.stat().st_mode & 1 for folder in _ROOT.parents)
+    closed = interpreter_is_closed() or _is_closed(_ROOT) or (site is not None and _is_closed(site))
     return (*_ORDINARY, *(_CLOSED if closed else ()))
 
 
 def interpreter_is_closed() -> bool:
-    return any(not folder.stat().st_mode & 1 for folder in Path(sys.base_prefix).parents)
+    return _is_closed(Path(sys.base_prefix))
+
+
+def _is_closed(place: Path) -> bool:
+    return any(not folder.stat().st_mode & 1 for folder in place.parents)
 
 
 class LandlockOfOrdinaryUser:
@@ -63,7 +67,7 @@ class LandlockOfOrdinaryUser:
 
     def run(self, job: Job) -> Outcome:
         ran = subprocess.run(
-            (*as_ordinary_user(), sys.executable, "-c", _RUN, str(self._abi)),
+            (*as_ordinary_user(job.site), sys.executable, "-c", _RUN, str(self._abi)),
             input=job.model_dump_json(),
             env=dict(os.environ) | {"HOME": "/", "PYTHONPATH": str(_ROOT)},
             cwd="/",
