@@ -27,7 +27,10 @@ def role_factor(entry: Entry, about: Collection[str]) -> float:
     """How far a symbol's place and shape hold it back for a technique whose words have the stems `about`: 0..1, 1 for
     an ordinary function or class."""
     symbol = entry.source.symbol
-    named = {stem(word) for word in words(f"{symbol.path} {symbol.qualified_name}")}
+    # A visual prompt is no visualization, though they have one stem.
+    named = {stem(word) for word in words(f"{symbol.path} {symbol.qualified_name}") if word != "visual"}
+    if symbol.path.endswith(".ipynb"):
+        named.add(stem("notebook"))
     factor = min((factor for factor, role in _ROLES if named & role and not (role & set(about))), default=1.0)
     return factor * _shape_factor(entry)
 

@@ -3,7 +3,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from xkg.build.fetch import fetch_repository
@@ -48,6 +48,7 @@ def test_what_is_ipythons_own_becomes_a_comment(cell: str, expected: str) -> Non
     assert python_cell(cell) == expected
 
 
+@example("#\\\n%time x")
 @given(st.lists(st.text("ab1 =%!?#'\"\\()[\t", max_size=12), min_size=1, max_size=8).map("\n".join))
 def test_lines_keep_their_count_and_python_stays_as_it_is(cell: str) -> None:
     assert python_cell(cell).count("\n") == cell.count("\n")
@@ -82,6 +83,9 @@ def test_a_repository_is_read_with_its_notebooks_and_without_the_broken_ones(tmp
     (tmp_path / "stats.ipynb").write_bytes(notebook("f <- 1", language="R"))
     (tmp_path / ".ipynb_checkpoints").mkdir()
     (tmp_path / ".ipynb_checkpoints" / "demo-checkpoint.ipynb").write_bytes(notebook("def train(): pass"))
+    (tmp_path / "model.ipynb").write_bytes(
+        notebook("def helper():\n    return 1")
+    )  # the script again, as jupytext pairs
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
     assert [m.path for m in codebase.modules] == ["demo.ipynb", "half.ipynb", "model.py"]
     train = codebase.symbols()[f"{codebase.repository.id}:demo.ipynb::train"]
@@ -89,6 +93,6 @@ def test_a_repository_is_read_with_its_notebooks_and_without_the_broken_ones(tmp
     assert train.calls == (f"{codebase.repository.id}:model.py::helper",)
     assert {s.reason: s.examples for s in codebase.skipped} == {
         "broken-notebook": ("cut.ipynb",),
-        "generated": (".ipynb_checkpoints/demo-checkpoint.ipynb",),
+        "generated": (".ipynb_checkpoints/demo-checkpoint.ipynb", "model.ipynb"),
         "other-language": ("stats.ipynb",),
     }

@@ -70,6 +70,25 @@ def test_docstrings_and_comments_go_to_their_symbol() -> None:
     assert symbols["R:p/m.py::K.meth"].comments == "says"
 
 
+def test_short_strings_that_are_statements_are_comments() -> None:
+    taken_out = "x = 1\n    " * 100
+    source = textwrap.dedent(
+        f"""
+        def step(x):
+            # first
+            'Shifts x.'
+            'shift, Eqn. (7)'
+            x = x + 1
+            r'then "scale"'
+            '''{taken_out}'''
+            return x
+        """
+    )
+    step = next(s for s in parse_module("m.py", source, "R").symbols if s.symbol.qualified_name == "step")
+    assert step.docstring == "Shifts x."
+    assert step.comments == 'first\nshift, Eqn. (7)\nthen "scale"'
+
+
 def test_free_names_leave_out_what_is_bound_inside() -> None:
     _, symbols = parsed()
     assert set(symbols["R:p/m.py::K.meth"].names) == {"DEF", "int", "np", "scale", "free", "g"}

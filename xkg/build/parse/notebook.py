@@ -102,7 +102,7 @@ class _State:
         return not (self._depth or self._quote or self._continued)
 
     def read(self, line: str) -> None:
-        at = 0
+        at, comment = 0, False
         while at < len(line):
             if self._quote:
                 close = line.find(self._quote, at)
@@ -113,11 +113,11 @@ class _State:
             token = _TOKEN.search(line, at)
             if token is None:
                 break
-            at = token.end()
+            at, comment = token.end(), token[0].startswith("#")
             if token["triple"]:
                 self._quote = token["triple"]
             elif token["open"]:
                 self._depth += 1
             elif token["close"]:
                 self._depth = max(0, self._depth - 1)
-        self._continued = not self._quote and line.endswith("\\")
+        self._continued = not self._quote and line.endswith("\\") and not comment

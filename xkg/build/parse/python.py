@@ -45,6 +45,9 @@ _HOLDS_STATEMENTS = {
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is no name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _BOUND = {"self", "cls"}
+_COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
+# Longer ones are code that was taken out.
+_LONGEST_REMARK = 400
 _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
 
 
@@ -236,7 +239,7 @@ def _leaves(tree: Tree) -> dict[str, list[Node]]:
                 found["use"].append(node)
         elif kind == "attribute":
             found["chain"].append(node)
-        elif kind == "comment":
+        elif kind == "comment" or (kind == "string" and above[-1:] == ["expression_statement"] and _remarks(node)):
             found["comment"].append(node)
         elif kind in _IMPORTS:
             found["import"].append(node)
@@ -247,6 +250,15 @@ def _leaves(tree: Tree) -> dict[str, list[Node]]:
             if not cursor.goto_parent():
                 return found
             above.pop()
+
+
+def _remarks(string: Node) -> bool:
+    """Whether a string that is a statement is a comment: short, and not the docstring before everything else."""
+    statement = string.parent
+    before = statement.prev_named_sibling if statement is not None else None
+    while before is not None and before.type == "comment":
+        before = before.prev_named_sibling
+    return before is not None and string.end_byte - string.start_byte <= _LONGEST_REMARK
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
@@ -353,7 +365,7 @@ def _attach_comments(definitions: list[Definition], comments: list[Node], source
     waiting: list[tuple[int, str]] = []
     for node in sorted(comments, key=lambda n: n.start_byte):
         row = node.start_point[0]
-        text = _text(node).lstrip("#").strip()
+        text = _COMMENT_MARKS.sub("", _text(node)).strip()
         alone = not source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip()
         if waiting and waiting[-1][0] != row - 1:
             waiting = []

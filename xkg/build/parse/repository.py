@@ -26,7 +26,8 @@ _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 def parse_repository(checkout: Checkout) -> Codebase:
     """Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
     skipped = Skips()
-    wanted = [f for f in checkout.files if is_wanted(f, skipped)]
+    paths = {f.path for f in checkout.files}
+    wanted = [f for f in checkout.files if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
     candidates = {f.path for f in wanted}
     requirements = sorted(f.path for f in checkout.files if f.kind == "file" and _REQUIREMENTS.match(f.path))
     readmes = sorted(f.path for f in checkout.files if f.kind == "file" and _README.match(f.path))[:1]
@@ -77,6 +78,15 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 # --- resolving --------------------------------------------------------------------------------------------------------
+
+
+def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
+    """Whether a notebook lies beside a script of its name, which is the same code again (jupytext, nbconvert)."""
+    stem, dot, ending = path.rpartition(".")
+    twin = ending == "ipynb" and f"{stem}{dot}py" in paths
+    if twin:
+        skipped.add("generated", path)
+    return twin
 
 
 def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
