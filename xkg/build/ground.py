@@ -22,7 +22,7 @@ from xkg.model import Location, Technique
 
 _CANDIDATES = 50
 _KEPT = 5
-_KEPT_SHARE = 0.6
+_KEPT_SHARE = 0.4
 _NEAR_BEST = 0.85
 
 # How much a word of the name says by where it is found.
@@ -152,6 +152,7 @@ class _Grounder:
     ) -> None:
         self._index = index
         self._least_support = least_support
+        self._least: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self._queries = {query.technique: query for query in queries}
         self._evidence = {
@@ -180,7 +181,8 @@ class _Grounder:
                 scores = self._composing(scores, [ranked[child][0][0] for child in children if ranked.get(child)])
             others = [value for other, value in support.items() if other != technique]
             shared = _OTHERS_SHARE * statistics.median([*others, *_OTHERS_PRIOR])
-            ranked[technique] = self._kept(technique, scores, self._least_support - shared)
+            self._least[technique] = self._least_support - shared
+            ranked[technique] = self._kept(technique, scores, self._least[technique])
             if ranked[technique] and not self._kept(technique, scores, LEAST_SUPPORT - shared):
                 self.doubtful.add(technique)
         for siblings in [[t for t, q in self._queries.items() if q.parent is None], *self._children.values()]:
@@ -247,21 +249,30 @@ class _Grounder:
         return reached
 
     def _kept(self, technique: str, scores: Mapping[str, float], least: float) -> list[tuple[str, float]]:
-        """The well-founded candidates, if one of them is the best or nearly so."""
+        """The best well-founded candidate, if it is the best or nearly so, and what comes near it, founded or not:
+        whoever reads the places sees their scores."""
         evidence = self._evidence[technique]
         founded = [(symbol, score) for symbol, score in scores.items() if evidence[symbol].support >= least]
         best = next(iter(scores.values()), 0.0)
         if not founded or founded[0][1] < _NEAR_BEST * best:
             return []
-        return [(symbol, score) for symbol, score in founded if score >= _KEPT_SHARE * founded[0][1]][:_KEPT]
+        first = founded[0]
+        others = [(s, v) for s, v in scores.items() if s != first[0] and v >= _KEPT_SHARE * first[1]]
+        return [first, *((s, min(v, first[1])) for s, v in others)][:_KEPT]
 
     def _part_siblings(self, siblings: Sequence[str], ranked: dict[str, list[tuple[str, float]]]) -> None:
-        """Two leaves of one parent do not take the same symbol where the weaker has another nearly as good."""
+        """Two leaves of one parent do not take the same symbol where the weaker has another well-founded one that is
+        nearly as good."""
         taken: set[str] = set()
         for technique in sorted(siblings, key=lambda t: -ranked[t][0][1]):
             found = ranked[technique]
             if found[0][0] in taken:
-                free = [(s, v) for s, v in found if s not in taken and v >= _RIVAL_SHARE * found[0][1]]
+                evidence, least = self._evidence[technique], self._least[technique]
+                free = [
+                    (s, v)
+                    for s, v in found
+                    if s not in taken and v >= _RIVAL_SHARE * found[0][1] and evidence[s].support >= least
+                ]
                 if free:
                     found = [free[0], *(pair for pair in found if pair != free[0])]
                     # Scores stay in order of rank.
