@@ -36,6 +36,7 @@ class Service:
         self._embedder: Embedder | None = None
         self._cached: Embedder | None = None
         self._copies: WorkingCopies | None = None
+        self._closed = False
 
     def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
         from xkg.serve.retrieval import search
@@ -105,9 +106,14 @@ class Service:
                 snapshot.queries().start()
         except XkgError:
             pass
+        finally:
+            if self._closed:  # meanwhile: what was opened since is nobody's
+                self.close()
 
     def close(self) -> None:
+        """Lets go of the graph, for good. Calls under way end as they would."""
         with self._turn:
+            self._closed = True
             if self._store is not None:
                 self._store.close()
 
@@ -134,6 +140,8 @@ class Service:
 
     def _opened(self) -> "EmbeddedStore":
         with self._turn:
+            if self._closed:
+                raise StoreError(f"the graph in {self.folder} was closed: open it again")
             if self._store is None:
                 from xkg.store.embedded import EmbeddedStore
 
