@@ -1,6 +1,7 @@
 """Techniques against a small hand-made repository, with the model that is used by default."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from xkg.build.codebase import Codebase, Module
 from xkg.build.document import Document, Equation
 from xkg.build.fetch import fetch_repository
-from xkg.build.ground import Grounding, ground, primary
+from xkg.build.ground import Grounding, evidence, ground
 from xkg.build.parse.repository import parse_repository
 from xkg.build.symbol_index import SymbolIndex, rendering
 from xkg.build.symbol_search import SymbolSearch
@@ -83,7 +84,7 @@ def places(grounding: Grounding, technique: Technique) -> list[str]:
 )
 def test_a_technique_is_located_where_the_code_does_it(grounding: Grounding, wanted: Technique, symbol: str) -> None:
     assert places(grounding, wanted)[:1] == [symbol]
-    assert (primary(grounding, wanted.id) or "").endswith(symbol)
+    assert grounding.primaries[wanted.id].endswith(symbol)
 
 
 def test_tests_plots_and_settings_come_after_the_class(grounding: Grounding) -> None:
@@ -98,7 +99,7 @@ def test_a_plot_is_found_for_a_technique_about_plotting(codebase: Codebase, embe
 def test_a_script_without_definitions_is_located_as_a_file(codebase: Codebase, embedder: Embedder) -> None:
     sweep = technique("Sharpness sweep", "The accuracy of retrieval for each sharpness of reading.")
     found = ground([sweep], codebase, embedder)
-    assert [found.of(sweep.id)[0].symbol, primary(found, sweep.id)] == [
+    assert [found.of(sweep.id)[0].symbol, found.primaries[sweep.id]] == [
         f"{codebase.repository.id}:scripts/sharpness_sweep.py"
     ] * 2
 
@@ -106,7 +107,7 @@ def test_a_script_without_definitions_is_located_as_a_file(codebase: Codebase, e
 def test_what_the_repository_does_not_hold_is_not_located(codebase: Codebase, embedder: Embedder) -> None:
     found = ground(FOREIGN, codebase, embedder)
     assert found.locations == ()
-    assert all(primary(found, t.id) is None for t in FOREIGN)
+    assert not found.primaries.keys() & {t.id for t in FOREIGN}
 
 
 def test_among_its_own_techniques_a_foreign_one_is_still_not_located(codebase: Codebase, embedder: Embedder) -> None:
@@ -170,6 +171,12 @@ def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(
     wanted = technique("TERN", "Retrieval of temporal echoes by a loop.", None)
     codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
     assert ground([wanted], codebase, embedder).of(wanted.id)[0].symbol.endswith("::tern")
+    index, queries = SymbolIndex(codebase), technique_queries([wanted], None)
+    search = SymbolSearch(index, queries, embedder)
+    found = {e.short_name: evidence(queries[0], e, search, 0) for e in index.entries.values()}
+    assert found["tern"].exact
+    assert not found["tern_loop"].exact
+    assert found["tern"].score > replace(found["tern"], exact=False).score
 
 
 def test_names_in_equations_beside_the_definition_count() -> None:

@@ -128,11 +128,6 @@ def ground(
     return Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(grounder.doubtful)))
 
 
-def primary(grounding: Grounding, technique: str) -> str | None:
-    """The symbol that the code of a technique is made from, None where it is not located."""
-    return grounding.primaries.get(technique)
-
-
 def _primary(found: Sequence[tuple[str, float]], index: SymbolIndex) -> str:
     """The best symbol, unless it is a whole file and something inside it is located too."""
     best = index.entries[found[0][0]]
