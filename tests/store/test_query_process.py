@@ -9,8 +9,8 @@ import ladybug
 import pytest
 
 from xkg.errors import QueryFailedError
-from xkg.store.query_process import QueryProcess, confinement
-from xkg.store.query_worker import landlock_version, plain
+from xkg.store.query_process import QueryProcess
+from xkg.store.query_worker import plain
 
 
 @pytest.fixture(scope="module")
@@ -176,9 +176,3 @@ def test_queries_from_several_threads_get_their_own_answers(queries: QueryProces
 def test_a_graph_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with QueryProcess(tmp_path / "none") as process, pytest.raises(QueryFailedError, match="cannot be opened"):
         process.run("RETURN 1")
-
-
-def test_doctor_learns_what_confines_queries() -> None:
-    said = confinement()
-    assert ("Landlock ABI" in said) == bool(landlock_version())
-    assert "\n" not in said

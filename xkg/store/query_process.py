@@ -15,23 +15,11 @@ from typing import Any
 
 from xkg.errors import QueryFailedError
 from xkg.store import Table
-from xkg.store.query_worker import landlock_version
 
 _WORKER = Path(__file__).with_name("query_worker.py")
 _STARTING_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-
-
-def confinement() -> str:
-    """One line for `doctor`: what confines queries on this machine, and what is missing where it is less than all."""
-    version = landlock_version()
-    if version:
-        return f"queries run without file and network access (Landlock ABI {version}, resource limits)"
-    return (
-        "queries run behind the guard, read-only and with resource limits, but without Landlock; "
-        "use Linux 5.13 or later with landlock among the security modules"
-    )
 
 
 class QueryProcess:
