@@ -25,6 +25,18 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+def plain_url(url: str) -> str:
+    """The address of an endpoint, as it was given. Raises `ValueError` where it is none, or holds a key."""
+    try:
+        parts = urlsplit(url)
+        plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        plain = False
+    if not plain or "@" in parts.netloc or parts.query or parts.fragment or not url.isascii() or " " in url:
+        raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
+    return url
+
+
 class EmbeddingSettings(_Section):
     """`provider`: `onnx` runs MiniLM and its like on CPU; `sentence-transformers` any of its models, on a GPU where
     there is one; `openai` sends texts to `base_url`, with the key that the environment holds (`xkg.embed_openai`).
@@ -45,14 +57,7 @@ class EmbeddingSettings(_Section):
     @field_validator("base_url")
     @classmethod
     def _plain_url(cls, url: str) -> str:
-        try:
-            parts = urlsplit(url)
-            plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            plain = False
-        if not plain or "@" in parts.netloc or parts.query or parts.fragment or not url.isascii() or " " in url:
-            raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
-        return url
+        return plain_url(url)
 
     @model_validator(mode="after")
     def _named_model(self) -> Self:
@@ -76,6 +81,40 @@ class EnvironmentSettings(_Section):
 
     max_mb: int = Field(default=1500, ge=0)
     total_mb: int = Field(default=6000, ge=0)
+
+
+class Price(_Section):
+    """Dollars for a million tokens; `cached` for those of a prompt that the endpoint had seen before."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+
+
+class LlmSettings(_Section):
+    """The language model: any endpoint that speaks OpenAI's protocol, or `model` `none` for static analysis alone.
+
+    A role without a model of its own takes `model`. `base_url` None is `OPENAI_BASE_URL` of the environment, else
+    OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens; `seconds` bounds a call;
+    `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its builds together. `prices`
+    extend and override those that xkg knows, by model."""
+
+    model: str = Field(default="o4-mini", min_length=1)
+    paper_model: str | None = None
+    code_model: str | None = None
+    verifier_model: str | None = None
+    expert_model: str | None = None
+    base_url: str | None = None
+    window: int = Field(default=128_000, ge=4_000)
+    seconds: float = Field(default=300, gt=0)
+    concurrency: int = Field(default=4, ge=1, le=64)
+    max_cost: float | None = Field(default=None, ge=0)
+    prices: dict[str, Price] = {}
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, url: str | None) -> str | None:
+        return None if url is None else plain_url(url)
 
 
 class ArxivSettings(_Section):
@@ -117,6 +156,7 @@ class Settings(BaseSettings):
     kg: Path = Path("storage/default")
     arxiv: ArxivSettings = ArxivSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    llm: LlmSettings = LlmSettings()
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
     prune: PruneSettings = PruneSettings()

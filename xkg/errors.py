@@ -13,6 +13,10 @@
     ├── SandboxUnavailableError nothing here can contain code that nobody trusts
     ├── PackagesError           the packages that code needs could not be had
     ├── EmbeddingError          no weights, or the provider does not answer
+    ├── LanguageModelError      the language model gave nothing that can be used
+    │   ├── AnswerError         … to one question, after every attempt; what the question was about goes without
+    │   ├── ModelUnavailableError  … at all: no key, endpoint down, unknown model, quota
+    │   └── BudgetError         the dollars that were allowed are spent
     └── ConfigError             a setting that cannot be used
 
 Every message is for a person: one line, what happened, then what to do. The command line prints it and exits
@@ -69,6 +73,22 @@ class PackagesError(XkgError):
 
 
 class EmbeddingError(XkgError):
+    pass
+
+
+class LanguageModelError(XkgError):
+    pass
+
+
+class AnswerError(LanguageModelError):
+    pass
+
+
+class ModelUnavailableError(LanguageModelError):
+    pass
+
+
+class BudgetError(LanguageModelError):
     pass
 
 

@@ -60,7 +60,8 @@ class Excerpt(Node):
 
 
 class Paper(Node):
-    """`claims` is what an imported file holds beyond the model (keys, values, orders of its own), kept for export."""
+    """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
+    model (keys, values, orders of its own), kept for export."""
 
     id: str
     title: str
@@ -73,6 +74,7 @@ class Paper(Node):
     code_overview: str = ""
     origin: Literal["build", "import"]
     state: Literal["complete", "partial", "stub"] = "complete"
+    incomplete: tuple[str, ...] = ()
     source_sha256: str | None = None
     pipeline_version: str | None = None
     built_at: str | None = None
@@ -104,6 +106,23 @@ class Survivor(Node):
     change: str
 
 
+class Fault(Node):
+    """What a language model holds against an implementation: it leaves out logic of the sources that the definition
+    asks for (`missing`), holds logic that the sources do not have (`foreign`), goes beyond the definition (`beyond`),
+    or does something else altogether (`unrelated`)."""
+
+    kind: Literal["missing", "foreign", "beyond", "unrelated"]
+    remark: str
+
+
+class Fidelity(Node):
+    """How an implementation stands to what it was made from: the share of its statements with a counterpart in the
+    source lines, and the faults that a language model found, None where it was not asked."""
+
+    share: float
+    faults: tuple[Fault, ...] | None = None
+
+
 class Evidence(Node):
     """How a level was reached, or why the next one was not.
 
@@ -111,7 +130,7 @@ class Evidence(Node):
     that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
     implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
     tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
-    functions whose body it does not need."""
+    functions whose body it does not need. `repairs` is how often a language model mended code or test before."""
 
     level: Level
     runner: str | None = None
@@ -125,6 +144,8 @@ class Evidence(Node):
     mutants: int | None = None
     mutation_score: float | None = None
     survivors: tuple[Survivor, ...] = ()
+    fidelity: Fidelity | None = None
+    repairs: int = 0
     output_end: str = ""
     reason: str | None = None
     missing: tuple[str, ...] = ()
@@ -132,7 +153,8 @@ class Evidence(Node):
 
 
 class Code(Node):
-    """`test` is empty where there is none. `claims` is what an imported file said of itself, kept, never believed."""
+    """`test` is empty where there is none. `evidence` ends with that of the level; where code was mended, it begins
+    with that of its first run. `claims` is what an imported file said of itself, kept, never believed."""
 
     id: str
     technique: str

@@ -1,0 +1,48 @@
+"""Stands in for a language model: answers that a test wrote, handed out by the name of the prompt."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from xkg.errors import AnswerError
+from xkg.llm import AnswerType, accept
+from xkg.llm_prompt import Prompt
+
+A = TypeVar("A", bound=AnswerType)
+Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping[str, Any]]
+
+
+class FakeModel:
+    """An `Ask`. `script` maps a prompt's name to its answers in order, each as a mapping, an error to raise, or a
+    function of the inputs; a prompt with one function answers any number of times. What was asked is in `asked`: name,
+    about, inputs, and the complaint about the answer or None. Four answers at most, as the door does it."""
+
+    def __init__(self, script: Mapping[str, Scripted | list[Scripted]]) -> None:
+        self.script = {n: deque(a) if isinstance(a, list) else a for n, a in script.items()}
+        self.asked: list[tuple[str, str, Mapping[str, str], str | None]] = []
+
+    def __call__(
+        self,
+        prompt: Prompt,
+        kind: type[A],
+        inputs: Mapping[str, str],
+        *,
+        about: str = "",
+        check: Callable[[A], str | None] = accept,
+    ) -> A:
+        prompt.render(inputs)
+        assert prompt.output == kind.__name__
+        complaint: str | None = None
+        for _ in range(4):
+            scripted = self.script[prompt.name]
+            if isinstance(scripted, deque):
+                scripted = scripted.popleft()
+            if isinstance(scripted, Exception):
+                self.asked.append((prompt.name, about, inputs, None))
+                raise scripted
+            answer = kind.model_validate(scripted(inputs) if callable(scripted) else scripted)
+            complaint = check(answer)
+            self.asked.append((prompt.name, about, inputs, complaint))
+            if complaint is None:
+                return answer
+        raise AnswerError(f"{prompt.stage}, {about}: {complaint}")
