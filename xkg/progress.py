@@ -71,7 +71,7 @@ class _Display:
         elif isinstance(event, Call):
             self._calls += not event.cached
             self._reused += event.cached
-            self._tokens += event.tokens
+            self._tokens += event.input_tokens + event.output_tokens
             self._unpriced = self._unpriced or (event.dollars is None and not event.cached)
             self._dollars += event.dollars or 0.0
 

@@ -68,7 +68,8 @@ class Stopped:
     error: LanguageModelError
 
     def __str__(self) -> str:
-        return f"the build stopped in stage {self.stage}: {self.error}"
+        said = str(self.error).removeprefix(f"{self.stage}: ")
+        return f"the build stopped in stage {self.stage}: {said}"
 
 
 @dataclass(frozen=True)
