@@ -2,8 +2,8 @@
 
     python -m evaluation.recording FOLDER RECORDING.json
 
-FOLDER holds one JSON file a question, as an endpoint has kept it: `body` (the request) and `message` (the answer). Written
-are the answers, each with what recognises its question: the kind of the answer, and checksums of lines.
+FOLDER holds one JSON file a question, as an endpoint has kept it: `body` (the request) and `message` (the answer).
+Written are the answers, each with what recognises its question: the kind of the answer, and checksums of lines.
 """
 
 import json

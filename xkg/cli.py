@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -344,7 +345,7 @@ def _pairs(papers: Sequence[str], repositories: Sequence[str], given_id: str | N
         )
     if len(repositories) > len(papers):
         raise InputError("more --repo than --paper: a paper has one repository")
-    return list(zip(papers, repositories or [None] * len(papers), strict=True))
+    return list(zip_longest(papers, repositories))
 
 
 def _print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
