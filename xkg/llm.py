@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import LlmSettings
-from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError
+from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm_answer import UnusableError, answer_schema, read_answer
 from xkg.llm_endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply, access
 from xkg.llm_ledger import Asked, Ledger, answer_key
@@ -136,7 +136,12 @@ class LanguageModel:
             about: str = "",
             check: Callable[[A], str | None] = accept,
         ) -> A:
-            return self._ask(paper_id, prompt, kind, inputs, about, check)
+            self._require_open()
+            try:
+                return self._ask(paper_id, prompt, kind, inputs, about, check)
+            except StoreError:
+                self._require_open()  # closed meanwhile, and the ledger with it
+                raise
 
         return ask
 
@@ -245,7 +250,6 @@ class LanguageModel:
         try:
             reply = self._endpoint.complete(asked.model, talk, schema)
             kept = self._ledger.end(call, asked, key, reply)
-            self._silent = self._silent + 1 if reply.ending == "late" else 0
         except ModelUnavailableError as error:
             if self._closed:  # it may be billed: it stays open in the ledger
                 raise
@@ -258,9 +262,12 @@ class LanguageModel:
                 self._under_way[asked.paper] -= 1
                 self._changed.notify_all()
         self._tell(asked, reply, cached=False)
-        if self._silent >= _SILENT:
+        with self._changed:
+            self._silent = self._silent + 1 if reply.ending == "late" else 0
+            silent = self._silent
+        if silent >= _SILENT:
             raise ModelUnavailableError(
-                f"{asked.stage}: {self._at} gave no answer to {self._silent} calls running, in "
+                f"{asked.stage}: {self._at} gave no answer to {silent} calls running, in "
                 f"{self._settings.seconds:.0f} s each: check llm.base_url, or raise llm.seconds"
             )
         return kept
@@ -272,8 +279,7 @@ class LanguageModel:
         dollars = self._prices.dollars(asked.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:
             while True:
-                if self._closed:
-                    raise ModelUnavailableError(CLOSED)
+                self._require_open()
                 try:
                     call = self._ledger.begin(asked, dollars, self._settings.max_cost)
                 except BudgetError:
@@ -283,6 +289,10 @@ class LanguageModel:
                 else:
                     self._under_way[asked.paper] += 1
                     return call
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise ModelUnavailableError(CLOSED)
 
     def _require_up(self) -> None:
         """What was found down a moment ago is not asked again by everyone who waited meanwhile."""

@@ -37,6 +37,7 @@ CLOSED = "the language model was closed while it was asked: start again"
 _MAX_BYTES = 16 << 20
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 _NO_COMPLETIONS = 3
+_CONNECT = 15.0
 _SHOWN = 200
 _FENCED = (
     "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
@@ -247,12 +248,13 @@ class Endpoint:
             options["response_format"] = {"type": "json_schema", "json_schema": shape}
         else:
             sent[-1]["content"] += f"\n\n{_FENCED}{json.dumps(schema)}"
+        limits = httpx2.Timeout(self._seconds, connect=min(_CONNECT, self._seconds))
         body = bytearray()
         try:
             async with (
                 asyncio.timeout(self._seconds),
                 self._client.chat.completions.with_streaming_response.create(
-                    model=model, messages=cast(Any, sent), timeout=self._seconds, **options
+                    model=model, messages=cast(Any, sent), timeout=limits, **options
                 ) as response,
             ):
                 async for piece in response.iter_bytes():
