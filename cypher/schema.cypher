@@ -3,7 +3,7 @@
 CREATE NODE TABLE Paper (
     id STRING PRIMARY KEY, title STRING, abstract STRING, authors STRING[], year INT64, arxiv_id STRING,
     `references` STRING, code_files STRING[], code_overview STRING, origin STRING, state STRING,
-    source_sha256 STRING, pipeline_version STRING, built_at STRING, cost_usd DOUBLE
+    incomplete STRING[], source_sha256 STRING, pipeline_version STRING, built_at STRING, cost_usd DOUBLE
 );
 CREATE NODE TABLE Technique (
     id STRING PRIMARY KEY, name STRING, aliases STRING[], kind STRING, definition STRING, depth INT64,
@@ -31,6 +31,6 @@ CREATE REL TABLE DERIVED_FROM (FROM Code TO Symbol);
 CREATE REL TABLE HAS_REPOSITORY (FROM Paper TO Repository);
 CREATE REL TABLE DEFINES (FROM Repository TO Symbol);
 CREATE REL TABLE CITES (FROM Paper TO Paper);
-CREATE REL TABLE SAME_CONCEPT (FROM Technique TO Technique, score DOUBLE);
+CREATE REL TABLE SAME_CONCEPT (FROM Technique TO Technique, score DOUBLE, how STRING);
 CREATE REL TABLE REPORTS (FROM Paper TO Finding);
 CREATE REL TABLE RELEASES (FROM Paper TO Resource);

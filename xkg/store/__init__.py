@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -23,6 +23,17 @@ class Hit(_Value):
 
     id: str
     score: float
+
+
+class Link(_Value):
+    """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` says what
+    makes them one concept: their names, vectors that are all but equal, or a decision of the model; `open` pairs wait
+    for one."""
+
+    first: str
+    second: str
+    score: float
+    how: Literal["name", "vectors", "model", "open"]
 
 
 class Table(_Value):

@@ -12,11 +12,13 @@ from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.catalogue import Catalogue, CatalogueWriter
+from xkg.store.decisions import Decisions
 from xkg.store.generation import Generation
 from xkg.store.graph import GraphWriter
+from xkg.store.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.snapshot import CATALOGUE, GRAPH, TEXT, VECTORS
 from xkg.store.text import TextWriter
-from xkg.store.vectors import VectorIndex, VectorsInfo, build
+from xkg.store.vectors import VectorIndex, VectorsInfo, build, neighbours
 from xkg.store.visible import entries, vector_text
 
 if TYPE_CHECKING:
@@ -39,17 +41,21 @@ def build_files(
     stored: Iterable[tuple[PaperBundle, BundleFile]],
     embedder: Callable[[str], Embedder],
     previous: Generation | None,
+    decisions: Decisions,
 ) -> Built:
     """Fills the empty `folder` with catalogue, text index, graph and vectors.
 
     Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share,
-    only when others are left. Raises `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
+    only when others are left. Techniques of different papers are linked as names, vectors and `decisions` say. Raises
+    `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
     scratch = folder / "scratch"
     scratch.mkdir()
     (folder / TEXT).mkdir()
     texts: list[str] = []
     hashes: list[bytes] = []
+    concepts: list[Concept] = []
     papers = 0
+    model, matrix, info = "", None, None
     with CatalogueWriter(folder / CATALOGUE) as catalogue, GraphWriter(scratch) as graph:
         text = TextWriter(folder / TEXT)
         for bundle, file in stored:
@@ -59,11 +65,21 @@ def build_files(
             rows = catalogue.add(bundle, file, list(zip(shown, digests, strict=True)))
             for row, entry in zip(rows, shown, strict=True):
                 text.add(row, papers, entry)
+                concepts.append(concept(row, papers, entry))
             graph.add(bundle, shown)
             texts += composed
             hashes += digests
             papers += 1
         text.close()
+        links: list[RowLink] = []
+        if texts:
+            model, matrix = _vectors(texts, hashes, embedder, previous)
+            info = build(folder / VECTORS, matrix)
+            links = _links(folder / VECTORS, info, matrix, concepts, decisions)
+        catalogue.link(links)
+        for edge in links:
+            if edge.how != OPEN_PAIR:
+                graph.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
         counts = graph.load(folder / GRAPH)
         catalogue.close()
     shutil.rmtree(scratch)
@@ -73,11 +89,16 @@ def build_files(
         shutil.copymode(folder / CATALOGUE, path)  # who may read the graph may read these, which come as 0600
     counts["vectors"] = len(texts)
     counts["papers"] = papers
-    if not texts:
-        return Built("", 0, None, counts)
-    model, matrix = _vectors(texts, hashes, embedder, previous)
-    info = build(folder / VECTORS, matrix)
-    return Built(model, int(matrix.shape[1]), info, counts)
+    return Built(model, 0 if matrix is None else int(matrix.shape[1]), info, counts)
+
+
+def _links(
+    path: Path, info: VectorsInfo, matrix: "NDArray[np.float32]", concepts: list[Concept], decisions: Decisions
+) -> list[RowLink]:
+    import numpy as np
+
+    papers = np.array([c.paper for c in concepts])
+    return link(concepts, matrix, neighbours(path, info, matrix, papers, OPEN), decisions)
 
 
 def _vectors(

@@ -10,13 +10,15 @@ import sqlite3
 import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from xkg.model import Code, Paper, PaperBundle, Technique
-from xkg.store import TechniqueView
+from xkg.store import Link, TechniqueView
 from xkg.store.bundles import BundleFile
+from xkg.store.linking import RowLink
 from xkg.store.visible import Entry
 
 _SCHEMA = """
@@ -28,6 +30,7 @@ CREATE INDEX technique_parent ON technique (parent);
 CREATE INDEX technique_paper ON technique (paper);
 CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, body TEXT);
 CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
+CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
 """
 _BATCH = 500
 
@@ -69,6 +72,10 @@ class CatalogueWriter:
             names = {name_key(name) for name in (technique.name, *technique.aliases)} - {""}
             self._db.executemany("INSERT INTO name VALUES (?, ?)", [(name, row) for name in sorted(names)])
         return list(rows.values())
+
+    def link(self, links: Iterable[RowLink]) -> None:
+        """Adds pairs of techniques that are one concept, or may be."""
+        self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", map(astuple, links))
 
     def close(self) -> None:
         self._db.commit()
@@ -173,6 +180,16 @@ class Catalogue:
 
     def paper_ids(self) -> list[str]:
         return [_id(key) for (key,) in self._all("SELECT id FROM paper ORDER BY number")]
+
+    def links(self) -> list[Link] | None:
+        """All links and open pairs, ordered by ids; None in a catalogue from before there were any."""
+        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'link'"):
+            return None
+        found = self._all(
+            "SELECT a.id, b.id, l.score, l.how FROM link l JOIN technique a ON a.row = l.first "
+            "JOIN technique b ON b.row = l.second ORDER BY a.id, b.id"
+        )
+        return [Link(first=_id(a), second=_id(b), score=score, how=how) for a, b, score, how in found]
 
     def counts(self) -> dict[str, int]:
         return {

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.errors import StoreError
-from xkg.store import bundles, generation
+from xkg.store import bundles, decisions, generation
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import REBUILD, Generation
 from xkg.store.snapshot import CATALOGUE, GRAPH, TEXT, VECTORS
@@ -24,6 +24,10 @@ def problems(root: Path, model: str | None = None) -> list[str]:
     with opened:
         found = _bundle_problems(root, opened)
         manifest = opened.manifest
+        try:
+            decisions.read(root, manifest.decisions)
+        except StoreError as error:
+            found.append(str(error))
         broken = False
         for name in manifest.files:
             try:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import PaperBundle
-from xkg.store import Table, bundles, generation
+from xkg.store import Table, bundles, decisions, generation
 from xkg.store.bundles import BundleFile
+from xkg.store.decisions import Decision
 from xkg.store.generation import REBUILD, Current, Generation, Manifest
 from xkg.store.lock import writing
 from xkg.store.snapshot import EmbeddedSnapshot
@@ -82,6 +83,16 @@ class EmbeddedStore:
                 known[paper] = bundles.write(self._bundles, bundle)
             return self._build(current, opened, known)
 
+    def decide(self, found: Iterable[Decision]) -> int:
+        """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, links all
+        papers anew, and gives the new generation's number. Raises as `publish` does."""
+        with self._writing() as current, generation_or_none(self.folder) as opened:
+            if opened is None:
+                return current.generation
+            known = decisions.read(self.folder, opened.manifest.decisions)
+            name = decisions.write(self.folder, [*known.values(), *found])
+            return self._build(current, opened, opened.manifest.bundles, name)
+
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
         that are gone are left out. Gives the number of the generation that shows it, a new one if anything changed.
@@ -124,6 +135,7 @@ class EmbeddedStore:
                 raise StoreError(f"no generation before {current.generation} is kept: there is nothing to go back to")
             earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
             generation.verify_all(self.folder, earlier)
+            decisions.read(self.folder, earlier.decisions)
             for paper, file in earlier.bundles.items():
                 bundles.read(self._bundles / file.name, paper)
             generation.switch(self.folder, target)
@@ -139,10 +151,12 @@ class EmbeddedStore:
         notes: list[str] = []
         with self._writing(repair=notes) as current:
             known: dict[str, BundleFile] = {}
+            decided = None
             if current.generation:
                 try:
                     manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
                     known = dict(manifest.bundles)
+                    decided = manifest.decisions
                 except CorruptStoreError as error:
                     notes.append(str(error).partition(": ")[0])
                     current = Current(highest=current.highest)
@@ -152,7 +166,8 @@ class EmbeddedStore:
                 notes += problems
                 known = {bundle.paper.id: bundles.write(self._bundles, bundle) for bundle in found}
                 bundles.set_damaged_aside(self._bundles)
-            return self._build(current, None, known), notes
+            decided, lost = decisions.readable(self.folder, decided)
+            return self._build(current, None, known, decided), notes + lost
 
     def check(self) -> list[str]:
         """What is wrong with the stored graph, one line each, every file read in full; empty where all is well."""
@@ -257,13 +272,23 @@ class EmbeddedStore:
                     with contextlib.suppress(OSError, StoreError):
                         generation.clean_up(self.folder)
 
-    def _build(self, current: Current, opened: Generation | None, known: Mapping[str, BundleFile]) -> int:
+    def _build(
+        self,
+        current: Current,
+        opened: Generation | None,
+        known: Mapping[str, BundleFile],
+        decided: str | None = None,
+    ) -> int:
+        """`decided` is the file of decisions that hold, None for those of `opened`."""
         from xkg.store.building import build_files
 
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
+        if decided is None:
+            decided = opened.manifest.decisions if opened else ""
+        settled = decisions.read(self.folder, decided)
         building = generation.building_folder(self.folder, number)
         try:
-            built = build_files(building, self._stored(known), self._embedder_of, opened)
+            built = build_files(building, self._stored(known), self._embedder_of, opened, settled)
             manifest = Manifest(
                 number=number,
                 previous=current.generation,
@@ -274,6 +299,7 @@ class EmbeddedStore:
                 counts=built.counts,
                 files=generation.stamp(building),
                 bundles=dict(sorted(known.items())),
+                decisions=decided,
             )
             generation.commit(self.folder, building, manifest, current.highest)
         except BaseException:

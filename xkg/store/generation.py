@@ -2,6 +2,7 @@
 
     CURRENT                       which generation holds, and the hash of its manifest
     bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
+    links/<hash>.json             immutable; what was decided about pairs of techniques, for all papers
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
 
@@ -19,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
 from xkg.errors import CorruptStoreError, StoreError
+from xkg.store import decisions
 from xkg.store.bundles import BundleFile
 from xkg.store.lock import hold, unheld
 from xkg.store.vectors import VectorsInfo
@@ -40,7 +42,8 @@ class FileStamp(_Value):
 
 class Manifest(_Value):
     """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
-    `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id."""
+    `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
+    `decisions` is the name of a file in `links/`, empty for none."""
 
     format: int = FORMAT
     number: int
@@ -52,6 +55,7 @@ class Manifest(_Value):
     counts: dict[str, int]
     files: dict[str, FileStamp]
     bundles: dict[str, BundleFile]
+    decisions: str = ""
 
 
 class Current(_Value):
@@ -250,6 +254,14 @@ def numbers(root: Path) -> list[int]:
     return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal()) if folder.is_dir() else []
 
 
+def _keep(folder: Path, names: set[str]) -> None:
+    """Leaves these of the files that xkg writes, and whatever else there is."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
+        if abandoned or (path.suffix == ".json" and path.name not in names):
+            path.unlink(missing_ok=True)
+
+
 def clean_up(root: Path) -> None:
     """Removes what neither the current generation, nor the `KEPT` before it, nor a reader needs. Hold the write lock.
 
@@ -269,14 +281,12 @@ def clean_up(root: Path) -> None:
                         doomed = folder.with_name(f".removed-{other}")
                         shutil.rmtree(doomed, ignore_errors=True)
                         folder.rename(doomed)
-        bundles = {b.name for n in numbers(root) for b in read_manifest(root, n).bundles.values()}
+        manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:
         return
     for path in (root / "generations").glob(".*"):
         shutil.rmtree(path, ignore_errors=True)
-    for path in (root / "bundles").iterdir():
-        abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
-        if abandoned or (path.suffix == ".json" and path.name not in bundles):
-            path.unlink(missing_ok=True)
+    _keep(root / "bundles", {b.name for m in manifests for b in m.bundles.values()})
+    _keep(root / decisions.FOLDER, {m.decisions for m in manifests})
     for path in root.glob(".CURRENT.*.tmp"):
         path.unlink(missing_ok=True)

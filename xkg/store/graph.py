@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from xkg.model import PaperBundle, Reference, paper_id, slug
+from xkg.model import Paper, PaperBundle
+from xkg.store.citing import cited
 from xkg.store.visible import Entry, encodable
 
 _LIST_SEPARATOR = "\x1f"
@@ -21,7 +22,7 @@ _BUFFER_POOL = 1 << 30
 _LARGEST = 1 << 36
 _NODES = {
     "Paper": "id title abstract authors[] year arxiv_id references code_files[] code_overview origin state "
-    "source_sha256 pipeline_version built_at cost_usd",
+    "incomplete[] source_sha256 pipeline_version built_at cost_usd",
     "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
     "Code": "id implementation test documentation language packages[] level evidence claims",
     "Symbol": "id kind path qualified_name start_line end_line signature",
@@ -38,6 +39,7 @@ _EDGES = (
     "HAS_REPOSITORY",
     "DEFINES",
     "CITES",
+    "SAME_CONCEPT",
     "REPORTS",
     "RELEASES",
 )
@@ -68,25 +70,18 @@ class GraphWriter:
         self._counts: dict[str, int] = {}
         self._shared: set[str] = set()
         self._official: dict[str, tuple[Any, ...]] = {}
-        self._citing: list[tuple[str, tuple[Reference, ...]]] = []
-        self._titles: dict[str, str] = {}
-        self._papers: dict[str, str] = {}
+        self._papers: list[Paper] = []
 
     def add(self, bundle: PaperBundle, entries: Sequence[Entry]) -> None:
         """Adds a paper with its visible techniques and all of its repositories and symbols."""
         paper = bundle.paper
         key = _key(paper.id)
-        self._papers[paper.id] = paper.id
-        if paper.arxiv_id:
-            self._papers.setdefault(paper_id("", paper.arxiv_id), paper.id)
-        self._titles.setdefault(slug(paper.title), paper.id)
-        if paper.references:
-            self._citing.append((paper.id, paper.references))
+        self._papers.append(paper)
         self._row(
             "Paper", key, paper.title, paper.abstract, paper.authors, paper.year, paper.arxiv_id,
             None if paper.references is None else _json([r.model_dump() for r in paper.references]),
-            paper.code_files, paper.code_overview, paper.origin, paper.state, paper.source_sha256,
-            paper.pipeline_version, paper.built_at, paper.cost_usd,
+            paper.code_files, paper.code_overview, paper.origin, paper.state, paper.incomplete,
+            paper.source_sha256, paper.pipeline_version, paper.built_at, paper.cost_usd,
         )  # fmt: skip
         for entry in entries:
             self._technique(key, entry)
@@ -117,6 +112,10 @@ class GraphWriter:
         for resource in bundle.resources:
             self._row("Resource", _key(resource.id), resource.name, resource.description)
             self._row("RELEASES", key, _key(resource.id))
+
+    def same_concept(self, first: str, second: str, score: float, how: str) -> None:
+        """Adds an edge between two techniques, the lower id first."""
+        self._row("SAME_CONCEPT", _key(first), _key(second), score, how)
 
     def load(self, path: Path) -> dict[str, int]:
         """Makes the database at `path` and gives the rows in each table. Raises the engine's `RuntimeError`."""
@@ -173,42 +172,14 @@ class GraphWriter:
             self._row("IMPLEMENTED_BY", key, _key(code.id))
 
     def _cite(self) -> None:
-        """Cited papers by arXiv id or DOI, then by normalised title; those that are not here become stubs."""
-        stubs: dict[str, Reference] = {}
-        named: list[tuple[str, Reference]] = []
-        edges: dict[tuple[str, str], None] = {}
-        for paper, references in self._citing:
-            for reference in references:
-                title = slug(reference.title or "")
-                if not (reference.arxiv_id or reference.doi):
-                    if title != "untitled":
-                        named.append((paper, reference))
-                    continue
-                ids = [paper_id("", reference.arxiv_id or None), paper_id("", None, reference.doi or None)]
-                known = [self._papers[i] for i in ids if i in self._papers]
-                cited = known[0] if known else ids[0] if reference.arxiv_id else ids[1]
-                if not known and self._titles.get(title) in self._papers and title != "untitled":
-                    cited = self._titles[title]
-                if cited not in self._papers:
-                    stubs.setdefault(cited, reference)
-                    if title != "untitled":
-                        self._titles.setdefault(title, cited)
-                edges[(paper, cited)] = None
-        for paper, reference in named:
-            title = slug(reference.title or "")
-            cited = self._titles.setdefault(title, "title:" + title)
-            if cited not in self._papers:
-                stubs.setdefault(cited, reference)
-            edges[(paper, cited)] = None
-        for stub, reference in sorted(stubs.items()):
+        stubs, edges = cited(self._papers)
+        for stub in stubs:
             self._row(
-                "Paper", _key(stub), reference.title or "", "", (), reference.year,
-                stub.removeprefix("arxiv:") if stub.startswith("arxiv:") else None,
-                None, (), "", None, "stub", None, None, None, 0.0,
+                "Paper", _key(stub.id), stub.title, "", (), stub.year, stub.arxiv_id, None, (), "", None, "stub", (),
+                None, None, None, 0.0,
             )  # fmt: skip
-        for paper, cited in edges:
-            if paper != cited:
-                self._row("CITES", _key(paper), _key(cited))
+        for citing, meant in edges:
+            self._row("CITES", _key(citing), _key(meant))
 
     def _row(self, table: str, *values: object) -> None:
         if table not in self._files:

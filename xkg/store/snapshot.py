@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, paper_of
-from xkg.store import Hit, TechniqueView, bundles
+from xkg.store import Hit, Link, TechniqueView, bundles
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import REBUILD, Generation
 
@@ -97,6 +97,10 @@ class EmbeddedSnapshot:
 
     def named(self, name: str) -> Sequence[str]:
         return self._catalogue.named(name) if self._catalogue else []
+
+    def links(self) -> Sequence[Link] | None:
+        """`SAME_CONCEPT` and the pairs that wait for a decision; None in a generation from before there were any."""
+        return self._catalogue.links() if self._catalogue else []
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""

@@ -20,6 +20,9 @@ EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.95
 _RECALL_QUERIES = 200
 _RECALL_AT = 10
+_BLOCK = 4096
+# The order of additions, and 8-bit codes, move a cosine.
+_SLACK = 0.01
 
 
 class VectorsInfo(BaseModel):
@@ -70,6 +73,34 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
     shared = sum(len(set(want) & set(have)) for want, have in zip(truth.tolist(), found.tolist(), strict=True))
     return shared / truth.size
+
+
+def neighbours(
+    path: Path, info: VectorsInfo, vectors: "NDArray[np.float32]", groups: "NDArray[np.int64]", at_least: float
+) -> list[tuple[int, int]]:
+    """Pairs of rows i < j of different groups with a cosine of `at_least`, or a little less, of which each is the
+    nearest to the other in its group; the lower row where two are equally near. Compressed indexes miss a few."""
+    import faiss
+    import numpy as np
+
+    index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    if info.kind != "exact":
+        index.nprobe = info.probes
+    count = len(vectors)
+    best = [np.empty(0, dtype=np.int64)]
+    for start in range(0, count, _BLOCK):
+        limits, scores, found = index.range_search(vectors[start : start + _BLOCK], at_least - _SLACK)
+        rows = start + np.repeat(np.arange(len(limits) - 1), np.diff(limits.astype(np.int64)))
+        other = groups[rows] != groups[found]
+        rows, found, scores = rows[other], found[other], scores[other]
+        order = np.lexsort((found, -scores, groups[found], rows))
+        rows, found = rows[order], found[order]
+        first = np.ones(len(rows), dtype=bool)
+        first[1:] = (rows[1:] != rows[:-1]) | (groups[found][1:] != groups[found][:-1])
+        best.append(rows[first] * count + found[first])
+    pairs = np.concatenate(best)
+    mutual = pairs[np.isin(pairs % count * count + pairs // count, pairs)]
+    return [(int(p) // count, int(p) % count) for p in mutual if p // count < p % count]
 
 
 class VectorIndex:

@@ -1,0 +1,119 @@
+"""Names of techniques, reduced to what two papers that mean one concept have in common.
+
+"Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" meet; "Training" and "Training" prove nothing. A short
+form is told from any other remark in parentheses as in Schwartz and Hearst, "A simple algorithm for identifying
+abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# A sign at the end of a word tells variants apart (k-means and k-means++); inside, or before, it joins (TD3+BC).
+_WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
+# One unbroken piece a part of which has two capitals, as in TD3+BC or GPT-2.
+_ABBREVIATED = re.compile(r"^\s*(?:[^\W_]*[^\w\s])*[^\W_]*[A-Z][^\W_]*[A-Z]\S*\s*$")
+_SIGNS = {"+": "plus", "*": "star"}
+_PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$")
+_LONGEST_SHORT = 12
+# Words that name a place in any method rather than a concept: alone, or only with each other, they tell nothing.
+_GENERIC = frozenset(
+    """
+    a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
+    backbone baseline benchmark block classification classifier collection component computation condition conditioning
+    configuration construction criterion data dataset decoder decoding definition design detail embedding encoder
+    encoding end estimation estimator evaluation experiment experimental extraction feature final fine finetuning first
+    for formulation framework function generation generator gradient head hyperparameter implementation in inference
+    initialization input iteration layer learning loss main measure mechanism method methodology metric model modeling
+    module network neural notation objective of optimization optimizer our output overall overview parameter phase
+    pipeline policy postprocessing prediction predictor preliminary preprocessing pretraining problem procedure process
+    processing proposed protocol regularization representation result sampler sampling scheme search second selection
+    setting setup stage step strategy structure system target task technique test testing the theory third time to total
+    training transformation tuning two update validation variant with
+    """.split()
+)
+# At the end of a name they add nothing: the Adam optimizer is Adam.
+_EMPTY = frozenset(
+    "algorithm approach framework mechanism method methodology optimizer procedure scheme strategy".split()
+)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The forms that a technique goes by: `telling` ones say what it is by themselves, `terse` ones are single words
+    and abbreviations, which other fields use for other things. Names of generic words alone are in neither."""
+
+    telling: frozenset[str]
+    terse: frozenset[str]
+
+    def conflict(self, other: "Names") -> bool:
+        """Whether both are spelt out, and differently: an abbreviation that they share is a coincidence then."""
+        return bool(self.telling and other.telling) and not self.telling & other.telling
+
+
+def names(name: str, aliases: Iterable[str] = ()) -> Names:
+    """The forms of a name and its aliases."""
+    telling: set[str] = set()
+    terse: set[str] = set()
+    for given in (name, *aliases):
+        for form in _forms(given):
+            words = _words(form)
+            while words and words[-1] in _EMPTY:
+                words.pop()
+            if not words or all(word in _GENERIC or word.isdigit() or len(word) < 2 for word in words):
+                continue
+            (terse if len(words) == 1 or _ABBREVIATED.search(form) else telling).add("".join(words))
+    return Names(frozenset(telling), frozenset(terse))
+
+
+def is_short_form(short: str, long: str) -> bool:
+    """Whether the letters of `short` stand in `long` in this order, the first of them at the start of a word."""
+    short = re.sub(r"s$", "", short.strip()) if re.search(r"[A-Z]s$", short.strip()) else short.strip()
+    letters = [c for c in short.casefold() if c.isalnum()]
+    if not (2 <= len(letters) <= _LONGEST_SHORT and any(c.isupper() for c in short) and len(short.split()) <= 2):
+        return False
+    text = long.casefold()
+    place = len(text)
+    for letter in reversed(letters[1:]):
+        place = text.rfind(letter, 0, place)
+        if place < 0:
+            return False
+    return any(
+        text[at] == letters[0] and (at == 0 or not text[at - 1].isalnum()) for at in range(min(place, len(text)))
+    )
+
+
+def spelt(text: str) -> str:
+    """`text` with Greek letters by their names, as papers write them in either way."""
+    return re.sub("[Α-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
+
+
+def _forms(name: str) -> list[str]:
+    """The name as it stands, or its long and its short form."""
+    match = _PARENTHESES.match(name)
+    if match is None:
+        return [name]
+    before, inside, after = (part.strip() for part in match.groups())
+    if len(inside) < len(before) and is_short_form(inside, before):
+        return [f"{before} {after}", f"{inside} {after}"]
+    if is_short_form(before, inside):
+        return [f"{inside} {after}", f"{before} {after}"]
+    return [name]
+
+
+def _words(text: str) -> list[str]:
+    plain = re.sub(r"\b([A-Z]{2,})s\b", r"\1", unicodedata.normalize("NFKC", text))
+    return ["".join(_SIGNS.get(c, c) for c in _stem(word)) for word in _WORD.findall(spelt(plain).casefold())]
+
+
+def _stem(word: str) -> str:
+    """One spelling for singular and plural, and for British and American."""
+    if len(word) > 4 and word.endswith("ies"):
+        word = word[:-3] + "y"
+    elif len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):
+        word = word[:-2]
+    elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "as")):
+        word = word[:-1]
+    word = re.sub(r"is(e|ed|er|ing|ation)$", r"iz\1", word) if len(word) > 5 else word
+    return re.sub(r"ll(ed|er|ing)$", r"l\1", word)
