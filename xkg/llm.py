@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
+from xkg.llm_access import access
 from xkg.llm_answer import UnusableError, answer_schema, read_answer
-from xkg.llm_endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply, access
+from xkg.llm_endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply
 from xkg.llm_ledger import Asked, Ledger, answer_key
 from xkg.llm_prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm_prompt import Prompt
