@@ -11,7 +11,8 @@ from tests.llm_endpoint import ScriptedEndpoint, status
 from xkg.config import LlmSettings
 from xkg.errors import ConfigError, ModelUnavailableError
 from xkg.llm import LanguageModel
-from xkg.llm_endpoint import Endpoint, Reply, access
+from xkg.llm_access import access
+from xkg.llm_endpoint import Endpoint, Reply
 
 KEY = "sk-never-to-be-seen-0123456789"
 MESSAGES = [{"role": "system", "content": "You."}, {"role": "user", "content": "Say."}]

@@ -13,8 +13,6 @@ from xkg.embed import encodable
 from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
 from xkg.llm_ledger import LEDGER
 from xkg.llm_prices import Prices
-from xkg.store import Table
-from xkg.tables import render
 
 By = Literal["paper", "stage", "model"]
 
@@ -60,7 +58,7 @@ class Costs(BaseModel):
             return "no language model was asked for this graph yet"
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
         columns = (self.by, "calls", "unusable", "reused", "input", "cached", "output", "seconds", "dollars")
-        lines = render(Table(columns=columns, rows=tuple(map(_shown, rows))), "table").splitlines()[:-1]
+        lines = _aligned([columns, *map(_shown, rows)])
         if self.open:
             lines.append(
                 f"calls under way, or cut off with their process: {self.open}; they may be billed, at about "
@@ -145,3 +143,12 @@ def _shown(row: Cost) -> tuple[str, ...]:
     dollars = f"{row.dollars:.4f}" + (f" + {row.unpriced} calls" if row.unpriced else "")
     counts = (row.calls, row.unusable, row.reused, row.input_tokens, row.cached_tokens, row.output_tokens)
     return (row.name, *(f"{count:,}" for count in counts), f"{row.seconds:.0f}", dollars)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """One line a row, never folded: names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])
+        for name, *cells in rows
+    ]

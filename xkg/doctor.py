@@ -108,7 +108,7 @@ def _sentence_transformers() -> Finding:
 
 def _language_model(settings: Settings) -> Finding:
     """Whether a build could ask; asking itself costs money, and is left to the build."""
-    from xkg.llm_endpoint import access
+    from xkg.llm_access import access
 
     def look() -> str:
         if settings.llm.model == "none":

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
+from xkg.llm_access import access
 from xkg.llm_answer import UnusableError, answer_schema, read_answer
-from xkg.llm_endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply, access
+from xkg.llm_endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply
 from xkg.llm_ledger import Asked, Ledger, answer_key
 from xkg.llm_prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm_prompt import Prompt
@@ -224,7 +225,7 @@ class LanguageModel:
             again = _AGAIN[reply.ending].format(complaint=complaint)
             talk = [*talk, {"role": "assistant", "content": said or "(nothing)"}, {"role": "user", "content": again}]
         self._ledger.forget(keys)
-        subject = f"{prompt.stage}, {about}" if about else prompt.stage
+        subject = f"{prompt.stage}, {_one_line(about)}" if about else prompt.stage
         raise AnswerError(
             f"{subject}: no usable answer after {len(keys)} attempts, the last: {_one_line(complaint)}; another "
             "llm.model or llm.expert_model may do better"
@@ -268,7 +269,7 @@ class LanguageModel:
         if silent >= _SILENT:
             raise ModelUnavailableError(
                 f"{asked.stage}: {self._at} gave no answer to {silent} calls running, in "
-                f"{self._settings.seconds:.0f} s each: check llm.base_url, or raise llm.seconds"
+                f"{self._settings.seconds:g} s each: check llm.base_url, or raise llm.seconds"
             )
         return kept
 
@@ -317,5 +318,5 @@ class LanguageModel:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …"

@@ -1,9 +1,4 @@
-"""Any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/chat.
-
-The key is `XKG_LLM_KEY` of the environment. `OPENAI_API_KEY` is used for OpenAI's own service, and for the address that
-the environment's `OPENAI_BASE_URL` names: a settings file that names another server must not be enough to send it
-there. No key is part of a setting, a log line or an error.
-"""
+"""Any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/chat."""
 
 from __future__ import annotations
 
@@ -11,19 +6,17 @@ import asyncio
 import concurrent.futures
 import email.utils
 import json
-import os
 import random
 import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import urlsplit
 
-from xkg.config import OPENAI_URL, LlmSettings, plain_url
 from xkg.embed import encodable
-from xkg.errors import ConfigError, ModelUnavailableError
+from xkg.errors import ModelUnavailableError
+from xkg.llm_access import Access
 from xkg.llm_prices import tokens
 
 if TYPE_CHECKING:
@@ -46,60 +39,6 @@ _FENCED = (
 _SCHEMA_WORDS = re.compile(r"response_?format|json_?schema|structured.?output|grammar", re.I)
 _TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
-
-
-@dataclass(frozen=True)
-class Access:
-    """Where the endpoint is, and with which key; none where it is empty."""
-
-    base_url: str
-    key: str = field(repr=False)
-
-    @property
-    def at(self) -> str:
-        return urlsplit(self.base_url).netloc
-
-    @property
-    def variables(self) -> str:
-        """The variables of the environment that may hold the key."""
-        return "OPENAI_API_KEY or XKG_LLM_KEY" if _takes_openai_key(self.base_url) else "XKG_LLM_KEY"
-
-
-def access(settings: LlmSettings) -> Access:
-    """Raises `ModelUnavailableError` where OpenAI's own service has no key, `ConfigError` where key or address cannot
-    be used."""
-    base_url = settings.base_url or _environment_url() or OPENAI_URL
-    key = os.environ.get("XKG_LLM_KEY", "").strip()
-    if not key and _takes_openai_key(base_url):
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key and _is_openai(base_url):
-        raise ModelUnavailableError(
-            f"no key for the language model ({settings.model} at {urlsplit(base_url).netloc}): set OPENAI_API_KEY or "
-            "XKG_LLM_KEY, or build without one, with `--llm none`"
-        )
-    found = Access(base_url, key)
-    if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"the key of the environment holds characters that no key has: set {found.variables} again")
-    return found
-
-
-def _environment_url() -> str | None:
-    url = os.environ.get("OPENAI_BASE_URL", "").strip()
-    if not url:
-        return None
-    try:
-        return plain_url(url)
-    except ValueError as error:
-        raise ConfigError(f"OPENAI_BASE_URL of the environment is no address: {error}") from None
-
-
-def _is_openai(base_url: str) -> bool:
-    return base_url.startswith("https:") and urlsplit(base_url).netloc == urlsplit(OPENAI_URL).netloc
-
-
-def _takes_openai_key(base_url: str) -> bool:
-    named = _environment_url()
-    return _is_openai(base_url) or (named is not None and named.rstrip("/") == base_url.rstrip("/"))
 
 
 @dataclass(frozen=True)
@@ -265,7 +204,7 @@ class Endpoint:
             if _never_connected(error):
                 raise _PassingError(f"{self._where.at} cannot be reached (no connection in time)") from None
             # What was sent may be billed all the same.
-            return Reply("late", f"no answer within {self._seconds:.0f} s", sum(tokens(m["content"]) for m in sent))
+            return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
         except openai.APIStatusError:
             raise
         except (openai.APIConnectionError, httpx2.TransportError) as error:
