@@ -161,21 +161,24 @@ class _Enrichment:
             return f"the definition of technique {n} points to {place!r}: say it in the definition's own words"
         own = [technique.name, *technique.aliases, technique.definition]
         texts = {number: self._text(number, pieces) for number, pieces in shown.items()}
-        macros = self.passages.document.macros
-        if odd := unsupported(text, [*own, *texts.values()], macros):
+        if odd := self._unsupported(text, [*own, *texts.values()]):
             return (
                 f"{', '.join(odd)} in the definition of technique {n} stands neither in its present definition nor in "
                 "the passages: take numbers and symbols from there, or leave them out"
             )
         used = [number for number in dict.fromkeys(given.passages) if number in shown]
-        for odd_one in unsupported(text, [*own, *(texts[u] for u in used)], macros):
-            used += [u for u in texts if u not in used and odd_one not in unsupported(text, [texts[u]], macros)][:1]
+        for odd_one in self._unsupported(text, [*own, *(texts[u] for u in used)]):
+            used += [u for u in texts if u not in used and odd_one not in self._unsupported(text, [texts[u]])][:1]
         if not used:
             return f"technique {n} names no passage: give the numbers of those that its definition draws on"
         new = self.passages.excerpts(sorted(used))
         kept = [e for e in technique.excerpts if not any(x.start <= e.start and e.end <= x.end for x in new)]
         excerpts = tuple(sorted([*kept, *new], key=lambda e: e.start))
         return technique.model_copy(update={"definition": text, "excerpts": excerpts})
+
+    def _unsupported(self, text: str, sources: Sequence[str]) -> list[str]:
+        document = self.passages.document
+        return unsupported(text, sources, document.macros, marked="$" in document.text or "\\(" in document.text)
 
     def _shown(self, batch: Sequence[Technique]) -> _Shown:
         """As many of the best chunks of each technique as there is room for, each piece once; and the tables of

@@ -4,6 +4,7 @@ Notation may change its dress: macros, fonts, accents, spacing, `10^{-3}` for 0.
 the value, or the letter, is there. Left alone is what anybody may add who tells a formula in other words: 0, 1 and 2,
 running indices, transposes, and names of sets, distributions and functions."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +20,7 @@ _PLAIN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\d+"
 _TIMES = r"(?:\\times|\\cdot|[×·*])"
 _POWER = r"\s*\^\s*\{?\s*([-+]?\s*\d{1,3})\s*\}?"
 _NUMBER = re.compile(
-    rf"(?P<fraction>\\[dt]?(?:nice)?frac\s*\{{?\s*(\d+)\s*\}}?\s*\{{?\s*(\d+)\s*\}}?|(?<![\d./])(\d+)\s*/\s*(\d+)(?![\d./]))"
+    rf"(?P<fraction>\\[dt]?(?:nice)?frac\s*\{{?\s*(\d+)\s*\}}?\s*\{{?\s*(\d+)\s*\}}?|(?<![\d./])(\d+)\s*/\s*(\d+)(?![\d/]|\.\d))"
     rf"|(?:(?P<mantissa>(?:{_PLAIN})?(?:\.\d+)?)\s*{_TIMES}\s*)?(?<!\d)10(?P<ten>{_POWER})"
     rf"|(?<![\d.])(?P<base>\d+)(?P<power>{_POWER})"
     rf"|(?P<number>(?:{_PLAIN})(?:\.\d+)?|(?<!\d)\.\d+)(?:[eE](?P<e>[-+]?\d{{1,3}})(?!\d))?"
@@ -45,8 +46,8 @@ _GREEK = frozenset(
 )
 # Names that stand for a word, a set or a distribution and not for a quantity.
 _NAMED = re.compile(
-    r"\\(?:mathbb|mathds|Bbb)\s*(?:\{[^{}]*\}|[A-Za-z0-9])"
-    r"|\\(?:mathcal|cal|mathscr)\s*(?:\{\s*[NUO]\s*\}|[NUO](?![A-Za-z]))"
+    r"\\(?:mathbb|mathbbm|mathbbold|mathds|Bbb)(?![A-Za-z])\s*(?:\{[^{}]*\}|[A-Za-z0-9])"
+    r"|\\(?:mathcal|cal|mathscr)(?![A-Za-z])\s*(?:\{\s*[NUO]\s*\}|[NUO](?![A-Za-z]))"
     r"|\\(?:text\w*|mbox|hbox|operatorname\*?|mathop|begin|end|label|tag|[hv]space|color|\w*ref)\s*\{[^{}]*\}"
     r"|\\(?:math\w+|boldsymbol|bm)\s*\{[^{}]*[A-Za-z]{3,}[^{}]*\}"
     r"|\^\s*\{?\s*(?:\\(?:mathsf|mathrm|text|rm)\s*)?\{?\s*T\s*\}{0,2}(?![A-Za-z])"
@@ -63,15 +64,21 @@ _PAIRS = frozenset("KL id if in is or of to by at dx dt Pr Id".split())
 
 
 def unsupported(
-    definition: str, sources: Iterable[str], macros: Mapping[str, tuple[int, str]] | None = None
+    definition: str,
+    sources: Iterable[str],
+    macros: Mapping[str, tuple[int, str]] | None = None,
+    *,
+    marked: bool = True,
 ) -> list[str]:
     """Numbers and symbols of `definition`, as it writes them, that stand in none of `sources`; in order, each once.
-    `macros` are those of the paper (`Document.macros`)."""
+    `macros` are those of the paper (`Document.macros`); `marked` is false where the sources do not set their formulas
+    apart, as text from a PDF, so that Latin letters cannot be told from words."""
     text = _normal(definition, macros)
-    known = "\n".join(_normal(source, macros) for source in sources)
-    values = _ALWAYS | _values(known)
+    known = [_normal(source, macros) for source in sources]
+    values = _ALWAYS.union(*map(_values, known))
     out = [shown for shown, readings in _numbers(text) if not any(_near(r, v) for r in readings for v in values)]
-    letters, words = _letters(known), frozenset(_RUN.findall(known))
+    letters: set[str] = set().union(*(_letters(source, marked=marked) for source in known))
+    words = {run for source in known for run in _RUN.findall(source)}
     bound = {match[1] for formula in _formulas(text) for match in _BOUND.finditer(formula)}
     for shown in (s for formula in _formulas(text) for s in _symbols(formula)):
         name = shown.removeprefix("\\")
@@ -104,17 +111,17 @@ def _readings(match: re.Match[str]) -> list[float]:
         top, bottom = (float(g) for g in match.groups()[1:5] if g is not None)
         return [top / bottom] if bottom else [top]
     if match["ten"]:
-        return [float((match["mantissa"] or "1").replace(",", "")) * 10.0 ** _integer(match["ten"])]
+        return [float((match["mantissa"] or "1").replace(",", "")) * 10.0 ** _power(match["ten"])]
     if match["power"]:
-        return [float(match["base"]) ** _integer(match["power"])] if len(match["base"]) < 6 else [float(match["base"])]
-    value = float(match["number"].replace(",", "")) * 10.0 ** int(match["e"] or 0)
+        base, power = float(match["base"]), _power(match["power"])
+        return [base**power if base and base < 1e6 else base]
+    value = float(match["number"].replace(",", "")) * 10.0 ** _power(match["e"] or "0")
     unit = (match["unit"] or "").strip(" \\")
     return [value, value * _UNITS[unit]] if unit else [value]
 
 
-def _integer(power: str) -> int:
-    found = int(re.sub(r"[^\d-]", "", power))
-    return max(-40, min(40, found))
+def _power(text: str) -> int:
+    return max(-40, min(40, int(re.sub(r"[^\d-]", "", text))))
 
 
 def _values(text: str) -> set[float]:
@@ -126,7 +133,7 @@ def _values(text: str) -> set[float]:
 
 
 def _near(a: float, b: float) -> bool:
-    return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+    return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b)) < math.inf
 
 
 def _formulas(text: str) -> list[str]:
@@ -142,23 +149,21 @@ def _symbols(formula: str) -> Iterator[str]:
             yield run
 
 
-def _letters(text: str) -> set[str]:
+def _letters(text: str, *, marked: bool) -> set[str]:
     """All letters that a source uses as symbols, in formulas or alone in its running text."""
-    out = set(_greek(text))
-    if "ell" in out:
-        out.add("l")
+    out = {shown.removeprefix("\\") for formula in _formulas(text) for shown in _symbols(formula)} | set(_greek(text))
     bare = _CONTROL.sub(" ", text)
-    for formula in _formulas(text):
-        out.update(c for run in _RUN.findall(_CONTROL.sub(" ", formula)) if len(run) <= 2 for c in run)
+    shortest = [run for formula in _formulas(bare) for run in _RUN.findall(formula) if len(run) <= 2]
+    if not marked:  # "xt" and "fθ" are x_t and f_θ
+        shortest += [run for run in _RUN.findall(bare) if len(run) <= 3]
+    out.update(c for run in shortest for c in run)
     out.update(re.findall(r"(?<![^\W\d_])[A-Za-z](?![^\W\d_])", bare))
-    if "$" not in text and "\\" not in text:  # formulas as a PDF has them: "xt", "fθ"
-        out.update(c for run in _RUN.findall(bare) if len(run) <= 3 for c in run)
-    return out
+    return out | ({"l", "ell"} if out & {"l", "ell"} else set())
 
 
 def _greek(text: str) -> Iterator[str]:
     for match in _CONTROL.finditer(text):
-        name = match[1].removeprefix("var").removeprefix("up")
+        name = match[1].removeprefix("var")
         if name in _GREEK:
             yield name
     for character in text:
