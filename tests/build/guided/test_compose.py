@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.build.guided.compose import Part, compose, interfaces, offered
+from xkg.build.scopes import module_scope
 from xkg.model import Level
 from xkg.sandbox.levels import check_parsed
 
@@ -213,3 +214,11 @@ def test_composed_code_does_what_the_parts_do(sources: list[str], data: st.DataO
     assert check_parsed(found.source).level is Level.PARSED
     assert run(found.source)["top"](4) == [meant[name](4) for name in chosen]
     assert compose(new, parts) == found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(alphabet="def f(x):\n return\tkernel'\"#=import*@;\\\0é", max_size=80))
+def test_whatever_is_written_gives_code_or_a_problem(new: str) -> None:
+    found = compose(new, [KERNEL])
+    assert bool(found.problem) == (module_scope(new) is None)
+    assert found.source == new or found.used == (0,) or found.problem

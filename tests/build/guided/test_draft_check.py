@@ -2,11 +2,7 @@ from textwrap import dedent
 
 import pytest
 
-from xkg.build.guided.draft_check import documentation_faults, implementation_faults, test_faults
-
-# pytest takes what is called test_… for a test of its own
-script_faults = test_faults
-del test_faults
+from xkg.build.guided.draft_check import documentation_faults, implementation_faults, script_faults
 
 GOOD = """
 import math

@@ -55,7 +55,7 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
         yield f"implementation: {', '.join(empty[:5])} has no body that works; write it, or make it a parameter"
 
 
-def test_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
+def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
     """Of a test for an implementation that parses."""
     parsed = check_parsed(test)
     if parsed.level is Level.NONE:

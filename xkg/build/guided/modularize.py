@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from xkg.build.codebase import Codebase
 from xkg.build.guided import Draft, prompt
 from xkg.build.guided.compose import Part, compose, interfaces, offered
-from xkg.build.guided.draft_check import PLUMBING, documentation_faults, implementation_faults, test_faults
+from xkg.build.guided.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.material import Material, material, without
 from xkg.llm import AnswerType, Ask
 from xkg.model import Technique
@@ -101,7 +101,7 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
     found = list(implementation_faults(composed.source, allowed))
     yield from found
     if not any("does not parse" in fault for fault in found):
-        yield from test_faults(answer.test, composed.source, allowed)
+        yield from script_faults(answer.test, composed.source, allowed)
     yield from documentation_faults(answer.documentation)
 
 
