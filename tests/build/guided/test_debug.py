@@ -1,4 +1,4 @@
-"""The loop of running and mending, with a scripted model; the code is really run in the sandbox."""
+"""The loop of running and mending, with a scripted model."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.build.guided.fake_model import FakeModel
+from tests.build.guided.quick_runner import quickly
 from xkg.build.guided import Draft
 from xkg.build.guided.debug import Debugged, debug
 from xkg.build.guided.edits import Edit, EditError, applied
@@ -44,16 +45,14 @@ GOOD = Draft(
 DEFINITION = "The effective sample size of importance weights: one over the sum of the squared normalised weights."
 
 
-def run(draft: Draft) -> Proof:
+def boxed(draft: Draft) -> Proof:
     code = Code(
         id=code_id("p#t", draft.implementation, draft.test),
         technique="p#t",
         implementation=draft.implementation,
         test=draft.test,
     )
-    return prove(
-        code, BubblewrapRunner(), Environment(site=None, hash="0" * 16), Limits(seconds=10, memory_mb=300, output_kb=16)
-    )
+    return prove(code, BubblewrapRunner(), Environment(site=None, hash="0" * 16), Limits(seconds=20, memory_mb=300))
 
 
 def said(cause: Cause, level: Level = Level.IMPORTED, reason: str = "ValueError: no", output: str = "") -> Proof:
@@ -77,7 +76,7 @@ def broken(old: str, new: str, file: str = "implementation") -> Draft:
 
 def test_a_draft_that_runs_at_once_costs_no_question() -> None:
     ask = FakeModel({})
-    done = debug(GOOD, DEFINITION, run, ask)
+    done = debug(GOOD, DEFINITION, quickly, ask)
     assert (done.draft, done.repairs, done.rounds, done.failed) == (GOOD, 0, 0, None)
     assert done.proof.evidence.level is Level.TESTED
     assert done.first == done.proof.evidence
@@ -86,7 +85,7 @@ def test_a_draft_that_runs_at_once_costs_no_question() -> None:
 
 def test_a_bug_is_mended_and_the_first_run_is_kept() -> None:
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, run, ask)
+    done = debug(broken("v / total", "v * total"), DEFINITION, boxed, ask)
     assert (done.draft, done.repairs, done.refused) == (GOOD, 1, 0)
     assert done.first.level is Level.IMPORTED
     assert done.proof.evidence.level is Level.TESTED
@@ -100,7 +99,7 @@ def test_a_bug_is_mended_and_the_first_run_is_kept() -> None:
 def test_a_repair_that_cheats_is_refused_with_words_and_asked_again() -> None:
     cheat = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0]) is not None", "test")
     ask = FakeModel({"repair": [cheat, edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, run, ask)
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert (done.draft, done.repairs, done.refused, done.rounds) == (GOOD, 1, 1, 1)
     complaint = ask.asked[0][3]
     assert complaint is not None
@@ -109,13 +108,13 @@ def test_a_repair_that_cheats_is_refused_with_words_and_asked_again() -> None:
 
 def test_a_wrong_expected_value_is_corrected() -> None:
     ask = FakeModel({"repair": [edit("- 1.7)", "- 1.6)", "test")]})
-    done = debug(broken("- 1.6)", "- 1.7)", "test"), DEFINITION, run, ask)
+    done = debug(broken("- 1.6)", "- 1.7)", "test"), DEFINITION, quickly, ask)
     assert (done.draft, done.passed) == (GOOD, True)
 
 
 def test_edits_that_do_not_fit_are_told_so() -> None:
     ask = FakeModel({"repair": [edit("v ** total", "v"), edit("values", "v"), edit("v * total", "v / total")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, run, ask)
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert done.passed
     first, second, third = (complaint for *_, complaint in ask.asked)
     assert first is not None
@@ -130,7 +129,7 @@ def test_it_ends_after_the_rounds_with_the_best_draft() -> None:
     numbers = iter(range(100))
     ask = FakeModel({"repair": lambda _: edit("", f"{MODULE}\nSPARE = {next(numbers)}\nraise ValueError(SPARE)\n")})
     start = broken("v / total", "v * total")
-    done = debug(start, DEFINITION, run, ask, rounds=3)
+    done = debug(start, DEFINITION, quickly, ask, rounds=3)
     assert (done.draft, done.rounds, done.repairs) == (start, 3, 0)
     assert done.stopped == "does not pass after 3 rounds"
     assert done.failed is None
@@ -142,7 +141,7 @@ def test_the_same_repair_twice_is_not_run_twice() -> None:
 
     def trial(draft: Draft) -> Proof:
         runs.append(draft)
-        return run(draft)
+        return quickly(draft)
 
     worse = edit("v * total", "v - total")
     ask = FakeModel({"repair": [worse, edit("v - total", "v * total"), edit("v - total", "v / total")]})
@@ -186,7 +185,7 @@ def test_a_wanted_download_is_told_what_to_do_and_later_rounds_save_the_sources(
 
 def test_no_answer_keeps_the_best_draft_and_says_so() -> None:
     ask = FakeModel({"repair": [edit("v * total", "v - total"), AnswerError("debug: no answer that can be used")]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, run, ask)
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert done.failed == "debug: no answer that can be used"
     assert "v - total" in done.draft.implementation
     assert done.repairs == 1
@@ -195,14 +194,14 @@ def test_no_answer_keeps_the_best_draft_and_says_so() -> None:
 def test_only_refused_repairs_are_counted_and_the_draft_stays() -> None:
     ask = FakeModel({"repair": lambda _: edit("return [v * total for v in values]", "return [0.25, 0.75]")})
     start = broken("v / total", "v * total")
-    done = debug(start, DEFINITION, run, ask)
+    done = debug(start, DEFINITION, quickly, ask)
     assert (done.draft, done.refused, done.repairs) == (start, 4, 0)
     assert done.failed is not None
 
 
 def test_a_model_that_sees_no_way_ends_it() -> None:
     ask = FakeModel({"repair": [{"cause": "it needs a GPU", "edits": []}]})
-    done = debug(broken("v / total", "v * total"), DEFINITION, run, ask)
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert done.stopped == "cannot be mended: it needs a GPU"
     assert len(ask.asked) == 1
 
@@ -210,13 +209,13 @@ def test_a_model_that_sees_no_way_ends_it() -> None:
 def test_a_spent_budget_is_for_the_caller() -> None:
     ask = FakeModel({"repair": [BudgetError("spent")]})
     with pytest.raises(BudgetError):
-        debug(broken("v / total", "v * total"), DEFINITION, run, ask)
+        debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
 
 
 def test_a_long_source_is_cut_to_what_a_prompt_holds() -> None:
     start = broken("v / total", "v * total").model_copy(update={"excerpt": "x = 1  # é\n" * 9000})
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
-    debug(start, DEFINITION, run, ask)
+    debug(start, DEFINITION, quickly, ask)
     inputs = ask.asked[0][2]
     code = "".join(inputs[name] for name in ("implementation", "test", "sources"))
     assert len(code.encode()) < 52_200
@@ -305,5 +304,5 @@ def test_an_edit_that_fits_nowhere_or_everywhere_is_an_error(search: str, replac
 
 
 def test_the_outcome_survives_the_disk() -> None:
-    done = debug(GOOD, DEFINITION, run, FakeModel({}))
+    done = debug(GOOD, DEFINITION, quickly, FakeModel({}))
     assert Debugged.model_validate_json(done.model_dump_json()) == done

@@ -187,7 +187,7 @@ class _Test:
     def _expected(self, node: ast.expr) -> int | None:
         """How many constants are expected, where they are written down."""
         sides = [side for side in _sides(node) if _is_literal(side)]
-        return sum(isinstance(n, ast.Constant) for n in ast.walk(sides[0])) if len(sides) == 1 else None
+        return _leaves(sides[0]) if len(sides) == 1 else None
 
     def _independent(self, node: ast.expr) -> bool:
         """Whether what is expected comes from elsewhere than the code under test."""
@@ -461,6 +461,13 @@ def _is_literal(node: ast.expr) -> bool:
             return ast.unparse(called).rpartition(".")[2] in _MAKERS and all(map(_is_literal, arguments))
         case _:
             return number(node) is not None
+
+
+def _leaves(node: ast.expr) -> int:
+    """How many values a literal has; `1 / 3` is one."""
+    if number(node) is not None or isinstance(node, ast.Constant):
+        return 1
+    return sum(_leaves(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
 
 
 def number(node: ast.expr) -> float | None:

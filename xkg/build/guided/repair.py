@@ -40,7 +40,7 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
             *swallowed("implementation", old_code, code),
             *swallowed("test", old_test, test),
             *_test_faults(before, old_code, old_test, code, test),
-            *(hollowed(old_code, code, test, may_remove) if old_code is not None else ()),
+            *(hollowed(old_code, code, test, before.excerpt, may_remove=may_remove) if old_code is not None else ()),
         ]
     except RecursionError:
         return "the repair is nested more deeply than it can be checked"
