@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from xkg import doctor
-from xkg.config import EmbeddingSettings, EnvironmentSettings, SandboxSettings, Settings
+from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, SandboxSettings, Settings
 from xkg.inside import landlock
 
 
@@ -55,15 +55,29 @@ def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
 
 
 def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = {"openai": "3.52.0", "faiss-cpu": "1.15.1"}
-    monkeypatch.setattr(doctor, "_version", installed.get)
+    monkeypatch.setattr(doctor, "_version", {"faiss-cpu": "1.15.1"}.get)
     report = doctor.examine(Settings(kg=tmp_path))
-    assert str(by_name(report, "openai")) == "ok      openai: 3.52.0"
     assert by_name(report, "sentence-transformers").remedy == "pip install '.[st]' where xkg was cloned"
     assert not by_name(report, "sentence-transformers").ok
     gpu = by_name(report, "GPU")
     assert not gpu.ok
     assert "built on CPU" in gpu.cost
+
+
+def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    chosen = Settings(kg=tmp_path)
+    without = by_name(doctor.examine(chosen), "language model")
+    assert not without.ok
+    assert "OPENAI_API_KEY" in without.remedy
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    report = doctor.examine(chosen)
+    assert by_name(report, "language model").seen == "o4-mini at api.openai.com, with a key; not asked"
+    assert "sk-0123456789" not in str(report)
+    assert by_name(doctor.examine(Settings(kg=tmp_path, llm=LlmSettings(model="none"))), "language model").ok
 
 
 def test_two_builds_of_faiss_in_one_folder_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -369,12 +369,6 @@ def test_the_model_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
         load()
 
 
-def test_a_missing_package_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(EmbeddingError, match=r"pip install '\.\[openai\]'"):
-        OpenAIEmbedder("m", "http://127.0.0.1:9/v1")
-
-
 def test_no_text_is_sent_twice(server: Server, tmp_path: Path) -> None:
     with embedder(settings(server, tmp_path / "kg")) as cached:
         first = cached.embed(["a", "b"])

@@ -166,6 +166,20 @@ def verify(
 
 
 @app.command()
+def costs(
+    context: typer.Context,
+    papers: Papers = None,
+    by: Annotated[Literal["paper", "stage", "model"], typer.Option(help="What a row is for.")] = "paper",
+    as_json: Json = False,
+) -> None:
+    """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
+    from xkg import costs
+
+    settings = _settings(context)
+    _print(costs.costs(settings.kg, settings.llm, tuple(papers or ()), by), as_json)
+
+
+@app.command()
 def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg import application

@@ -48,7 +48,8 @@ def examine(settings: Settings) -> Report:
         findings=(
             *_programs(),
             _embedding(settings),
-            *_extras(),
+            _sentence_transformers(),
+            _language_model(settings),
             _vectors(),
             _gpu(),
             _sandbox(settings),
@@ -93,20 +94,34 @@ def _embedding(settings: Settings) -> Finding:
     )
 
 
-def _extras() -> Iterator[Finding]:
-    """Other ways to embed: looked up, not imported, since torch takes seconds."""
-    for distribution, extra, cost in (
-        ("sentence-transformers", "st", "embedding.provider sentence-transformers (any model, GPUs) cannot be chosen"),
-        ("openai", "openai", "embedding.provider openai (a server that embeds) cannot be chosen"),
-    ):
-        version = _version(distribution)
-        yield Finding(
-            name=distribution,
-            ok=version is not None,
-            seen=version or "not installed",
-            cost=cost,
-            remedy=f"pip install '.[{extra}]' where xkg was cloned",
-        )
+def _sentence_transformers() -> Finding:
+    """Another way to embed: looked up, not imported, since torch takes seconds."""
+    version = _version("sentence-transformers")
+    return Finding(
+        name="sentence-transformers",
+        ok=version is not None,
+        seen=version or "not installed",
+        cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
+        remedy="pip install '.[st]' where xkg was cloned",
+    )
+
+
+def _language_model(settings: Settings) -> Finding:
+    """Whether a build could ask; asking itself costs money, and is left to the build."""
+    from xkg.llm_access import access
+
+    def look() -> str:
+        if settings.llm.model == "none":
+            return "none: builds are static analysis alone"
+        where = access(settings.llm)
+        return f"{settings.llm.model} at {where.at}, {'with a key' if where.key else 'without a key'}; not asked"
+
+    return _try(
+        "language model",
+        look,
+        cost="`xkg build` works with `--llm none` alone: static analysis",
+        remedy="OPENAI_API_KEY, or llm.base_url and llm.model of another endpoint",
+    )
 
 
 def _vectors() -> Finding:

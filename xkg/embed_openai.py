@@ -38,15 +38,18 @@ class OpenAIEmbedder:
     seconds a request; an attempt that hears nothing for `timeout` seconds, or has no whole answer then, has failed.
     Safe to call from several threads.
 
-    Raises `EmbeddingError`: from the constructor without the package or with a key that no header can carry, later
-    where the server refuses, does not answer, or answers with what is no list of equally long vectors.
+    Raises `EmbeddingError`: from the constructor without a key or with one that no header can carry, later where the
+    server refuses, does not answer, or answers with what is no list of equally long vectors.
     """
 
     def __init__(
         self, model: str, base_url: str = OPENAI_URL, *, patience: float = 60.0, timeout: float = 30.0
     ) -> None:
         self._key = _key(base_url)
-        self._client = _client(self._key, base_url)
+        import openai
+
+        # Servers without keys ignore this one; the SDK insists on one. Attempts are counted here, not there.
+        self._client = openai.OpenAI(api_key=self._key or "none", base_url=base_url, max_retries=0)
         self._requested = model
         self._at = urlsplit(base_url).netloc
         self._patience = patience
@@ -177,18 +180,6 @@ def _rows(body: bytes, count: int) -> list[list[float]]:
     if len(data) != count:
         raise ValueError("another number of vectors")
     return [rows[index] for index in range(count)]
-
-
-def _client(key: str, base_url: str) -> openai.OpenAI:
-    try:
-        import openai
-    except ImportError:
-        raise EmbeddingError(
-            "embedding.provider is openai, and its package is not installed: "
-            "run `pip install '.[openai]'` where xkg was cloned"
-        ) from None
-    # Servers without keys ignore this one; the SDK insists on one. Attempts are counted here, not there.
-    return openai.OpenAI(api_key=key or "none", base_url=base_url, max_retries=0)
 
 
 def _key(base_url: str) -> str:

@@ -1,0 +1,178 @@
+"""An endpoint that speaks OpenAI's protocol, with answers that a test wrote: real HTTP on loopback.
+
+with ScriptedEndpoint([{"name": "x"}, status(500), "no JSON"]) as endpoint:
+    ... endpoint.url, endpoint.requests
+"""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+from pydantic import BaseModel
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer with all that an endpoint tells beside the text. Tokens are characters / 4 unless given."""
+
+    content: str | None
+    finish: str = "stop"
+    refusal: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int = 0
+    output_tokens: int | None = None
+
+
+Fault = Callable[["Handler"], None]
+Answer = str | Mapping[str, Any] | BaseModel | Said | Fault
+
+
+class ScriptedEndpoint:
+    """`answers`: one a request, in their order; or a function of the request's body that gives one each time. An answer
+    is a text, an object to send as JSON, `Said`, or a fault such as `status(500)`, `silent`. With no answer left it
+    says HTTP 400. `requests` holds the bodies that came, `keys` their authorization."""
+
+    def __init__(self, answers: Iterable[Answer] | Callable[[dict[str, Any]], Answer] = ()) -> None:
+        self._script = answers if callable(answers) else None
+        self.answers = [] if callable(answers) else list(answers)
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.released = threading.Event()
+        self.lock = threading.Lock()
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self._server.endpoint = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> "ScriptedEndpoint":
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def next(self, body: dict[str, Any]) -> Answer:
+        if self._script is not None:
+            return self._script(body)
+        with self.lock:
+            return self.answers.pop(0) if self.answers else status(400, "the script has no answer left")
+
+
+def asked(body: Mapping[str, Any]) -> str:
+    """The text of the last message of a request."""
+    text: str = body["messages"][-1]["content"]
+    return text
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+    endpoint: ScriptedEndpoint
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no failure here."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        endpoint = self.server.endpoint
+        with endpoint.lock:
+            endpoint.requests.append(body)
+            endpoint.keys.append(self.headers.get("authorization", ""))
+        answer = endpoint.next(body)
+        if isinstance(answer, BaseModel):
+            answer = answer.model_dump_json()
+        if isinstance(answer, Mapping):
+            answer = json.dumps(answer)
+        if isinstance(answer, str):
+            answer = Said(answer)
+        if isinstance(answer, Said):
+            self.reply(200, json.dumps(completion(answer, body)).encode())
+        else:
+            answer(self)
+
+    def reply(self, code: int, body: bytes, **headers: str) -> None:
+        self.send_response(code)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def completion(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
+    written = sum(len(message["content"]) for message in body["messages"]) // 4
+    answered = len(said.content or said.refusal or "") // 4
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": body["model"],
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": said.finish,
+                "message": {"role": "assistant", "content": said.content, "refusal": said.refusal},
+            }
+        ],
+        "usage": {
+            "prompt_tokens": written if said.input_tokens is None else said.input_tokens,
+            "completion_tokens": answered if said.output_tokens is None else said.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": said.cached_tokens},
+        },
+    }
+
+
+def status(code: int, message: str = "", kind: str = "", **headers: str) -> Fault:
+    body = json.dumps({"error": {"message": message, "code": kind or None}}).encode()
+    return lambda handler: handler.reply(code, body, **headers)
+
+
+def raw(body: bytes) -> Fault:
+    """Status 200 with these bytes."""
+    return lambda handler: handler.reply(200, body)
+
+
+def cut(handler: Handler) -> None:
+    """Breaks the connection in the middle of an answer."""
+    handler.send_response(200)
+    handler.send_header("content-length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"choices": [')
+    handler.wfile.flush()
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def silent(handler: Handler) -> None:
+    """Says nothing until the test ends."""
+    handler.server.endpoint.released.wait(30)
+    handler.close_connection = True
+
+
+def trickling(handler: Handler) -> None:
+    """Sends a little, again and again, and never ends."""
+    handler.send_response(200)
+    handler.end_headers()
+    handler.close_connection = True
+    while not handler.server.endpoint.released.wait(0.02):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()

@@ -1,0 +1,110 @@
+"""From the text of an answer to an object of its type: read tolerantly, validated strictly, never evaluated."""
+
+import json
+import re
+from functools import cache
+from typing import Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+A = TypeVar("A", bound=BaseModel)
+
+_SHOWN_FAULTS = 6
+_MAX_STARTS = 1000
+_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.S)
+_OBJECT_START = re.compile(r'\{(?=\s*["}])')
+_FENCE = re.compile(r"^[ \t]*```", re.M)
+# What strict structured output does not take; the validation here still holds answers to it.
+_NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
+
+
+class UnusableError(ValueError):
+    """What is wrong with an answer, in words for the model. `shapeless`: it has not even the fields of its type."""
+
+    def __init__(self, complaint: str, *, shapeless: bool) -> None:
+        super().__init__(complaint)
+        self.shapeless = shapeless
+
+
+def read_answer(text: str, kind: type[A]) -> A:
+    """The last JSON object of the text, whatever stands around it. Raises `UnusableError`."""
+    found = _objects(_THOUGHT.sub("", text))
+    if not found:
+        raise UnusableError("it holds no complete JSON object; give exactly one", shapeless=True)
+    for each in reversed(found):
+        try:
+            return kind.model_validate_json(each, strict=True)
+        except ValidationError as error:
+            complaint = complaint_of(error)
+            if each is found[-1]:
+                last = complaint
+    raise last
+
+
+def complaint_of(error: ValidationError) -> UnusableError:
+    faults = error.errors(include_url=False, include_input=False, include_context=False)
+    words = [f"{_path(fault['loc'])}: {fault['msg']}" for fault in faults[:_SHOWN_FAULTS]]
+    if len(faults) > _SHOWN_FAULTS:
+        words.append(f"and {len(faults) - _SHOWN_FAULTS} more faults")
+    shapeless = any(fault["type"] in ("missing", "extra_forbidden") for fault in faults)
+    return UnusableError("; ".join(words), shapeless=shapeless)
+
+
+@cache
+def answer_schema(kind: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of an answer, as strict structured output takes it: every object closed, every field required."""
+    schema = kind.model_json_schema()
+    definitions = schema.get("$defs", {})
+    strict: dict[str, Any] = _strict(schema, definitions)
+    return strict
+
+
+def _strict(node: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_strict(each, definitions) for each in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node and len(node) > 1:  # a reference has no room for words beside it
+        target = definitions[node["$ref"].rpartition("/")[2]]
+        node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
+    strict: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in ("properties", "$defs"):  # what they map are names, not keywords
+            strict[key] = {name: _strict(each, definitions) for name, each in value.items()}
+        elif key not in _NOT_STRICT:
+            strict[key] = _strict(value, definitions)
+    if "properties" in strict:
+        strict["required"] = list(strict["properties"])
+        strict["additionalProperties"] = False
+    return strict
+
+
+def _objects(text: str) -> list[str]:
+    """The outermost JSON objects of the text, in order.
+
+    What starts as an object and breaks off may hold whole objects inside, and none of them is the answer: the search
+    goes on at the next fence."""
+    decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
+    found = []
+    position = 0
+    for _ in range(_MAX_STARTS):
+        start = _OBJECT_START.search(text, position)
+        if start is None:
+            break
+        try:
+            value, position = decoder.raw_decode(text, start.start())
+            found.append(json.dumps(value))
+        except (ValueError, RecursionError):
+            fence = _FENCE.search(text, start.end())
+            if fence is None:
+                break
+            position = fence.end()
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in location) or "the answer"
