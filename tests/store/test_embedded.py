@@ -213,8 +213,8 @@ def test_a_stub_is_absorbed_when_its_paper_comes(tmp_path: Path) -> None:
     paper = a_paper(1).paper.model_copy(
         update={
             "references": (
-                Reference(title="A Paper of  Two Halves!", doi="10.1000/XYZ"),
-                Reference(title="a paper of two halves"),
+                Reference(title="A Paper of  Two Unequal Halves!", doi="10.1000/XYZ"),
+                Reference(title="a paper of two unequal halves"),
                 Reference(title="Paper 2", arxiv_id="2101.00002v3"),
                 Reference(title=None, text="illegible"),
                 Reference(title="Paper 1"),

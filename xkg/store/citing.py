@@ -41,9 +41,10 @@ def cited(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
     missing: list[tuple[str, _Cited]] = []
     named: dict[str, str] = {}
     for paper in held.papers:
+        own = _title(paper.title)
         for reference in paper.references or ():
             one = _Cited(reference, _title(reference.title), _ids(reference))
-            known = held.meant(one)
+            known = paper.id if one.title == own else held.meant(one)
             if known is not None:
                 edges.add((paper.id, known))
                 continue

@@ -5,7 +5,7 @@ GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped
 ever added to a mapped index, which would abort the process.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,7 +20,7 @@ EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.95
 _RECALL_QUERIES = 200
 _RECALL_AT = 10
-_BLOCK = 4096
+_BLOCK = 1024
 # The order of additions, and 8-bit codes, move a cosine.
 _SLACK = 0.01
 
@@ -80,20 +80,14 @@ def neighbours(
 ) -> list[tuple[int, int]]:
     """Pairs of rows i < j of different groups with a cosine of `at_least`, or a little less, of which each is the
     nearest to the other in its group; the lower row where two are equally near. Compressed indexes miss a few."""
-    import faiss
     import numpy as np
 
-    index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-    if info.kind != "exact":
-        index.nprobe = info.probes
     count = len(vectors)
     best = [np.empty(0, dtype=np.int64)]
-    for start in range(0, count, _BLOCK):
-        limits, scores, found = index.range_search(vectors[start : start + _BLOCK], at_least - _SLACK)
-        rows = start + np.repeat(np.arange(len(limits) - 1), np.diff(limits.astype(np.int64)))
+    for rows, found, scores in _within(path, info, vectors, at_least - _SLACK):
         other = groups[rows] != groups[found]
         rows, found, scores = rows[other], found[other], scores[other]
-        order = np.lexsort((found, -scores, groups[found], rows))
+        order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
         rows, found = rows[order], found[order]
         first = np.ones(len(rows), dtype=bool)
         first[1:] = (rows[1:] != rows[:-1]) | (groups[found][1:] != groups[found][:-1])
@@ -101,6 +95,28 @@ def neighbours(
     pairs = np.concatenate(best)
     mutual = pairs[np.isin(pairs % count * count + pairs // count, pairs)]
     return [(int(p) // count, int(p) % count) for p in mutual if p // count < p % count]
+
+
+def _within(
+    path: Path, info: VectorsInfo, vectors: "NDArray[np.float32]", at_least: float
+) -> "Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]]":
+    """Rows, the rows near them, and their cosines, for one block of rows after another."""
+    import numpy as np
+
+    if info.kind == "exact":
+        # Not with FAISS, whose threads a forked child would wait for in vain.
+        for start in range(0, len(vectors), _BLOCK):
+            products = vectors[start : start + _BLOCK] @ vectors.T
+            rows, found = np.nonzero(products >= at_least)
+            yield rows + start, found, products[rows, found]
+        return
+    import faiss
+
+    index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    index.nprobe = info.probes
+    for start in range(0, len(vectors), _BLOCK):
+        limits, scores, found = index.range_search(vectors[start : start + _BLOCK], at_least)
+        yield np.repeat(np.arange(start, start + len(limits) - 1), np.diff(limits.astype(np.int64))), found, scores
 
 
 class VectorIndex:
