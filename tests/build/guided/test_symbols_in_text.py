@@ -23,7 +23,7 @@ with $\lambda = 10^{-3}$ and $p(x \mid z)$ a Gaussian."""
         ("It drops 30% of the inputs.", ["30%"]),
         ("It takes 10M steps of a ResNet-101.", ["101"]),
         ("It runs for 7 epochs.", ["7"]),
-        ("A fraction 3/4 of them.", ["3/4"]),
+        ("A fraction 3/7 of them.", ["3/7"]),
         (r"The loss is $\mathcal{L}(\phi)$.", [r"\phi"]),
         (r"It is weighted by $\gamma^t$.", [r"\gamma", "t"]),
         ("The weight γ is fixed.", [r"\gamma"]),
@@ -39,6 +39,7 @@ def test_what_is_nowhere_is_found(definition: str, odd: list[str]) -> None:
     "definition",
     [
         "The learning rate is .01, that is 1e-2, 1% or $10^{-2}$ or 1/100.",
+        "One of the three epochs is 1/3 of all.",
         "It trains for 3 epochs, 10,000 steps, 10 000 steps or $10^4$ steps, on 1024 samples at once.",
         r"The weight decay is 0.0005, 5e-4 or $5\cdot10^{-4}$ and $\lambda$ is 0.001.",
         "It drops 0.2 of the inputs, one fifth; 0.2 = 20 percent.",

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.build.document import Document
 from xkg.build.guided import prompt
-from xkg.build.guided.outline import rendered
+from xkg.build.guided.outline import rendered, room
 from xkg.build.guided.passages import Passages, read_passages
-from xkg.build.guided.retrieval import TOP, Chunk, Retrieval
+from xkg.build.guided.retrieval import TOP, Chunk, nearest_chunks
 from xkg.build.guided.symbols_in_text import unsupported
 from xkg.build.guided.wording import pointer
 from xkg.embed import Embedder
@@ -25,8 +25,7 @@ from xkg.model import Technique
 
 BATCH = 6  # techniques a question
 ROOM = 28_000  # characters of passages a question
-CHARACTERS = 4  # of a token, about
-_PROMPT = 3_000  # tokens of the question itself, with the techniques of a batch
+_QUESTION = 3_000  # tokens of the question itself, with the techniques of a batch
 _ANSWER = 12_000  # tokens that an answer and the thought before it may take
 _LONGEST = 2_500  # characters of a definition; more is no definition
 
@@ -65,8 +64,8 @@ def enrich_with_model(
     Raises `EmbeddingError`, and what `ask` raises but for `AnswerError`.
     """
     passages = read_passages(document)
-    chunks = dict(zip((t.id for t in techniques), Retrieval(passages, embedder).nearest(techniques), strict=True))
-    work = _Enrichment(techniques, passages, chunks, ask, _room(window))
+    chunks = dict(zip((t.id for t in techniques), nearest_chunks(techniques, passages, embedder), strict=True))
+    work = _Enrichment(techniques, passages, chunks, ask, room(window, _QUESTION, _ANSWER, ROOM))
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
         answers = [pool.submit(work.answered, batch) for batch in work.batches()]
@@ -78,10 +77,6 @@ def enrich_with_model(
         techniques=tuple(t if isinstance(o, str) else o for t, o in zip(techniques, outcomes, strict=True)),
         failed={t.id: o for t, o in zip(techniques, outcomes, strict=True) if isinstance(o, str)},
     )
-
-
-def _room(window: int) -> int:
-    return max(CHARACTERS, min(ROOM, CHARACTERS * (window - _PROMPT - min(_ANSWER, window // 2))))
 
 
 _Shown = Mapping[int, frozenset[int]]  # passage number -> its pieces
@@ -163,8 +158,8 @@ class _Enrichment:
         texts = {number: self._text(number, pieces) for number, pieces in shown.items()}
         if odd := self._unsupported(text, [*own, *texts.values()]):
             return (
-                f"{', '.join(odd)} in the definition of technique {n} stands neither in its present definition nor in "
-                "the passages: take numbers and symbols from there, or leave them out"
+                f"technique {n}: {', '.join(odd)} stands neither in its present definition nor in the passages; take "
+                "numbers and symbols from there, and use words for what the paper gives no symbol"
             )
         used = [number for number in dict.fromkeys(given.passages) if number in shown]
         for odd_one in self._unsupported(text, [*own, *(texts[u] for u in used)]):

@@ -2,15 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from xkg.build import claims
 from xkg.build.document import Document
 from xkg.build.extract import Extraction, freeze
 from xkg.build.guided import prompt
-from xkg.build.guided.outline import condensed
+from xkg.build.guided.outline import condensed, room
 from xkg.build.guided.passages import Passages, read_passages
+from xkg.build.guided.symbols_in_text import unsupported_numbers
 from xkg.build.guided.wording import pointer
 from xkg.build.names import words
 from xkg.build.technique_tree import MAX_TECHNIQUES, Node
@@ -19,8 +20,7 @@ from xkg.llm import AnswerType, Ask
 from xkg.model import Finding, Resource
 
 ROOM = 30_000  # characters of a paper: what a usual one needs for abstract, method, and what frames them
-CHARACTERS = 4  # of a token, about
-_PROMPT = 1_000  # tokens of the question itself and of its marks
+_QUESTION = 1_000  # tokens of the question itself and of its marks
 _ANSWER = 16_000  # tokens that an answer and the thought before it may take
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
@@ -61,11 +61,10 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
     Raises `AnswerError` where no answer could be used, and what else `ask` raises.
     """
     passages = read_passages(document)
-    free = window - _PROMPT - min(_ANSWER, window // 2)
     answer = ask(
         prompt("extract"),
         Components,
-        {"paper": condensed(passages, max(CHARACTERS, min(ROOM, CHARACTERS * free)))},
+        {"paper": condensed(passages, room(window, _QUESTION, _ANSWER, ROOM))},
         about=document.title,
         check=lambda answer: complaint(answer, passages),
     )
@@ -88,7 +87,7 @@ def complaint(answer: Components, passages: Passages) -> str | None:
     if len(techniques) > MAX_TECHNIQUES:
         return f"{len(techniques)} techniques are too many: keep the core components, at most 15"
     faults: list[str] = []
-    listed = Counter(_folded(c.name) for c in techniques)
+    listed = Counter(_folded(_split(c)[0]) for c in techniques)
     for c in answer.components:
         if not words(c.name):
             faults.append("a component has no name")
@@ -96,7 +95,7 @@ def complaint(answer: Components, passages: Passages) -> str | None:
             faults.append(f"{c.name!r} has no definition")
         if not c.is_technique:
             continue
-        if listed[_folded(c.name)] > 1:
+        if listed[_folded(_split(c)[0])] > 1:
             faults.append(f"{c.name!r} is listed twice: list it once, under the nearest component that holds its uses")
         if _IN_PAPER.match(c.name.strip()) or _KINDS.issuperset(words(c.name)):
             faults.append(f"the name {c.name!r} says nothing outside this paper: give it its academic name")
@@ -105,7 +104,8 @@ def complaint(answer: Components, passages: Passages) -> str | None:
         if not any(n in passages for n in c.passages):
             faults.append(f"{c.name!r} names no passage: give the numbers of those that introduce it, or leave it out")
     faults += _faults_of_tree(answer.components)
-    return "; ".join(dict.fromkeys(faults)) or _foreign_addresses(answer, passages)
+    faults += _foreign(answer, passages.document)
+    return "; ".join(dict.fromkeys(faults)) or None
 
 
 def _faults_of_tree(components: Sequence[Component]) -> list[str]:
@@ -142,13 +142,18 @@ def _parent(component: Component, components: Sequence[Component]) -> int | None
     return None
 
 
-def _foreign_addresses(answer: Components, passages: Passages) -> str | None:
-    text = re.sub(r"[\s\\{}]", "", passages.document.text).casefold()
+def _foreign(answer: Components, document: Document) -> Iterator[str]:
+    """Numbers, and addresses of resources, that stand nowhere in the paper."""
+    text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
             if _bare(match[0]) not in text:
-                return f"the address {match[0]!r} does not stand in the paper: give addresses as the paper has them"
-    return None
+                yield f"the address {match[0]!r} does not stand in the paper: give addresses as the paper has them"
+    paper = [document.title, document.abstract, document.text]
+    if unsupported_numbers("\n".join(c.definition for c in answer.components), paper, document.macros):
+        for c in answer.components:
+            if odd := unsupported_numbers(c.definition, paper, document.macros):
+                yield f"{', '.join(odd)} in the definition of {c.name!r} stands nowhere in the paper: leave it out"
 
 
 def _bare(address: str) -> str:

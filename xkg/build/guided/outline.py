@@ -10,6 +10,7 @@ from xkg.build.guided.passages import Passage, Passages
 from xkg.build.roles import Part, Role
 
 CUT = "[…]"
+CHARACTERS = 4  # of a token, about
 # For each role: how far its first sentence is from what matters most, and how much farther each next one of a
 # paragraph. What the paper proposes stands in abstract, method and introduction; what it found, mostly in the first
 # sentences of experiments and conclusion.
@@ -50,6 +51,12 @@ def condensed(passages: Passages, room: int) -> str:
         headed.update(id(p) for p in above)
         chosen.setdefault(passage.number, set()).add(i)
     return "\n\n".join([*head, rendered(passages, chosen)])
+
+
+def room(window: int, question: int, answer: int, most: int) -> int:
+    """How many characters of a paper a prompt takes, at most `most`, where `window` tokens hold it, the question around
+    it, and an answer; all but `window` as much as one would like. A small window is shared by halves."""
+    return max(CHARACTERS, min(most, CHARACTERS * (window - question - min(answer, window // 2))))
 
 
 def rendered(passages: Passages, chosen: Mapping[int, AbstractSet[int]]) -> str:

@@ -2,13 +2,12 @@
 the technique was read from, and by what their part of the paper is for.
 
 The chunks are those of the published method (350 words, 100 of them shared with the next). An embedder may read less
-than that, so a chunk is as near as the nearest of the pieces it is embedded in."""
+than that, so a chunk is as near as the nearest of its shorter stretches."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 from xkg.build.enrich import mentions
 from xkg.build.guided.passages import Passage, Passages
@@ -17,14 +16,11 @@ from xkg.embed import Embedder
 from xkg.model import Technique
 from xkg.ranking import reciprocal_rank_fusion
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 WORDS = 350
 OVERLAP = 100
 TOP = 5
-_PIECE = 110  # words that every embedder reads whole, formulas included
+_READ = 120  # words that every embedder reads whole
+_WIDE = re.compile(r"\$[^$]{25,}\$")  # formulas that are mostly notation, which says little to an embedder
 _WEIGHTS = (1.0, 0.8, 0.8)
 # What parts other than those that tell how it is done are worth as evidence of how it is done.
 _WORTH = {
@@ -43,92 +39,62 @@ _SETTINGS = re.compile(
 )
 
 
+Piece = tuple[int, int]  # passage number, index of the piece in it
+
+
 @dataclass(frozen=True)
 class Chunk:
-    """Pieces `first` to `last` (inclusive) of the paper's pieces in reading order, as (passage number, index)."""
+    """Neighbouring pieces of a paper, in reading order."""
 
-    pieces: tuple[tuple[int, int], ...]
+    pieces: tuple[Piece, ...]
 
     @property
     def numbers(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(number for number, _ in self.pieces))
 
 
-class Retrieval:
-    """The chunks of one paper, embedded."""
+def nearest_chunks(techniques: Sequence[Technique], passages: Passages, embedder: Embedder) -> list[list[Chunk]]:
+    """For each technique the chunks that tell most of it, best first, at most `TOP`. Raises `EmbeddingError`."""
+    found = chunks(passages)
+    if not found or not techniques:
+        return [[] for _ in techniques]
+    near = _nearness(techniques, found, passages, embedder)
+    worth = [max(_worth(passages[n]) for n in chunk.numbers) for chunk in found]
+    out = []
+    for technique, row in zip(techniques, near, strict=True):
+        rankings = [sorted(range(len(found)), key=lambda c: -row[c])]
+        for wanted in (_naming(technique, passages), _given(technique, passages)):
+            counts = [sum(piece in wanted for piece in chunk.pieces) for chunk in found]
+            rankings.append([c for c in sorted(rankings[0], key=lambda c: -counts[c]) if counts[c]])
+        fused = reciprocal_rank_fusion([[str(c) for c in ranking] for ranking in rankings], weights=_WEIGHTS)
+        best = sorted(((int(c), score) for c, score in fused), key=lambda pair: (-pair[1] * worth[pair[0]], pair[0]))
+        out.append([found[c] for c, _ in best[:TOP]])
+    return out
 
-    def __init__(self, passages: Passages, embedder: Embedder) -> None:
-        self.passages = passages
-        self.chunks = chunks(passages)
-        self._embedder = embedder
 
-    def nearest(self, techniques: Sequence[Technique]) -> list[list[Chunk]]:
-        """For each technique its chunks, best first, at most `TOP`. Raises `EmbeddingError`."""
-        if not self.chunks or not techniques:
-            return [[] for _ in techniques]
-        queries = self._embedder.embed([f"{', '.join((t.name, *t.aliases))}. {t.definition}" for t in techniques])
-        cosines = queries @ self._vectors.T
-        out = []
-        for technique, row in zip(techniques, cosines, strict=True):
-            near: dict[int, float] = {}
-            for chunk, cosine in zip(self._owner, row.tolist(), strict=True):
-                near[chunk] = max(near.get(chunk, -1.0), cosine)
-            by_meaning = sorted(near, key=lambda c: (-near[c], c))
-            named = self._counts(set(self._named(technique)))
-            given = self._counts({(n, -1) for n in self.passages.at(technique.excerpts)})
-            rankings = [[str(c) for c in by_meaning]]
-            for counts in (named, given):
-                rankings.append([str(c) for c in sorted(counts, key=lambda c: (-counts[c], -near[c], c))])
-            fused = {int(c): score for c, score in reciprocal_rank_fusion(rankings, weights=_WEIGHTS)}
-            best = sorted(fused, key=lambda c: (-fused[c] * self._worth[c], c))
-            out.append([self.chunks[c] for c in best[:TOP]])
-        return out
+def _nearness(
+    techniques: Sequence[Technique], found: Sequence[Chunk], passages: Passages, embedder: Embedder
+) -> list[list[float]]:
+    """The cosine of each technique and the nearest stretch of each chunk."""
+    stretches = [s for part in _by_main_part(passages) for s in _runs(part, _READ, 0)]
+    texts = [_WIDE.sub(" ", " ".join(passages[n].pieces[i].text for n, i in s)) for s in stretches]
+    queries = embedder.embed([f"{', '.join((t.name, *t.aliases))}. {t.definition}" for t in techniques])
+    cosines = (queries @ embedder.embed(texts).T).round(4).tolist()
+    of_piece = {piece: k for k, stretch in enumerate(stretches) for piece in stretch}
+    members = [sorted({of_piece[piece] for piece in chunk.pieces}) for chunk in found]
+    return [[max(row[k] for k in ks) for ks in members] for row in cosines]
 
-    @cached_property
-    def _worth(self) -> list[float]:
-        parts = [[self.passages[n] for n in chunk.numbers] for chunk in self.chunks]
-        return [max(_worth(p) for p in chunk) for chunk in parts]
 
-    def _named(self, technique: Technique) -> list[tuple[int, int]]:
-        """The pieces of running text that name a technique."""
-        reader = self.passages.reader
-        found = mentions([technique.name, *technique.aliases], reader)
-        return [self._piece_at[start] for i in found if (start := reader.sentences[i].start) in self._piece_at]
+def _naming(technique: Technique, passages: Passages) -> set[Piece]:
+    """The sentences that name a technique."""
+    sentences = passages.reader.sentences
+    starts = {sentences[i].start for i in mentions([technique.name, *technique.aliases], passages.reader)}
+    return {(p.number, i) for p in passages.listed for i, piece in enumerate(p.pieces) if piece.spans[0][0] in starts}
 
-    @cached_property
-    def _piece_at(self) -> dict[int, tuple[int, int]]:
-        return {piece.spans[0][0]: (p.number, i) for p in self.passages.listed for i, piece in enumerate(p.pieces)}
 
-    def _counts(self, wanted: set[tuple[int, int]]) -> dict[int, int]:
-        """How many of the wanted pieces each chunk has; (number, -1) is any piece of that passage."""
-        counts = {
-            c: sum(p in wanted for p in chunk.pieces) + sum((n, -1) in wanted for n in chunk.numbers)
-            for c, chunk in enumerate(self.chunks)
-        }
-        return {c: n for c, n in counts.items() if n}
-
-    @cached_property
-    def _embedded(self) -> tuple[list[int], list[str]]:
-        owner, texts = [], []
-        for c, chunk in enumerate(self.chunks):
-            head = (part.title + ". ") if (part := self.passages[chunk.numbers[0]].part) is not None else ""
-            words: list[str] = []
-            for number, i in [*chunk.pieces, (0, 0)]:
-                more = self.passages[number].pieces[i].text.split() if number else []
-                if words and (not number or len(words) + len(more) > _PIECE):
-                    owner.append(c)
-                    texts.append(head + " ".join(words))
-                    words = []
-                words += more
-        return owner, texts
-
-    @property
-    def _owner(self) -> list[int]:
-        return self._embedded[0]
-
-    @cached_property
-    def _vectors(self) -> "NDArray[np.float32]":
-        return self._embedder.embed(self._embedded[1])
+def _given(technique: Technique, passages: Passages) -> set[Piece]:
+    """The passages that the technique was read from."""
+    return {(n, i) for n in passages.at(technique.excerpts) for i in range(len(passages[n].pieces))}
 
 
 def _worth(passage: Passage) -> float:
@@ -140,35 +106,41 @@ def _worth(passage: Passage) -> float:
 def chunks(passages: Passages) -> list[Chunk]:
     """The paper in chunks of about `WORDS` words, cut between sentences, so never inside an equation; one starts
     `OVERLAP` words before the end of the one before. No chunk runs from one main part into another."""
-    out: list[Chunk] = []
-    stretch: list[tuple[int, int, int]] = []
-    main: object = None
-    for passage in passages.listed:
+    return [Chunk(tuple(run)) for part in _by_main_part(passages) for run in _runs(part, WORDS, OVERLAP)]
+
+
+_Counted = tuple[Piece, int]  # with its number of words
+
+
+def _by_main_part(passages: Passages) -> list[list[_Counted]]:
+    def main(passage: Passage) -> int:
         part = passage.part
         while part is not None and part.parent is not None:
             part = part.parent
-        if part is not main and stretch:
-            out += _cut(stretch)
-            stretch = []
-        main = part
-        stretch += [(passage.number, i, len(piece.text.split())) for i, piece in enumerate(passage.pieces)]
-    return [*out, *_cut(stretch)]
+        return id(part)
+
+    return [
+        [((p.number, i), len(piece.text.split())) for p in group for i, piece in enumerate(p.pieces)]
+        for _, group in groupby(passages.listed, key=main)
+    ]
 
 
-def _cut(stretch: Sequence[tuple[int, int, int]]) -> list[Chunk]:
-    out: list[Chunk] = []
+def _runs(pieces: Sequence[_Counted], most: int, shared: int) -> list[list[Piece]]:
+    """Runs of at most `most` words, or of one piece that is longer; each begins with the last `shared` words of the one
+    before, as far as whole pieces make them up."""
+    out: list[list[Piece]] = []
     start = 0
-    while start < len(stretch):
+    while start < len(pieces):
         end, count = start, 0
-        while end < len(stretch) and (end == start or count + stretch[end][2] <= WORDS):
-            count += stretch[end][2]
+        while end < len(pieces) and (end == start or count + pieces[end][1] <= most):
+            count += pieces[end][1]
             end += 1
-        out.append(Chunk(tuple((number, i) for number, i, _ in stretch[start:end])))
-        if end == len(stretch):
+        out.append([piece for piece, _ in pieces[start:end]])
+        if end == len(pieces):
             break
-        after, shared = end, 0
-        while after > start + 1 and shared + stretch[after - 1][2] <= OVERLAP:
+        after, count = end, 0
+        while after > start + 1 and count + pieces[after - 1][1] <= shared:
             after -= 1
-            shared += stretch[after][2]
+            count += pieces[after][1]
         start = after
     return out

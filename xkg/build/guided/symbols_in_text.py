@@ -7,7 +7,7 @@ running indices, transposes, and names of sets, distributions and functions."""
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from xkg.build.parse.macros import expand
 
@@ -73,20 +73,39 @@ def unsupported(
     """Numbers and symbols of `definition`, as it writes them, that stand in none of `sources`; in order, each once.
     `macros` are those of the paper (`Document.macros`); `marked` is false where the sources do not set their formulas
     apart, as text from a PDF, so that Latin letters cannot be told from words."""
-    text = _normal(definition, macros)
     known = [_normal(source, macros) for source in sources]
+    text = _normal(definition, macros)
+    return list(dict.fromkeys([*_odd_numbers(text, known), *_odd_symbols(text, known, marked=marked)]))
+
+
+def unsupported_numbers(
+    definition: str, sources: Iterable[str], macros: Mapping[str, tuple[int, str]] | None = None
+) -> list[str]:
+    """As `unsupported`, for numbers alone."""
+    known = [_normal(source, macros) for source in sources]
+    return list(dict.fromkeys(_odd_numbers(_normal(definition, macros), known)))
+
+
+def _odd_numbers(text: str, known: Sequence[str]) -> list[str]:
     values = _ALWAYS.union(*map(_values, known))
-    out = [shown for shown, readings in _numbers(text) if not any(_near(r, v) for r in readings for v in values)]
+    return [
+        shown
+        for shown, readings in _numbers(text)
+        if not any(all(any(_near(part, v) for v in values) for part in reading) for reading in readings)
+    ]
+
+
+def _odd_symbols(text: str, known: Sequence[str], *, marked: bool) -> list[str]:
     letters: set[str] = set().union(*(_letters(source, marked=marked) for source in known))
     words = {run for source in known for run in _RUN.findall(source)}
     bound = {match[1] for formula in _formulas(text) for match in _BOUND.finditer(formula)}
+    out = []
     for shown in (s for formula in _formulas(text) for s in _symbols(formula)):
         name = shown.removeprefix("\\")
         if name in letters | bound | _ANYBODYS or (len(name) == 2 and (name in words | _PAIRS or set(name) <= letters)):
             continue
         out.append(shown)
-    out += [f"\\{name}" for name in _greek(_FORMULA.sub(" ", text)) if name not in letters]
-    return list(dict.fromkeys(out))
+    return out + [f"\\{name}" for name in _greek(_FORMULA.sub(" ", text)) if name not in letters]
 
 
 def _normal(text: str, macros: Mapping[str, tuple[int, str]] | None) -> str:
@@ -100,24 +119,25 @@ def _normal(text: str, macros: Mapping[str, tuple[int, str]] | None) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
-def _numbers(text: str) -> Iterator[tuple[str, list[float]]]:
-    """Numbers as they are written, with the values that each may mean. Signs do not count."""
+def _numbers(text: str) -> Iterator[tuple[str, list[list[float]]]]:
+    """Numbers as they are written, with what each may mean: a value, or the values it is made from. Signs do not
+    count."""
     for match in _NUMBER.finditer(text):
         yield match[0].strip(), _readings(match)
 
 
-def _readings(match: re.Match[str]) -> list[float]:
+def _readings(match: re.Match[str]) -> list[list[float]]:
     if match["fraction"]:
         top, bottom = (float(g) for g in match.groups()[1:5] if g is not None)
-        return [top / bottom] if bottom else [top]
+        return [[top / bottom], [top, bottom]] if bottom else [[top]]
     if match["ten"]:
-        return [float((match["mantissa"] or "1").replace(",", "")) * 10.0 ** _power(match["ten"])]
+        return [[float((match["mantissa"] or "1").replace(",", "")) * 10.0 ** _power(match["ten"])]]
     if match["power"]:
         base, power = float(match["base"]), _power(match["power"])
-        return [base**power if base and base < 1e6 else base]
+        return [[base**power], [base, abs(power)]] if base and base < 1e6 else [[base]]
     value = float(match["number"].replace(",", "")) * 10.0 ** _power(match["e"] or "0")
     unit = (match["unit"] or "").strip(" \\")
-    return [value, value * _UNITS[unit]] if unit else [value]
+    return [[value], [value * _UNITS[unit]]] if unit else [[value]]
 
 
 def _power(text: str) -> int:
@@ -126,7 +146,7 @@ def _power(text: str) -> int:
 
 def _values(text: str) -> set[float]:
     """Everything that a number of a source can be taken for: its value, and the numbers that it is written with."""
-    out = {v for _, readings in _numbers(text) for v in readings}
+    out = {part for _, readings in _numbers(text) for reading in readings for part in reading}
     out.update(float(part) for part in re.findall(r"\d+(?:\.\d+)?|\.\d+", text))
     out.update(v for word, v in _WORDS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE))
     return out
