@@ -238,6 +238,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, given
     from xkg.build.guided.plan import plan as planned
     from xkg.build.pipeline import open_paper
     from xkg.build.workshop import Workshop
+    from xkg.costs import costs
 
     if settings.llm.model == "none":
         raise ConfigError(
@@ -259,7 +260,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, given
         input_tokens=sum(stage.input_tokens for stage in stages),
         output_tokens=sum(stage.output_tokens for stage in stages),
         dollars=None if None in prices else sum(price for price in prices if price is not None),
-        spent=0.0,
+        spent=sum(row.dollars for row in costs(settings.kg, settings.llm).rows if row.name == opened.identity),
     )
 
 

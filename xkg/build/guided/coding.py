@@ -3,7 +3,6 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +14,7 @@ from xkg.build.guided import Draft, prompt
 from xkg.build.guided.check import check
 from xkg.build.guided.debug import debug
 from xkg.build.guided.modularize import Component, Declined, modularize_with_model
+from xkg.build.guided.threads import each
 from xkg.build.guided.trial import Trials, node
 from xkg.build.pipeline import folder_name
 from xkg.build.stages import Workbench
@@ -25,7 +25,7 @@ from xkg.llm_prompt import Prompt
 from xkg.model import Code, Derivation, Evidence, Level, Technique
 from xkg.sandbox.levels import check_parsed
 
-PROMPTS = ("modularize", "compose", "repair", "strengthen", "fidelity", "revise")
+PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise")
 
 
 class Model(Protocol):
@@ -38,15 +38,17 @@ class Model(Protocol):
 
 
 class Coded(BaseModel):
-    """What came of one technique: `code`, with the symbols it was made from, or `reason` why there is none. `failed`
-    says what the model could not be brought to, `first` the level of the first run, `repairs` how often code or test
-    were mended, `refused` how many repairs were no repairs. `final` is False where another run may reach more."""
+    """What came of one technique: `code`, with the symbols and lines it was made from, or `reason` why there is none.
+    `failed` says what the model could not be brought to, `first` the level of the first run, `repairs` how often code
+    or test were mended, `refused` how many repairs were no repairs. `final` is False where another run may reach
+    more."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     technique: str
     code: Code | None = None
     sources: tuple[str, ...] = ()
+    excerpt: str = ""
     reason: str | None = None
     failed: str | None = None
     first: Level | None = None
@@ -88,32 +90,24 @@ def code_techniques(
     A composite is made when its components are. What is finished is kept in the desk's folder. Raises what `Trials`
     raises."""
     done: dict[str, Coded] = {}
-    stopped: LanguageModelError | None = None
     names = {t.id: t.name for t in techniques}
     lock = threading.Lock()
 
-    def work(technique: Technique) -> Coded:
-        result = _kept(technique, located[technique.id], _components(technique, techniques, done), desk)
+    def work(technique: Technique) -> LanguageModelError | None:
+        try:
+            result = _kept(technique, located[technique.id], _components(technique, techniques, done), desk)
+        except LanguageModelError as error:
+            return error
         with lock:
             done[technique.id] = result
             progress(len(done), len(located), names[technique.id])
-        return result
+        return None
 
-    pool = ThreadPoolExecutor(desk.settings.llm.concurrency)
-    try:
-        for layer in _layers([t for t in techniques if t.id in located], techniques):
-            under_way: list[Future[Coded]] = [pool.submit(work, technique) for technique in layer]
-            for future in as_completed(under_way):
-                error = future.exception()
-                if isinstance(error, LanguageModelError):
-                    stopped = stopped or error
-                else:
-                    future.result()
-            if stopped is not None:
-                break
-    finally:
-        # Interrupted, nobody waits for answers: closing the model ends the calls under way.
-        pool.shutdown(wait=False, cancel_futures=True)
+    stopped: LanguageModelError | None = None
+    for layer in _layers([t for t in techniques if t.id in located], techniques):
+        stopped = next((error for error in each(work, layer, desk.settings.llm.concurrency) if error), None)
+        if stopped is not None:
+            break
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
 
 
@@ -133,7 +127,15 @@ def _components(technique: Technique, techniques: Sequence[Technique], done: Map
     for child in (t for t in techniques if t.parent == technique.id):
         coded = done.get(child.id)
         if coded and coded.code and coded.code.level.rank >= Level.EXECUTED.rank and not _unrelated(coded.code):
-            found.append(Component(name=child.name, id=child.id, implementation=coded.code.implementation))
+            found.append(
+                Component(
+                    name=child.name,
+                    technique=child.id,
+                    implementation=coded.code.implementation,
+                    sources=coded.sources,
+                    excerpt=coded.excerpt,
+                )
+            )
         else:
             found += _components(child, techniques, done)
     return found
@@ -176,38 +178,21 @@ def _coded(technique: Technique, located: Sequence[str], components: Sequence[Co
         return Coded(technique=technique.id, reason=f"the model found no code for it: {draft.reason}")
     if desk.trials is None:
         parsed = check_parsed(draft.implementation)
-        return _result(draft, parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox"}))
+        return _result(draft, [parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox here"})])
     definition = f"{technique.name}. {technique.definition}"
     debugged = debug(draft, definition, desk.trials, desk.ask)
-    checked = check(draft, definition, debugged, desk.trials, desk.ask)
-    return _result(
-        checked.draft,
-        checked.evidence,
-        first=debugged.first,
-        failed=checked.failed,
-        refused=checked.refused,
-        final=desk.trials.final,
-    )
+    checked = check(debugged, definition, desk.trials, desk.ask)
+    coded = _result(checked.draft, checked.evidence)
+    return coded.model_copy(update={"failed": checked.failed, "refused": checked.refused, "final": desk.trials.final})
 
 
-def _result(
-    draft: Draft,
-    evidence: Evidence,
-    *,
-    first: Evidence | None = None,
-    failed: str | None = None,
-    refused: int = 0,
-    final: bool = True,
-) -> Coded:
-    mended = first is not None and evidence.repairs > 0
-    history = (first, evidence) if mended and first is not None else (evidence,)
+def _result(draft: Draft, evidence: Sequence[Evidence]) -> Coded:
+    last = evidence[-1]
     return Coded(
         technique=draft.technique,
-        code=node(draft).model_copy(update={"level": evidence.level, "evidence": history}),
+        code=node(draft).model_copy(update={"level": last.level, "evidence": tuple(evidence)}),
         sources=draft.sources,
-        failed=failed,
-        first=(first or evidence).level,
-        repairs=evidence.repairs,
-        refused=refused,
-        final=final,
+        excerpt=draft.excerpt,
+        first=evidence[0].level,
+        repairs=last.repairs,
     )

@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +14,7 @@ from xkg.build.document import Document
 from xkg.build.ground import Grounding, candidates, primary
 from xkg.build.guided import prompt
 from xkg.build.guided.excerpts import excerpt
+from xkg.build.guided.threads import each
 from xkg.build.symbol_index import Entry, SymbolIndex
 from xkg.embed import Embedder
 from xkg.errors import AnswerError
@@ -78,14 +78,9 @@ def ground_with_model(
     judge = _Judge(techniques, found, index, overview, ask)
     judged: dict[str, tuple[tuple[str, _Sure], ...]] = {}
     failed: dict[str, str] = {}
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as threads:
-        try:
-            for places, reasons in threads.map(judge.batch, batches(techniques)):
-                judged |= places
-                failed |= reasons
-        except BaseException:
-            threads.shutdown(cancel_futures=True)
-            raise
+    for places, reasons in each(judge.batch, batches(techniques), jobs):
+        judged |= places
+        failed |= reasons
     locations: list[Location] = []
     primaries: dict[str, str] = {}
     doubtful: list[str] = []

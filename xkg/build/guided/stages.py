@@ -13,7 +13,7 @@ from xkg.build.guided.coding import Coded, Desk, Model, code_techniques
 from xkg.build.guided.enrich import Enriched, enrich_with_model
 from xkg.build.guided.extract import extract_with_model
 from xkg.build.guided.ground import GuidedGrounding, ground_with_model
-from xkg.build.guided.overview import overview
+from xkg.build.guided.overview import overview, static_overview
 from xkg.build.guided.trial import Trials
 from xkg.build.modularize import slice_symbols
 from xkg.build.package_versions import could_not_be_had
@@ -120,6 +120,7 @@ class GuidedBuild:
                 lambda o: f"{len(o.text.split())} words",
             ).text
         except AnswerError as error:
+            self._overview = static_overview(codebase)
             self._incomplete.append(str(error))
         grounded = self._bench.stage(
             "ground",
