@@ -71,6 +71,7 @@ class _Reckoner:
 
     def __init__(self, settings: LlmSettings) -> None:
         self.asked: dict[str, list[PlannedStage]] = {}
+        self._about: dict[str, list[str]] = {}
         self._settings = settings
         self._lock = threading.Lock()
 
@@ -89,17 +90,20 @@ class _Reckoner:
         about: str = "",
         check: Callable[[A], str | None] = accept,  # noqa: ARG002
     ) -> A:
-        about_one = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
+        one = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
+        call = PlannedStage(
+            stage=prompt.stage,
+            calls=1,
+            input_tokens=one.input_tokens,
+            output_tokens=one.output_tokens,
+            dollars=one.dollars,
+        )
         with self._lock:
-            self.asked.setdefault(prompt.stage, []).append(
-                PlannedStage(
-                    stage=prompt.stage,
-                    calls=1,
-                    input_tokens=about_one.input_tokens,
-                    output_tokens=about_one.output_tokens,
-                    dollars=about_one.dollars,
-                )
-            )
+            # A batch without an answer is asked again in parts; with an answer it would not be.
+            before = self._about.setdefault(prompt.name, [])
+            if not any(about in earlier for earlier in before):
+                self.asked.setdefault(prompt.stage, []).append(call)
+            before.append(about)
         raise AnswerError(f"{prompt.stage}, {about}: not asked")
 
     def planned(self) -> tuple[PlannedStage, ...]:

@@ -100,7 +100,12 @@ class GuidedBuild:
             },
             Enriched,
             lambda: enrich_with_model(
-                self.techniques, self._opened.document, self._shop.embedder, self._ask, self._jobs
+                self.techniques,
+                self._opened.document,
+                self._shop.embedder,
+                self._ask,
+                self._jobs,
+                self._shop.settings.llm.window,
             ),
             lambda e: f"{len(e.techniques) - len(e.failed)} of {len(e.techniques)} definitions",
             keep=lambda e: not e.failed,
