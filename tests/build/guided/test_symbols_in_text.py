@@ -62,6 +62,12 @@ def test_macros_of_the_paper_count_as_what_they_stand_for() -> None:
     assert unsupported(r"$\w - \lr$", [r"$\mathbf{w}$"], macros) == [r"\eta"]
 
 
+@pytest.mark.parametrize("written", [r"$1 \mathrm{E}-6$", "1e-6", "1 e-6", "1E-06", r"$10^{-6}$", "0.000001"])
+def test_one_value_in_all_its_spellings(written: str) -> None:
+    assert unsupported("1e-6 or $1\\times10^{-6}$", [written]) == []
+    assert unsupported(written, ["1e-5"]) != []
+
+
 def test_any_source_will_do() -> None:
     assert unsupported("0.3 of $k_0$ and $\\alpha$", ["has 0.3", "has α", "nothing"]) == []
     assert unsupported("0.3", []) == ["0.3"]

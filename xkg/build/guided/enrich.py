@@ -112,10 +112,10 @@ class _Enrichment:
         shown = self._shown(batch)
 
         def check(answer: Definitions) -> str | None:
-            faults = [o for o in self._judged(batch, answer, shown).values() if isinstance(o, str)]
+            judged = self._judged(batch, answer, shown)
+            faults = [f"technique {n}: {o}" for n, o in enumerate(judged.values(), start=1) if isinstance(o, str)]
             return "; ".join(faults) if len(faults) == len(batch) else None
 
-        outcomes: dict[str, Technique | str]
         try:
             answer = self.ask(
                 prompt("enrich"),
@@ -129,43 +129,45 @@ class _Enrichment:
                 about=", ".join(t.name for t in batch),
                 check=check,
             )
-            outcomes = self._judged(batch, answer, shown)
         except AnswerError as error:
-            outcomes = {t.id: str(error) for t in batch}
-        if len(batch) > 1:
-            for technique in batch:
-                fault = outcomes[technique.id]
-                if isinstance(fault, str):
-                    outcomes |= self.answered([technique], {technique.id: fault})
+            if len(batch) == 1:
+                return {batch[0].id: str(error)}
+            outcomes: dict[str, Technique | str] = {t.id: "" for t in batch}
+        else:
+            outcomes = self._judged(batch, answer, shown)
+        for technique in batch:
+            fault = outcomes[technique.id]
+            if isinstance(fault, str) and len(batch) > 1:
+                outcomes |= self.answered([technique], {technique.id: fault})
         return outcomes
 
     def _judged(self, batch: Sequence[Technique], answer: Definitions, shown: _Shown) -> dict[str, Technique | str]:
         given = {d.technique: d for d in reversed(answer.definitions)}
-        return {t.id: self._better(n, t, given.get(n), shown) for n, t in enumerate(batch, start=1)}
+        return {t.id: self._better(t, given.get(n), shown) for n, t in enumerate(batch, start=1)}
 
-    def _better(self, n: int, technique: Technique, given: Definition | None, shown: _Shown) -> Technique | str:
+    def _better(self, technique: Technique, given: Definition | None, shown: _Shown) -> Technique | str:
         """The technique with a new definition, or what is wrong with that, in words for the model."""
         if given is None:
-            return f"technique {n} is missing"
+            return "its definition is missing"
         text = given.text.strip()
         if not text:
             return technique
         if len(text) > _LONGEST:
-            return f"the definition of technique {n} is too long: at most 8 sentences"
+            return "its definition is too long: at most 8 sentences"
         if place := pointer(text):
-            return f"the definition of technique {n} points to {place!r}: say it in the definition's own words"
+            return f"its definition points to {place!r}: say it in the definition's own words"
         own = [technique.name, *technique.aliases, technique.definition]
         texts = {number: self._text(number, pieces) for number, pieces in shown.items()}
         if odd := self._unsupported(text, [*own, *texts.values()]):
             return (
-                f"technique {n}: {', '.join(odd)} stands neither in its present definition nor in the passages; take "
+                f"{', '.join(odd)} stands neither in its present definition nor in the passages; take "
                 "numbers and symbols from there, and use words for what the paper gives no symbol"
             )
         used = [number for number in dict.fromkeys(given.passages) if number in shown]
         for odd_one in self._unsupported(text, [*own, *(texts[u] for u in used)]):
             used += [u for u in texts if u not in used and odd_one not in self._unsupported(text, [texts[u]])][:1]
         if not used:
-            return f"technique {n} names no passage: give the numbers of those that its definition draws on"
+            return "it names no passage: give the numbers of those that its definition draws on"
         new = self.passages.excerpts(sorted(used))
         kept = [e for e in technique.excerpts if not any(x.start <= e.start and e.end <= x.end for x in new)]
         excerpts = tuple(sorted([*kept, *new], key=lambda e: e.start))
@@ -178,7 +180,7 @@ class _Enrichment:
     def _shown(self, batch: Sequence[Technique]) -> _Shown:
         """As many of the best chunks of each technique as there is room for, each piece once; and the tables of
         settings, which seldom name what they set."""
-        for top in range(TOP, 1, -1):
+        for top in range(TOP, 0, -1):
             if self._size(union := self._union(batch, top)) <= self.room:
                 tables = {p.number: frozenset(range(len(p.pieces))) for p in self.passages.listed if p.kind == "table"}
                 return both if self._size(both := {**union, **tables}) <= self.room else union

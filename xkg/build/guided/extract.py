@@ -22,6 +22,7 @@ from xkg.model import Finding, Resource
 ROOM = 30_000  # characters of a paper: what a usual one needs for abstract, method, and what frames them
 _QUESTION = 1_000  # tokens of the question itself and of its marks
 _ANSWER = 16_000  # tokens that an answer and the thought before it may take
+_MOST_FAULTS = 12  # told at once
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
     r"(?:our|my|this|these|the (?:proposed|paper'?s|authors'?))\b|(?:step|stage|phase|part|module|component|section|"
@@ -105,7 +106,7 @@ def complaint(answer: Components, passages: Passages) -> str | None:
             faults.append(f"{c.name!r} names no passage: give the numbers of those that introduce it, or leave it out")
     faults += _faults_of_tree(answer.components)
     faults += _foreign(answer, passages.document)
-    return "; ".join(dict.fromkeys(faults)) or None
+    return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
 
 
 def _faults_of_tree(components: Sequence[Component]) -> list[str]:
@@ -124,7 +125,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
         path = [i]
         while (above := parents.get(path[-1])) is not None and above not in path:
             path.append(above)
-        if above == i:
+        if above == i == min(path):
             names = " in ".join(repr(components[n].name) for n in [*path, i])
             faults.append(f"{names} is a circle: a component is never part of its own part")
     return faults

@@ -26,7 +26,7 @@ _TABLE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _SETTINGS = re.compile(
-    r"hyper-?parameters?|configurations?|settings?\b|architectures?|notations?|learning rate|batch size", re.IGNORECASE
+    r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _SPACING = re.compile(r"\\(?:hline|toprule|midrule|bottomrule|cmidrule|centering)\b(?:\([^)]*\))?(?:\{[^}]*\})?")

@@ -115,6 +115,7 @@ def _normal(text: str, macros: Mapping[str, tuple[int, str]] | None) -> str:
     text = re.sub(r"[⁰¹²³⁴-⁹⁻⁺]+", lambda m: "^{" + unicodedata.normalize("NFKC", m[0]) + "}", text)
     text = re.sub(r"[₀-₉]+", lambda m: "_{" + unicodedata.normalize("NFKC", m[0]) + "}", text)
     text = unicodedata.normalize("NFKC", text).replace("−", "-").replace("{,}", ",")
+    text = re.sub(r"(?<=\d)\s?(?:\\(?:mathrm|text|rm)\s*\{?\s*|(?=[eE]\s?-))([eE])\s*\}?\s?(?=[-+]?\d)", r"\1", text)
     text = re.sub(r"(?<=\d)(?:\\[,;! ]|[ \u2009])(?=\d{3}(?!\d))", ",", text)
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
