@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from xkg.build.guided import Draft
-from xkg.build.guided.assertions import ROUNDING, Assertion, Strength, assertions
+from xkg.build.guided.assertion_strength import ROUNDING, Strength
+from xkg.build.guided.assertions import Assertion, assertions
 from xkg.build.guided.names import bound_names, public_names, short
 from xkg.build.guided.stubs import hollowed
 from xkg.build.guided.tricks import swallowed, tricks
@@ -119,6 +120,8 @@ def weakened(old: Assertion, new: Assertion) -> str | None:
             return f"its tolerance is looser (at most {loosest:g}, as a number)"
     if new.values is not None and old.values is not None and new.values < old.values:
         return "it expects fewer values than before"
+    if new.narrow > max(old.narrow, 1):
+        return "it compares a part or a summary instead of all values"
     if old.bound is not None and new.bound is not None and old.bound[0] == new.bound[0]:
         (side, was), (_, now) = old.bound, new.bound
         if _stem(old) == _stem(new) and (now > was if side == "<" else now < was):

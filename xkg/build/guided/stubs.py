@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 from xkg.build.fidelity import share
-from xkg.build.guided.assertions import number
+from xkg.build.guided.assertion_strength import number
 from xkg.build.guided.names import short
 from xkg.build.guided.reach import Function, reachable
 
@@ -50,6 +50,9 @@ def _emptied(
 ) -> Iterator[str]:
     function, was = before
     changed, now = after
+    if _is_empty(changed) and not _is_empty(function):
+        yield f"{name} no longer does anything: mend it, do not replace it by a stub"
+        return
     had, has = _size(function, was, name), _size(changed, now, name)
     if had < _LEAST:
         return
@@ -159,6 +162,19 @@ def _heads(statement: ast.stmt) -> Iterator[ast.expr]:
             yield value
         elif isinstance(value, ast.withitem):
             yield value.context_expr
+
+
+def _is_empty(function: Function) -> bool:
+    """Whether a body holds nothing to run: `pass`, a message, a lone `raise`, `return None` or another constant."""
+    for statement, _ in reachable(function.body):
+        match statement:
+            case ast.Pass() | ast.Raise() | ast.Expr(value=ast.Constant()):
+                continue
+            case ast.Return(value=None | ast.Constant()):
+                continue
+            case _:
+                return False
+    return True
 
 
 def _is_stub(function: Function) -> bool:
