@@ -174,6 +174,15 @@ def test_a_removed_paper_comes_back_with_rollback(xkg: Run, graph: Path) -> None
     assert xkg("show", EXAMPLE_ID, kg=graph).code == 0
 
 
+def test_link_says_what_is_one_concept(xkg: Run, published: Path) -> None:
+    told = xkg("link", "--llm", "none", kg=published)
+    assert told.code == 0
+    assert "techniques of different papers that are one concept: " in told.out
+    assert set(json.loads(xkg("link", "--llm", "none", "--json", kg=published).out)) == {
+        "generation", "linked", "decided", "open", "notes"
+    }  # fmt: skip
+
+
 def test_export_and_import_carry_papers_over(xkg: Run, published: Path, tmp_path: Path) -> None:
     written = json.loads(
         xkg("export", EXAMPLE_ID, "--format", "bundle", "--to", tmp_path / "out", "--json", kg=published).out

@@ -217,6 +217,25 @@ def costs(
 
 
 @app.command()
+def link(
+    context: typer.Context,
+    llm: Annotated[
+        Literal["none"] | None, typer.Option(help="'none' asks no language model: open pairs stay open.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find techniques of different papers that are one concept; a language model decides what is not plain."""
+    from xkg import linking
+
+    settings = _settings(context)
+    with_model = "none" not in (llm, settings.llm.model)
+    result = linking.link(settings, (lambda: linking.model(settings)) if with_model else None)
+    for note in result.notes:
+        typer.echo(f"note: {note}", err=True)
+    _print(result, as_json)
+
+
+@app.command()
 def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg import application
@@ -237,7 +256,8 @@ def cypher(
     """Ask the graph in read-only Cypher.
 
     Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
-    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, REPORTS, RELEASES.
+    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS,
+    RELEASES.
     """
     from xkg import application
     from xkg.tables import render

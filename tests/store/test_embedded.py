@@ -200,7 +200,6 @@ def test_the_graph_holds_every_node_and_edge_of_the_design(tmp_path: Path) -> No
         ["Paper 1", "arxiv:1706.03762", "stub"],
         ["Paper 1", "title:paper-2", "stub"],
         ["Paper 2", "arxiv:1706.03762", "stub"],
-        ["Paper 2", "title:paper-2", "stub"],
     ]
     found = rows(
         store, "MATCH (t:Technique {name: 'Layer normalisation'})-->(c:Code) RETURN t.aliases, c.packages, c.claims"
