@@ -3,7 +3,7 @@
     python -m evaluation.recording FOLDER RECORDING.json
 
 FOLDER holds one JSON file a question, as an endpoint has kept it: `body` (the request) and `message` (the answer).
-Written are the answers, each with what recognises its question: the kind of the answer, and checksums of lines.
+Written are the answers, each with what recognises its question: the fields of the answer, and checksums of lines.
 """
 
 import json
@@ -15,9 +15,8 @@ from typing import Any
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """The name of the answer's type that a request asks for."""
-    name: str = body["response_format"]["json_schema"]["name"]
-    return name
+    """The fields of the answer that a request asks for."""
+    return ", ".join(body["response_format"]["json_schema"]["schema"]["properties"])
 
 
 def lines(body: Mapping[str, Any]) -> list[int]:
