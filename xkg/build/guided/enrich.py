@@ -5,7 +5,6 @@ asked again by itself, with what was wrong about it."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -17,6 +16,7 @@ from xkg.build.guided.outline import rendered, room
 from xkg.build.guided.passages import Passages, read_passages
 from xkg.build.guided.retrieval import TOP, Chunk, nearest_chunks
 from xkg.build.guided.symbols_in_text import unsupported
+from xkg.build.guided.threads import each
 from xkg.build.guided.wording import pointer
 from xkg.embed import Embedder
 from xkg.errors import AnswerError
@@ -66,12 +66,8 @@ def enrich_with_model(
     passages = read_passages(document)
     chunks = dict(zip((t.id for t in techniques), nearest_chunks(techniques, passages, embedder), strict=True))
     work = _Enrichment(techniques, passages, chunks, ask, room(window, _QUESTION, _ANSWER, ROOM))
-    pool = ThreadPoolExecutor(max(1, jobs))
-    try:
-        answers = [pool.submit(work.answered, batch) for batch in work.batches()]
-        found = {identity: outcome for answer in answers for identity, outcome in answer.result().items()}
-    finally:
-        pool.shutdown(cancel_futures=True)
+    answers = each(work.answered, work.batches(), jobs)
+    found = {identity: outcome for answer in answers for identity, outcome in answer.items()}
     outcomes = [found.get(t.id, t) for t in techniques]
     return Enriched(
         techniques=tuple(t if isinstance(o, str) else o for t, o in zip(techniques, outcomes, strict=True)),
