@@ -181,7 +181,7 @@ class _Test:
 
     def _independent(self, sides: list[ast.expr]) -> bool:
         """Whether what is expected comes from elsewhere than the code under test."""
-        return len(sides) < 2 or not all(self._mentions(side, self._under_test) for side in sides)
+        return len(sides) < 2 or not all(self._mentions(side, self._results) for side in sides)
 
 
 def _expected(sides: list[ast.expr]) -> int | None:
