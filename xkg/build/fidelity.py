@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from xkg.build.statements import Statement, statements, weight_of
+from xkg.model import Fidelity
 
 FAITHFUL_SHARE = 0.7
 _ALIKE = 0.6
@@ -104,3 +105,9 @@ def _alike(one: Statement, other: Statement) -> float:
     """Dice's coefficient of two statements' features."""
     common = sum(weight_of(n) * min(count, other.features[n]) for n, count in one.features.items())
     return 2 * common / (one.weight + other.weight)
+
+
+def is_met(fidelity: Fidelity) -> bool:
+    """Whether an implementation is faithful: enough of it stands in the sources, and a language model found no
+    fault."""
+    return fidelity.share >= FAITHFUL_SHARE and fidelity.faults == ()
