@@ -284,6 +284,10 @@ HELPED = TEST.replace(
         ("same(discrepancy(x, x), 0.0)", "same(discrepancy(x, x), discrepancy(x, x))"),
         ("same(discrepancy(x, x), 0.0)", "same(0.0, 0.0)"),
         ("- wanted) < 1e-6", "- wanted) < 1e6"),
+        (
+            "def same(got, wanted):\n    assert abs(got - wanted) < 1e-6",
+            "def same(got, wanted, within=9.0):\n    assert abs(got - wanted) < within",
+        ),
         ("    assert abs(got - wanted) < 1e-6\n", "    return\n    assert abs(got - wanted) < 1e-6\n"),
     ],
 )

@@ -65,6 +65,12 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield value.context_expr
 
 
+def arguments_of(function: Function) -> list[str]:
+    """The names of a function's parameters, without `*` and `**`."""
+    arguments = function.args
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
 def is_generator(function: Function) -> bool:
     if isinstance(function, ast.AsyncFunctionDef):
         return True
@@ -84,6 +90,18 @@ class Values:
         copy = ast.parse(ast.unparse(node), mode="eval").body
         spelt: ast.expr = _Spelling(self._held).visit(copy)
         return spelt
+
+    def handed(self, function: Function, call: ast.Call) -> "Values":
+        """What the variables of a function hold at its start, as this call gives them."""
+        defaults = function.args.defaults
+        given = (
+            dict(zip([a.arg for a in function.args.args][-len(defaults) :], defaults, strict=False)) if defaults else {}
+        )
+        given |= {name: self.spelt(value) for name, value in zip(arguments_of(function), call.args, strict=False)}
+        given |= {k.arg: self.spelt(k.value) for k in call.keywords if k.arg}
+        inner = Values(self, arguments_of(function))
+        inner._held |= given
+        return inner
 
     def follow(self, statement: ast.stmt) -> None:
         """Takes in what a statement binds; the statements inside of it come by themselves."""
