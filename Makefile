@@ -28,7 +28,7 @@ sandbox:
 	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing >/dev/null; fi
 
 demo: .venv/.ready sandbox
-	$(BIN)/xkg --kg $(DEMO) build --paper examples/svgd/paper/svgd.tex --repo examples/svgd/code
+	$(BIN)/xkg --kg $(DEMO) build --llm none --paper examples/svgd/paper/svgd.tex --repo examples/svgd/code
 	$(BIN)/xkg --kg $(DEMO) search "keep the particles from collapsing onto one another" --with-code -k 1
 	@echo
 	@echo "The graph lies in $(DEMO). Ask it more, for example:"

@@ -53,7 +53,8 @@ class Figure(NamedTuple):
 def build(kg: Path) -> Seconds:
     """The generated paper and repository, with the embedding model loaded and every cache empty."""
     from xkg.application import embedder, open_store
-    from xkg.build.pipeline import Workshop, build_paper
+    from xkg.build.pipeline import build_paper
+    from xkg.build.workshop import Workshop
     from xkg.config import Settings
     from xkg.errors import SandboxUnavailableError
     from xkg.sandbox.choose import runner_for
@@ -82,10 +83,10 @@ def build(kg: Path) -> Seconds:
 
 def rerun(kg: Path) -> Seconds:
     from xkg.application import build as command
-    from xkg.config import Settings
+    from xkg.config import LlmSettings, Settings
 
     imported = time.perf_counter()
-    result = command(Settings(kg=kg), kg / "paper.tex", str(kg / "code"))
+    result = command(Settings(kg=kg, llm=LlmSettings(model="none")), kg / "paper.tex", str(kg / "code"))
     assert not result.published
     return {"work": time.perf_counter() - imported}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from xkg.application import build, import_graphs
-from xkg.config import EnvironmentSettings, PruneSettings, Settings
+from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 
 # How fast an example runs is the machine's affair, and says nothing of the code.
@@ -26,6 +26,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published") / "graph"
     chosen = Settings(
         kg=folder,
+        llm=LlmSettings(model="none"),
         environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
         prune=PruneSettings(min_level=Level.PARSED),
     )

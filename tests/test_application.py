@@ -4,13 +4,13 @@ import pytest
 
 from tests.conftest import EXAMPLE, EXAMPLE_ID
 from xkg import application
-from xkg.config import EmbeddingSettings, EnvironmentSettings, Settings
+from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.errors import CorruptStoreError, EmbeddingError, InputError, StoreError, UnknownIdError
 from xkg.model import PaperBundle
 
 
 def settings(folder: Path) -> Settings:
-    return Settings(kg=folder, environment=EnvironmentSettings(max_mb=0))
+    return Settings(kg=folder, llm=LlmSettings(model="none"), environment=EnvironmentSettings(max_mb=0))
 
 
 def stored(folder: Path) -> dict[str, PaperBundle]:

@@ -36,9 +36,11 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
-    """Runs the command in this process, in an empty folder, without packages and with the level that needs none."""
+    """Runs the command in this process, in an empty folder, without a model or packages and with the level that needs
+    none."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    monkeypatch.setenv("XKG_LLM__MODEL", "none")
     monkeypatch.setenv("XKG_PRUNE__MIN_LEVEL", "parsed")
 
     def run(*arguments: object, kg: Path | None = None) -> Outcome:

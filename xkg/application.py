@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
-from xkg.errors import CorruptStoreError, InputError, SandboxUnavailableError, StoreError, UnknownIdError
+from xkg.errors import ConfigError, CorruptStoreError, InputError, SandboxUnavailableError, StoreError, UnknownIdError
 
 if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
-    from xkg.build.pipeline import Built
-    from xkg.build.stages import StageReport
+    from xkg.build.workshop import Built
     from xkg.embed import Embedder
     from xkg.embed_cache import CachedEmbedder
+    from xkg.llm import LanguageModel
     from xkg.model import PaperBundle
     from xkg.sandbox import Runner
     from xkg.serve.answers import Answer
@@ -74,11 +74,16 @@ class StageSeconds(_Printed):
 
 
 class BuildResult(_Printed):
-    """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it;
-    `levels` counts code nodes by level, `hidden` techniques by the reason why they are not shown."""
+    """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it, or
+    holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
+    techniques by the reason why they are not shown. `incomplete` says, a line each, why `state` is `partial`."""
 
     paper: str
     title: str
+    state: str
+    incomplete: tuple[str, ...]
+    stopped: str | None
+    cost_usd: float
     generation: int
     published: bool
     techniques: int
@@ -87,14 +92,64 @@ class BuildResult(_Printed):
     stages: tuple[StageSeconds, ...]
     notes: tuple[str, ...]
 
+    @property
+    def unfinished(self) -> str:
+        """What a person is to do about a build that is partial, in one line; empty for one that is complete."""
+        if self.stopped:
+            return f"{self.stopped}; run the same command again to go on from there"
+        failed = len(self.incomplete)
+        return f"{failed} part{'s' * (failed > 1)} of it failed; run again to try once more" if failed else ""
+
     def __str__(self) -> str:
-        state = "published as" if self.published else "already in"
+        state = "published as" if self.published else "not published, the graph is" if self.stopped else "already in"
+        partial = "".join(f"\n  partial: {line}" for line in self.incomplete)
+        cost = f"; {self.cost_usd:.2f} dollars" if self.cost_usd else ""
         code = ", ".join(f"{n} {level}" for level, n in self.levels.items()) or "none"
         hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
         return (
             f"{self.title}\n  {self.paper}, {state} generation {self.generation}\n"
-            f"  {self.techniques} techniques shown{hidden}; code: {code}"
+            f"  {self.techniques} techniques shown{hidden}; code: {code}{cost}{partial}"
         )
+
+
+class PlannedCalls(_Printed):
+    stage: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+
+
+class BuildPlan(_Printed):
+    """What a build would still ask of a language model, stage by stage, and about what that would cost: `dollars` is
+    None where the price of a model is unknown. `spent` dollars went into this paper before."""
+
+    paper: str
+    title: str
+    model: str
+    stages: tuple[PlannedCalls, ...]
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    spent: float
+
+    def __str__(self) -> str:
+        if not self.stages:
+            return f"{self.title}\n  {self.paper}: nothing is left to ask; {self.spent:.2f} dollars were spent"
+        rows = [*self.stages, PlannedCalls(stage="all", **self.model_dump(include=_PLANNED))]
+        lines = [
+            f"  {row.stage:<12}{row.calls:>6} calls {row.input_tokens:>9,} tokens in {row.output_tokens:>8,} out  "
+            + ("price unknown" if row.dollars is None else f"${row.dollars:.3f}")
+            for row in rows
+        ]
+        note = "an estimate: how often code has to be mended is not known before"
+        return "\n".join(
+            [self.title, f"  {self.paper}, asked of {self.model}; spent before: ${self.spent:.2f}", *lines, f"  {note}"]
+        )
+
+
+_PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
 class ImportResult(_Printed):
@@ -136,15 +191,19 @@ def build(
     repository: str | None,
     *,
     given_id: str | None = None,
-    notify: "Callable[[StageReport], None]" = lambda _: None,
+    notify: "Callable[[object], None]" = lambda _: None,
 ) -> BuildResult:
     """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-    that. What a verification has found since of the same code stays.
+    that, or holds it whole and this build was stopped. What a verification has found since of the same code stays.
+    `notify` hears of stages, their progress, and calls of the language model.
 
-    Raises what `build_paper` and `EmbeddedStore.publish` raise, and `InputError` for an id that no paper can have."""
+    Raises what `build_paper` and `EmbeddedStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
+    key is there, and `InputError` for an id that no paper can have."""
     from xkg.build.arxiv_source import ArxivSource
-    from xkg.build.pipeline import Workshop, build_paper
+    from xkg.build.pipeline import build_paper
     from xkg.build.verify import apply, later
+    from xkg.build.workshop import Workshop
+    from xkg.sandbox.choose import warmed
     from xkg.sandbox.environment import UvEnvironments
 
     if given_id is not None and not re.fullmatch(r"[^\s#]+", given_id):
@@ -153,12 +212,18 @@ def build(
     runner = _runner(settings)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
     sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url),)
-    with embedder(settings) as embed:
-        shop = Workshop(settings, embed, runner, environments, notify, sources)
+    with ExitStack() as opened:
+        model = opened.enter_context(_language_model(settings, notify)) if settings.llm.model != "none" else None
+        embed = opened.enter_context(embedder(settings))
+        if model is not None and runner is not None:
+            runner = opened.enter_context(warmed(runner))
+        shop = Workshop(settings, embed, runner, environments, notify, sources, model)
         built = build_paper(paper, repository, shop, given_id=given_id)
     with open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)
         if known is not None:
+            if built.stopped is not None and known[1].paper.state == "complete":
+                return _result(built, known[0], published=False)
             bundle = apply(built.bundle, later(known[1], built.bundle), settings.prune.min_level)
             built = replace(built, bundle=bundle)
             if known[1] == bundle:
@@ -166,11 +231,48 @@ def build(
         return _result(built, store.publish([built.bundle]), published=True)
 
 
+def plan(settings: Settings, paper: str | Path, repository: str | None, *, given_id: str | None = None) -> BuildPlan:
+    """What `build` would do with a language model, and about what it would cost. Nothing is asked, run or published;
+    paper and repository are fetched and read. Raises as `build` does, and `ConfigError` without a model to plan for."""
+    from xkg.build.arxiv_source import ArxivSource
+    from xkg.build.guided.plan import plan as planned
+    from xkg.build.pipeline import open_paper
+    from xkg.build.workshop import Workshop
+    from xkg.costs import costs
+
+    if settings.llm.model == "none":
+        raise ConfigError(
+            "a build without a language model asks nothing and costs nothing: --dry-run is for one with it"
+        )
+    _require_folder(settings.kg)
+    sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url),)
+    with embedder(settings) as embed:
+        shop = Workshop(settings, embed, _runner(settings), None, sources=sources)
+        opened, _ = open_paper(paper, repository, shop, given_id)
+        stages = planned(opened, shop)
+    prices = [stage.dollars for stage in stages]
+    return BuildPlan(
+        paper=opened.identity,
+        title=opened.document.title or opened.path.stem,
+        model=settings.llm.model,
+        stages=tuple(PlannedCalls(**stage.model_dump()) for stage in stages),
+        calls=sum(stage.calls for stage in stages),
+        input_tokens=sum(stage.input_tokens for stage in stages),
+        output_tokens=sum(stage.output_tokens for stage in stages),
+        dollars=None if None in prices else sum(price for price in prices if price is not None),
+        spent=sum(row.dollars for row in costs(settings.kg, settings.llm).rows if row.name == opened.identity),
+    )
+
+
 def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
     bundle = built.bundle
     return BuildResult(
         paper=bundle.paper.id,
         title=bundle.paper.title,
+        state=bundle.paper.state,
+        incomplete=bundle.paper.incomplete,
+        stopped=str(built.stopped) if built.stopped else None,
+        cost_usd=bundle.paper.cost_usd,
         generation=generation,
         published=published,
         techniques=sum(t.hidden is None for t in bundle.techniques),
@@ -179,6 +281,12 @@ def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
         stages=tuple(StageSeconds(**r.model_dump()) for r in built.stages),
         notes=tuple(built.notes),
     )
+
+
+def _language_model(settings: Settings, notify: "Callable[[object], None]") -> "LanguageModel":
+    from xkg.llm import LanguageModel
+
+    return LanguageModel(settings.llm, settings.kg, notify)
 
 
 def _require_folder(folder: Path) -> None:

@@ -4,6 +4,7 @@ import io
 import json
 import sys
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
@@ -14,7 +15,6 @@ from xkg.errors import InputError, StoreError, XkgError
 if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
     from pydantic import BaseModel
 
-    from xkg.build.stages import StageReport
     from xkg.build.verify import NodeResult
     from xkg.config import Settings
     from xkg.serve.answers import Answer
@@ -50,20 +50,57 @@ def _global_options(
 def build(
     context: typer.Context,
     paper: Annotated[
-        str, typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address.")
+        list[str],
+        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address."),
     ],
-    repo: Annotated[str | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")] = None,
+    repo: Annotated[
+        list[str] | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")
+    ] = None,
     given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
-    llm: Annotated[Literal["none"], typer.Option(help="Language model: 'none' is static analysis.")] = "none",  # noqa: ARG001
+    llm: Annotated[
+        str | None, typer.Option(help="Language model [llm.model, or o4-mini]; 'none' is static analysis, without key.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what a build would ask and about what it would cost; ask nothing.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Build the graph of one paper and its repository, and publish it."""
-    from xkg import application
+    """Build the graph of a paper and its repository, and publish it.
 
-    result = application.build(_settings(context), paper, repo, given_id=given_id, notify=_show_stage)
-    for note in result.notes:
-        typer.echo(f"note: {note}", err=True)
-    _print(result, as_json)
+    Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
+    keep the others. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
+    from xkg import application
+    from xkg.progress import shown
+
+    settings = _settings(context, llm=_given(model=llm, max_cost=max_cost))
+    pairs = _pairs(paper, repo or [], given_id)
+    if dry_run:
+        plans = [application.plan(settings, one, its, given_id=given_id) for one, its in pairs]
+        _print_each(plans, as_json)
+        return
+    results, failures = [], []
+    with shown(len(pairs)) as notify:
+        for one, its in pairs:
+            try:
+                results.append(application.build(settings, one, its, given_id=given_id, notify=notify))
+            except XkgError as error:
+                if len(pairs) == 1:
+                    raise
+                failures.append(f"{one}: {error}")
+    for result in results:
+        for note in result.notes:
+            typer.echo(f"note: {note}", err=True)
+        failures += [f"{result.paper}: {result.unfinished}"] if result.unfinished else []
+    for failure in failures if len(pairs) > 1 else ():
+        typer.echo(f"failed: {failure}", err=True)
+    _print_each(results, as_json, several=len(pairs) > 1)
+    if failures:
+        raise InputError(
+            failures[0] if len(pairs) == 1 else f"{len(failures)} of {len(pairs)} papers failed; run again to go on"
+        )
 
 
 @app.command()
@@ -318,19 +355,40 @@ def _usage(error: typer.TyperException) -> str:
     return f"{message}; {usage} (`{context.command_path} --help` says more)"
 
 
-def _settings(context: typer.Context) -> "Settings":
+def _settings(context: typer.Context, **flags: object) -> "Settings":
     from xkg.config import load
 
-    return load(kg=context.obj["kg"])
+    return load(kg=context.obj["kg"], **flags)
 
 
-def _show_stage(report: "StageReport") -> None:
-    kept = " (kept)" if report.reused else ""
-    typer.echo(f"  {report.name:<12}{report.seconds:7.1f} s  {report.summary}{kept}", err=True)
+def _given(**values: object) -> dict[str, object] | None:
+    """Those that are not None, or None without any."""
+    return {name: value for name, value in values.items() if value is not None} or None
 
 
 def _show_node(result: "NodeResult") -> None:
     typer.echo(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
+
+
+def _pairs(papers: Sequence[str], repositories: Sequence[str], given_id: str | None) -> list[tuple[str, str | None]]:
+    """Each paper with its repository."""
+    if len(papers) > 1 and (given_id is not None or len(repositories) not in (0, len(papers))):
+        raise InputError(
+            f"{len(papers)} papers and {len(repositories)} repositories: give each --paper its --repo, in the same "
+            "order, and --id for a single paper only"
+        )
+    if len(repositories) > len(papers):
+        raise InputError("more --repo than --paper: a paper has one repository")
+    return list(zip_longest(papers, repositories))
+
+
+def _print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
+    """One by one; as JSON one object, or a list of several."""
+    if as_json and (several or len(results) != 1):
+        typer.echo(json.dumps([result.model_dump() for result in results], indent=2))
+    else:
+        for result in results:
+            _print(result, as_json)
 
 
 def _print(result: "BaseModel", as_json: bool) -> None:

@@ -225,7 +225,7 @@ class LanguageModel:
             again = _AGAIN[reply.ending].format(complaint=complaint)
             talk = [*talk, {"role": "assistant", "content": said or "(nothing)"}, {"role": "user", "content": again}]
         self._ledger.forget(keys)
-        subject = f"{prompt.stage}, {about}" if about else prompt.stage
+        subject = f"{prompt.stage}, {_one_line(about)}" if about else prompt.stage
         raise AnswerError(
             f"{subject}: no usable answer after {len(keys)} attempts, the last: {_one_line(complaint)}; another "
             "llm.model or llm.expert_model may do better"
@@ -269,7 +269,7 @@ class LanguageModel:
         if silent >= _SILENT:
             raise ModelUnavailableError(
                 f"{asked.stage}: {self._at} gave no answer to {silent} calls running, in "
-                f"{self._settings.seconds:.0f} s each: check llm.base_url, or raise llm.seconds"
+                f"{self._settings.seconds:g} s each: check llm.base_url, or raise llm.seconds"
             )
         return kept
 
@@ -318,5 +318,5 @@ class LanguageModel:
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …"

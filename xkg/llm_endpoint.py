@@ -204,7 +204,7 @@ class Endpoint:
             if _never_connected(error):
                 raise _PassingError(f"{self._where.at} cannot be reached (no connection in time)") from None
             # What was sent may be billed all the same.
-            return Reply("late", f"no answer within {self._seconds:.0f} s", sum(tokens(m["content"]) for m in sent))
+            return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
         except openai.APIStatusError:
             raise
         except (openai.APIConnectionError, httpx2.TransportError) as error:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # imported by the job itself
     from xkg.store.embedded import EmbeddedStore
 
 _EXAMPLE = 90
-# What takes seconds to import, where the environment has it; the rest of its family starts threads.
-_AHEAD = ("numpy", "torch", "torch._dynamo")
 
 
 class VerifiedNode(BaseModel):
@@ -86,20 +84,21 @@ def verify(
     from xkg.application import open_store
     from xkg.build.verify import Bench, apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
-    from xkg.sandbox.bubblewrap import BubblewrapRunner
     from xkg.sandbox.causes import Cause
-    from xkg.sandbox.choose import limits_for, runner_for
+    from xkg.sandbox.choose import limits_for, runner_for, warmed
     from xkg.sandbox.environment import UvEnvironments
-    from xkg.sandbox.landlock import LandlockRunner
-    from xkg.sandbox.warm import WarmRunner
 
     runner = runner_for(settings.sandbox)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
     with open_store(settings) as store, ExitStack() as held:
         bundles = _bundles(store, papers)
-        if isinstance(runner, BubblewrapRunner | LandlockRunner):
-            runner = held.enter_context(WarmRunner(runner, _AHEAD))
-        bench = Bench(settings.kg / "work" / "verify", runner, environments, limits_for(settings.sandbox), jobs)
+        bench = Bench(
+            settings.kg / "work" / "verify",
+            held.enter_context(warmed(runner)),
+            environments,
+            limits_for(settings.sandbox),
+            jobs,
+        )
         results = run(bundles, bench, notify)
         found = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
         hidden: Counter[bool] = Counter()

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xkg.build.pipeline import Built, Workshop, build_paper, levels
-from xkg.build.stages import StageReport
+from xkg.build.pipeline import build_paper
+from xkg.build.stages import Event, StageReport, levels
+from xkg.build.workshop import Built, Workshop
 from xkg.config import PruneSettings, Settings
 from xkg.embed import Embedder, OnnxEmbedder
 from xkg.embed_cache import CachedEmbedder
@@ -69,7 +70,7 @@ def build(tmp_path: Path, embedder: Embedder) -> Build:
         *,
         runner: Runner | None = BubblewrapRunner(),  # noqa: B008
         environments: Lent | None = None,
-        notify: Callable[[StageReport], None] = lambda _: None,
+        notify: Callable[[Event], None] = lambda _: None,
         prune: PruneSettings = PruneSettings(),  # noqa: B008
         kg: Path = tmp_path / "kg",
     ) -> Built:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.prune import prune
-from xkg.model import Code, Evidence, Level, Technique
+from xkg.model import Code, Evidence, Fault, Fidelity, Level, Technique
 
 Tree = list[Technique]
 
@@ -88,3 +88,27 @@ def test_what_is_no_python_is_shown_unless_a_level_was_asked_for() -> None:
     kernel = code("e", Level.NONE, reason="not tried").model_copy(update={"language": "cuda"})
     assert shown(prune(TREE, [kernel], None, Level.IMPORTED)) == ["e"]
     assert shown(prune(TREE, [kernel], Level.PARSED, Level.IMPORTED)) == []
+
+
+def test_code_without_a_test_is_asked_for_no_more_than_its_import() -> None:
+    untested = code("a/d", Level.IMPORTED, reason="there is no test")
+    failing = code("e", Level.IMPORTED, reason="AssertionError").model_copy(update={"test": "assert False"})
+    pruned = prune(TREE, [untested, failing], None, Level.EXECUTED)
+    assert shown(pruned) == ["a", "a/d"]
+    assert pruned[-1].hidden == "its code is at 'imported', below 'executed': AssertionError"
+
+
+def test_code_that_was_judged_to_do_something_else_is_hidden_at_any_level() -> None:
+    faults = (Fault(kind="unrelated", remark="it plots the loss"),)
+    evidence = Evidence(level=Level.TESTED, fidelity=Fidelity(share=0.9, faults=faults))
+    judged = code("e", Level.TESTED).model_copy(update={"evidence": (evidence,)})
+    for asked in (None, *Level):
+        pruned = prune(TREE, [judged], asked, Level.EXECUTED)
+        assert shown(pruned) == []
+        assert pruned[-1].hidden == "its code was judged to do something else: it plots the loss"
+
+
+def test_a_technique_without_code_keeps_the_reason_that_it_comes_with() -> None:
+    declined = [t.model_copy(update={"hidden": "not located"}) if t.name == "e" else t for t in TREE]
+    pruned = prune(prune(declined, [], None, Level.EXECUTED), [], Level.PARSED, Level.EXECUTED)
+    assert [t.hidden for t in pruned][-2:] == ["no code in the repository was found for it", "not located"]

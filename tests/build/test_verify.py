@@ -130,11 +130,11 @@ def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
     repository = Repository(id="local:r@1", url="r")
     built = imported.model_copy(update={"paper": paper, "repositories": (repository,)})
     results = {
-        code.id: Evidence(level=level) for code, level in zip(built.code, (Level.IMPORTED, Level.PARSED), strict=True)
+        code.id: Evidence(level=level) for code, level in zip(built.code, (Level.EXECUTED, Level.PARSED), strict=True)
     }
     shown = [technique.hidden for technique in apply(built, results, None).techniques]
-    assert shown == [None, "its code is at 'parsed', below 'imported'"]
-    strict = apply(built, results, Level.EXECUTED)
+    assert shown == [None, "its code is at 'parsed', below 'executed'"]
+    strict = apply(built, results, Level.TESTED)
     assert all(technique.hidden for technique in strict.techniques)
     assert [technique.hidden for technique in apply(strict, results, Level.PARSED).techniques] == [None, None]
 

@@ -34,23 +34,24 @@ def _leaves(node: Node) -> int:
     return sum(_leaves(c) for c in node.children) or 1
 
 
-def _freeze(nodes: Sequence[Node], parent: Technique | None, prefix: str, root: Node | None) -> Iterator[Technique]:
+def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None) -> Iterator[Technique]:
+    """The trees of a paper in preorder, with ids, depths, and weights that sum to 1 among siblings."""
     total = sum(_leaves(n) for n in nodes)
+    prefix = f"{paper_id}#" if parent is None else f"{parent.id}/"
     for node, slug in zip(nodes, unique_slugs(n.name for n in nodes), strict=True):
-        top = parent is None
         technique = Technique(
             id=f"{prefix}{slug}",
             name=node.name,
             parent=parent.id if parent is not None else None,
             aliases=tuple(dict.fromkeys(a for a in node.aliases if a != node.name)),
-            kind="methodology" if node is root or (top and node.children) else "technique",
+            kind=node.kind,
             definition=node.definition,
             depth=0 if parent is None else parent.depth + 1,
             weight=_leaves(node) / total,
             excerpts=node.excerpts,
         )
         yield technique
-        yield from _freeze(node.children, technique, f"{technique.id}/", root)
+        yield from freeze(node.children, paper_id, technique)
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
@@ -67,8 +68,12 @@ def extract(document: Document, paper_id: str) -> Extraction:
     tree = Tree(reader, parts)
     for add in (add_headings, add_algorithms, add_terms):
         add(tree)
+    tops = tree.finish()
+    for top in tops:
+        if top is tree.root or top.children:
+            top.kind = "methodology"
     return Extraction(
-        techniques=tuple(_freeze(tree.finish(), None, f"{paper_id}#", tree.root)),
+        techniques=tuple(freeze(tops, paper_id)),
         findings=claims.findings(reader, tree.proposal.names if tree.proposal else (), paper_id),
         resources=claims.resources(reader, paper_id),
     )

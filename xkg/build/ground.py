@@ -54,7 +54,7 @@ _OTHERS_PRIOR = (0.7, 0.7)
 class Grounding(BaseModel):
     """`locations` by technique in the order given, best first; a technique that fits nowhere has none. `primaries`
     names, for each located technique, the symbol that its code is made from. `doubtful` are techniques that are located
-    only because less support than `LEAST_SUPPORT` was asked for."""
+    only because less support than `LEAST_SUPPORT` was asked for, or of which the model that located them was unsure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -124,15 +124,36 @@ def ground(
             for rank, (symbol, score) in enumerate(found, start=1)
         )
         if found:
-            primaries[technique.id] = _primary(found, index)
+            primaries[technique.id] = primary([symbol for symbol, _ in found], index)
     return Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(grounder.doubtful)))
 
 
-def _primary(found: Sequence[tuple[str, float]], index: SymbolIndex) -> str:
-    """The best symbol, unless it is a whole file and something inside it is located too."""
-    best = index.entries[found[0][0]]
+def candidates(
+    techniques: Sequence[Technique],
+    codebase: Codebase,
+    embedder: Embedder,
+    document: Document | None = None,
+    *,
+    limit: int,
+    index: SymbolIndex | None = None,
+) -> dict[str, tuple[str, ...]]:
+    """The `limit` symbols that rank best for each technique, best first, however little speaks for them: for someone
+    who reads them and decides. Ranked as `ground` ranks them. Raises `EmbeddingError`."""
+    if not techniques or not codebase.modules:
+        return {technique.id: () for technique in techniques}
+    index = index or SymbolIndex(codebase)
+    queries = technique_queries(techniques, document)
+    grounder = _Grounder(index, queries, SymbolSearch(index, queries, embedder), 0.0, kept=limit, kept_share=0.0)
+    ranked = grounder.rank()
+    return {technique.id: tuple(symbol for symbol, _ in ranked[technique.id]) for technique in techniques}
+
+
+def primary(found: Sequence[str], index: SymbolIndex) -> str:
+    """Of the symbols of a technique, best first, the one that its code is made from: the best, unless it is a whole
+    file and something inside it is located too, or a special method, which stands for its class."""
+    best = index.entries[found[0]]
     if best.kind == "module":
-        inside = (symbol for symbol, _ in found if symbol != best.id and symbol.startswith(f"{best.id}::"))
+        inside = (symbol for symbol in found if symbol != best.id and symbol.startswith(f"{best.id}::"))
         return next(inside, best.id)
     if best.short_name.startswith("__") and best.source.parent in index.entries:
         return str(best.source.parent)
@@ -143,9 +164,18 @@ class _Grounder:
     """One paper on one repository: evidence first, then what the techniques say about one another."""
 
     def __init__(
-        self, index: SymbolIndex, queries: Sequence[TechniqueQuery], search: SymbolSearch, least_support: float
+        self,
+        index: SymbolIndex,
+        queries: Sequence[TechniqueQuery],
+        search: SymbolSearch,
+        least_support: float,
+        *,
+        kept: int = _KEPT,
+        kept_share: float = _KEPT_SHARE,
     ) -> None:
         self._index = index
+        self._kept_count = kept
+        self._kept_share = kept_share
         self._least_support = least_support
         self._least: dict[str, float] = {}
         self.doubtful: set[str] = set()
@@ -252,8 +282,8 @@ class _Grounder:
         if not founded or founded[0][1] < _NEAR_BEST * best:
             return []
         first = founded[0]
-        others = [(s, v) for s, v in scores.items() if s != first[0] and v >= _KEPT_SHARE * first[1]]
-        return [first, *((s, min(v, first[1])) for s, v in others)][:_KEPT]
+        others = [(s, v) for s, v in scores.items() if s != first[0] and v >= self._kept_share * first[1]]
+        return [first, *((s, min(v, first[1])) for s, v in others)][: self._kept_count]
 
     def _part_siblings(self, siblings: Sequence[str], ranked: dict[str, list[tuple[str, float]]]) -> None:
         """Two leaves of one parent do not take the same symbol where the weaker has another well-founded one that is

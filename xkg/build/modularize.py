@@ -83,7 +83,7 @@ class _Identity:
         return id(self.codebase)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def _program_of(key: _Identity) -> Program:
     return Program(key.codebase)
 

@@ -46,12 +46,9 @@ def check_with_packages(
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
     final, notes = not environment.incomplete, list(environment.notes)
-    free = without_versions(requirements)
-    others = [(free, written, "without the versions that the repository names")] if free != list(requirements) else []
-    others += [(free, None, "in their newest versions")] if written else []
     tried = {environment.hash}
-    for lines, day, how in others:
-        failing = [node for node in code if _failed_in_package(node, environment)]
+    for lines, day, how in other_versions(requirements, written):
+        failing = [node for node in code if failed_in_package(node, environment)]
         if not failing or environment.incomplete:
             break
         other = make(_imports(failing), lines, day)
@@ -66,7 +63,19 @@ def check_with_packages(
             taken = _some(other, better.values())
             notes.append(f"{len(better)} of {len(code)} code nodes import with packages {how} ({taken}); before: {why}")
         code = tuple(better.get(node.id, node) for node in code)
-    return Checked(code=code, final=final, notes=(*_could_not_be_had(code, environment), *notes))
+    return Checked(code=code, final=final, notes=(*could_not_be_had(code, environment), *notes))
+
+
+def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
+    """What to try where the versions that the repository names do not work: requirement lines, the day they are from,
+    and how to say it."""
+    free = without_versions(requirements)
+    others: list[tuple[list[str], str | None, str]] = []
+    if free != list(requirements):
+        others.append((free, written, "without the versions that the repository names"))
+    if written:
+        others.append((free, None, "in their newest versions"))
+    return others
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
@@ -76,7 +85,7 @@ def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
     return {package: used.get(package, ()) for node in sound for package in node.packages}
 
 
-def _failed_in_package(node: Code, environment: Environment) -> bool:
+def failed_in_package(node: Code, environment: Environment) -> bool:
     """Whether a package that is there is what failed: its import, or a call that ended inside it."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
@@ -94,7 +103,7 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
-def _could_not_be_had(code: Sequence[Code], environment: Environment) -> list[str]:
+def could_not_be_had(code: Sequence[Code], environment: Environment) -> list[str]:
     """One line a reason, with what that costs; those that nothing needs apart."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}

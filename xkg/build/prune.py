@@ -2,20 +2,22 @@
 
 from collections.abc import Sequence
 
-from xkg.model import Code, Level, Technique
+from xkg.model import Code, Fault, Level, Technique
 
 
 def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, reachable: Level
 ) -> tuple[Technique, ...]:
-    """The techniques, each with `hidden` set to a reason or None; preorder is kept.
+    """The techniques, each with `hidden` set to a reason or None; preorder is kept. A technique without code keeps the
+    reason that it comes with.
 
-    Hidden is a technique with no code at the level asked for and no visible descendant. `min_level` None asks of each
-    code node the highest rung that could be tried for it: `reachable` for the machine, `parsed` where a package that
-    this node needs could not be had (`Evidence.missing`), none for what is no Python.
+    Hidden is a technique with no code at the level asked for and no visible descendant, and whatever its level code
+    that was judged to do something else. `min_level` None asks of each code node the highest rung that could be tried
+    for it: `reachable` for the machine, `imported` at most without a test, `parsed` where a package that this node
+    needs could not be had (`Evidence.missing`), none for what is no Python.
     """
     by_technique = {c.technique: c for c in code}
-    reasons = {t.id: _reason(by_technique.get(t.id), min_level, reachable) for t in techniques}
+    reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, reachable) for t in techniques}
     visible_above: set[str] = set()
     for technique in reversed(techniques):
         if technique.parent and (reasons[technique.id] is None or technique.id in visible_above):
@@ -23,9 +25,12 @@ def prune(
     return tuple(t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques)
 
 
-def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str | None:
+def _reason(technique: Technique, code: Code | None, min_level: Level | None, reachable: Level) -> str | None:
     if code is None:
-        return "no code in the repository was found for it"
+        return technique.hidden or "no code in the repository was found for it"
+    for fault in _faults(code):
+        if fault.kind == "unrelated":
+            return f"its code was judged to do something else: {fault.remark}"
     asked = min_level or _could_be_tried(code, reachable)
     if code.level.rank >= asked.rank:
         return None
@@ -33,7 +38,14 @@ def _reason(code: Code | None, min_level: Level | None, reachable: Level) -> str
     return f"its code is at '{code.level}', below '{asked}'" + (f": {why}" if why else "")
 
 
+def _faults(code: Code) -> tuple[Fault, ...]:
+    fidelity = code.evidence[-1].fidelity if code.evidence else None
+    return (fidelity.faults or ()) if fidelity else ()
+
+
 def _could_be_tried(code: Code, reachable: Level) -> Level:
     if code.language != "python":
         return Level.NONE
-    return Level.PARSED if any(e.missing for e in code.evidence) else reachable
+    if code.evidence and code.evidence[-1].missing:
+        return Level.PARSED
+    return reachable if code.test.strip() else min(reachable, Level.IMPORTED, key=lambda level: level.rank)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xkg.durable import write_whole
 from xkg.errors import StoreError
+from xkg.model import Code, Level
+from xkg.sandbox import Environment
 
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
@@ -29,6 +31,32 @@ class StageReport(BaseModel):
     seconds: float
     reused: bool
     summary: str
+
+
+class Progress(BaseModel):
+    """How far a stage is that works through a paper's techniques; `about` is the one that is done."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stage: str
+    done: int
+    total: int
+    about: str
+
+
+Event = StageReport | Progress
+
+
+def installed(environment: Environment) -> tuple[str, bool]:
+    """An environment in a few words, for `Workbench.timed`."""
+    missing = f", {len(environment.missing)} could not be had" if environment.missing else ""
+    return f"{len(environment.packages)} packages{missing}", False
+
+
+def levels(code: Sequence[Code]) -> str:
+    """How many code nodes each level has, highest first."""
+    counts = {level: sum(c.level is level for c in code) for level in reversed(Level)}
+    return ", ".join(f"{n} {level}" for level, n in counts.items() if n) or "no code nodes"
 
 
 @cache
@@ -50,7 +78,7 @@ class Workbench:
     """The stage outputs of one paper, in one folder, and the report of what ran. `notify` hears of each stage as it
     ends."""
 
-    def __init__(self, folder: Path, notify: Callable[[StageReport], None] = lambda _: None) -> None:
+    def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
         self.reports: list[StageReport] = []
         self._notify = notify
@@ -97,6 +125,10 @@ class Workbench:
     def report(self, report: StageReport) -> None:
         self.reports.append(report)
         self._notify(report)
+
+    def progress(self, stage: str, done: int, total: int, about: str) -> None:
+        """Tells how far a stage is."""
+        self._notify(Progress(stage=stage, done=done, total=total, about=about))
 
 
 def stage_key(inputs: Mapping[str, object]) -> str:

@@ -4,6 +4,7 @@ method."""
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from xkg.build import proposal
 from xkg.build.enrich import Reader, choose
@@ -39,6 +40,7 @@ class Node:
     children: list["Node"] = field(default_factory=list)
     definition: str = ""
     excerpts: tuple[Excerpt, ...] = ()
+    kind: Literal["methodology", "technique"] = "technique"
 
     @property
     def names(self) -> list[str]:

@@ -109,7 +109,7 @@ def apply(bundle: PaperBundle, found: Mapping[str, Evidence], min_level: Level |
     )
     techniques = bundle.techniques
     if bundle.paper.origin == "build" and bundle.repositories:
-        techniques = prune(techniques, code, min_level, Level.IMPORTED)
+        techniques = prune(techniques, code, min_level, Level.EXECUTED)
     return bundle.model_copy(update={"code": code, "techniques": techniques})
 
 

@@ -1,7 +1,9 @@
 """Which runner a machine and its settings give."""
 
+import contextlib
 import functools
 import platform
+from collections.abc import Iterator
 
 from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError
@@ -9,6 +11,10 @@ from xkg.sandbox import Job, Limits, Runner
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.landlock import LandlockRunner
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
+from xkg.sandbox.warm import WarmRunner
+
+# What takes seconds to import, where the environment has it; the rest of its family starts threads.
+_AHEAD = ("numpy", "torch", "torch._dynamo")
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
@@ -31,6 +37,16 @@ def runner_for(settings: SandboxSettings) -> Runner:
         f"{'; and '.join(refusals)}; "
         "or set sandbox.runner: unsafe-subprocess to run code that nobody trusts with your own rights"
     )
+
+
+@contextlib.contextmanager
+def warmed(runner: Runner) -> Iterator[Runner]:
+    """The runner for many jobs over the same packages: what is slow to import is imported once."""
+    if not isinstance(runner, BubblewrapRunner | LandlockRunner):
+        yield runner
+        return
+    with WarmRunner(runner, _AHEAD) as warm:
+        yield warm
 
 
 def limits_for(settings: SandboxSettings) -> Limits:

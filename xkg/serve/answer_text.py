@@ -60,6 +60,8 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
 def _paper_lines(answer: PaperAnswer) -> list[str]:
     about = ", ".join([*answer.authors, *([str(answer.year)] if answer.year else [])])
     lines = [answer.title, f"{answer.id}  ({answer.origin}, {answer.state})", *([about] if about else [])]
+    if answer.incomplete:
+        lines += ["", "Partial:", *(f"- {reason}" for reason in answer.incomplete)]
     if answer.abstract:
         lines += ["", answer.abstract]
     if answer.techniques:

@@ -113,8 +113,9 @@ class NamedText(_Value):
 
 
 class PaperAnswer(_Value):
-    """The paper node. `cut` says what a short answer leaves out; `full` adds hidden techniques, references, the code's
-    overview, findings' and resources' descriptions; `implementations` are there where code was asked for."""
+    """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
+    out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
+    `implementations` are there where code was asked for."""
 
     id: str
     title: str
@@ -122,6 +123,7 @@ class PaperAnswer(_Value):
     year: int | None
     origin: str
     state: str
+    incomplete: tuple[str, ...] = ()
     abstract: str
     techniques: tuple[TechniqueLine, ...]
     hidden: tuple[HiddenTechnique, ...] = ()
@@ -246,6 +248,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         year=node.year,
         origin=node.origin,
         state=node.state,
+        incomplete=node.incomplete,
         abstract=node.abstract,
         techniques=tuple(_line(t, code.get(t.id)) for t in shown),
         hidden=tuple(
@@ -355,10 +358,15 @@ def _proven(code: Code) -> str:
     last = code.evidence[-1] if code.evidence else None
     if last is None:
         return f"{code.level.value}; no evidence is stored"
-    reason = f"; next rung: {last.reason}" if last.reason else ""
-    return (
-        f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}{reason}"
-    )
+    said = f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
+    if last.repairs:
+        said += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
+    if last.mutation_score is not None:
+        said += f"; its test notices {last.mutation_score:.0%} of {last.mutants} changes"
+    if last.fidelity is not None:
+        said += f"; {last.fidelity.share:.0%} of its statements are in the sources"
+        said += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
+    return said + (f"; next rung: {last.reason}" if last.reason else "")
 
 
 EXAMPLES = (

@@ -1,0 +1,47 @@
+"""From the questions and answers of one build to a recording that tests replay.
+
+    python -m evaluation.recording FOLDER RECORDING.json
+
+FOLDER holds one JSON file a question, as an endpoint has kept it: `body` (the request) and `message` (the answer).
+Written are the answers, each with what recognises its question: the fields of the answer, and checksums of lines.
+"""
+
+import json
+import sys
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def kind(body: Mapping[str, Any]) -> str:
+    """The fields of the answer that a request asks for."""
+    return ", ".join(body["response_format"]["json_schema"]["schema"]["properties"])
+
+
+def lines(body: Mapping[str, Any]) -> list[int]:
+    """A checksum of each distinct line of the conversation after the system message, sorted."""
+    text = "\n".join(str(message["content"]) for message in body["messages"][1:])
+    return sorted({zlib.crc32(line.strip().encode("utf-8", "surrogatepass")) for line in text.splitlines()} - {0})
+
+
+def main(folder: Path, recording: Path) -> None:
+    kept = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
+    entries = [
+        {
+            "kind": kind(each["body"]),
+            "turn": len(each["body"]["messages"]),
+            "lines": lines(each["body"]),
+            "answer": each["message"]["content"],
+        }
+        for each in kept
+    ]
+    entries.sort(key=lambda entry: (entry["kind"], entry["turn"], entry["lines"]))
+    recording.write_text("[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n", encoding="utf-8")
+    print(f"{len(entries)} answers in {recording}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,67 @@
+"""Whether an implementation does what definition and source lines say: the model's part, after the static share."""
+
+from typing import Literal
+
+from xkg.build.fidelity import FAITHFUL_SHARE, unmatched
+from xkg.build.guided import Draft, prompt
+from xkg.build.guided.debug import room_for
+from xkg.llm import AnswerType, Ask
+from xkg.model import Fault, Fidelity, Level
+from xkg.sandbox.proof import Proof
+
+_MOST_STATEMENTS = 20
+_LONGEST_REMARK = 400
+
+
+class FaultFound(AnswerType):
+    kind: Literal["missing", "foreign", "beyond", "unrelated"]
+    remark: str
+
+
+class Verdict(AnswerType):
+    """No faults: faithful."""
+
+    faults: tuple[FaultFound, ...]
+
+
+def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, ask: Ask) -> Fidelity:
+    """The share, with the faults that the model finds. It is asked only about a draft whose test is proven and whose
+    share is enough; `faults` is None for others. Raises as `ask` does."""
+    if proof.evidence.level.rank < Level.TESTED.rank or share < FAITHFUL_SHARE:
+        return Fidelity(share=share)
+    inputs = {
+        "definition": definition,
+        "implementation": draft.implementation,
+        "unmatched": listed_unmatched(draft) or "every statement has one",
+        "sources": room_for(draft.excerpt, draft.implementation),
+    }
+    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.technique, check=_fault_of)
+    faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
+    return Fidelity(share=share, faults=faults)
+
+
+def is_met(fidelity: Fidelity) -> bool:
+    """Whether a draft is faithful: enough of it stands in the sources, and the model found nothing."""
+    return fidelity.share >= FAITHFUL_SHARE and fidelity.faults == ()
+
+
+def unrelated(fidelity: Fidelity) -> str | None:
+    """Why a draft has nothing to do with what it was made for; None where nobody says so."""
+    return next((fault.remark for fault in fidelity.faults or () if fault.kind == "unrelated"), None)
+
+
+def listed_unmatched(draft: Draft) -> str:
+    """The statements of a draft that have no counterpart in its source lines, a line each."""
+    found = unmatched(draft.implementation, draft.excerpt)
+    said = [f"- line {statement.line}: {statement.text[:160]}" for statement in found[:_MOST_STATEMENTS]]
+    more = len(found) - _MOST_STATEMENTS
+    return "\n".join([*said, *([f"- and {more} more"] if more > 0 else [])])
+
+
+def _fault_of(answer: Verdict) -> str | None:
+    for fault in answer.faults:
+        if not fault.remark.strip():
+            return f"a fault of kind {fault.kind} has no remark; say in one line what it is and where"
+        if len(fault.remark) > _LONGEST_REMARK:
+            return f"the remark `{fault.remark[:60]}…` is too long; say it in one line"
+    return None

@@ -1,0 +1,206 @@
+"""Where a repository does what a paper describes, as a language model judges the candidates of the search."""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.code_words import stems
+from xkg.build.codebase import Codebase
+from xkg.build.document import Document
+from xkg.build.ground import Grounding, candidates, primary
+from xkg.build.guided import prompt
+from xkg.build.guided.excerpts import excerpt
+from xkg.build.guided.threads import each
+from xkg.build.symbol_index import Entry, SymbolIndex
+from xkg.embed import Embedder
+from xkg.errors import AnswerError
+from xkg.llm import AnswerType, Ask
+from xkg.model import Location, Technique
+
+CANDIDATES = 10
+KEPT = 5
+_BATCH = 6
+_DEFINITION = 600
+_FUNCTION_LINES = 9
+_CLASS_LINES = 14
+
+_Sure = Literal["high", "medium", "low"]
+_SCORES: Mapping[_Sure, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
+# Places that are equally sure stay in the order of the answer.
+_STEP = 0.02
+
+
+class Place(AnswerType):
+    symbol: int
+    sure: _Sure
+
+
+class Judged(AnswerType):
+    technique: int
+    why: str
+    places: tuple[Place, ...]
+
+
+class Places(AnswerType):
+    techniques: tuple[Judged, ...]
+
+
+class GuidedGrounding(BaseModel):
+    """`failed` says, by technique, why no answer of the model could be used; such a technique is not located."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    grounding: Grounding
+    failed: Mapping[str, str] = {}
+
+
+def ground_with_model(
+    techniques: Sequence[Technique],
+    codebase: Codebase,
+    embedder: Embedder,
+    document: Document | None,
+    overview: str,
+    ask: Ask,
+    jobs: int,
+) -> GuidedGrounding:
+    """Locates each technique at no more than five of the ten symbols that the search ranks best, or nowhere. Scores
+    tell how sure the model is: about 0.95, 0.75 or 0.5. A question takes up to six techniques; one that gets no usable
+    answer is asked again in halves. At most `jobs` questions at a time; what comes out does not depend on their order.
+    Raises `EmbeddingError`, and what `ask` raises but for `AnswerError`."""
+    if not techniques or not codebase.modules:
+        return GuidedGrounding(grounding=Grounding())
+    index = SymbolIndex(codebase)
+    found = candidates(techniques, codebase, embedder, document, limit=CANDIDATES, index=index)
+    judge = _Judge(techniques, found, index, overview, ask)
+    judged: dict[str, tuple[tuple[str, _Sure], ...]] = {}
+    failed: dict[str, str] = {}
+    for places, reasons in each(judge.batch, batches(techniques), jobs):
+        judged |= places
+        failed |= reasons
+    locations: list[Location] = []
+    primaries: dict[str, str] = {}
+    doubtful: list[str] = []
+    for technique in techniques:
+        found_here = judged.get(technique.id, ())
+        score = 1.0
+        for rank, (symbol, sure) in enumerate(found_here, start=1):
+            score = round(min(score, _SCORES[sure] - _STEP * (rank - 1)), 4)
+            locations.append(Location(technique=technique.id, symbol=symbol, score=score, rank=rank))
+        if found_here:
+            primaries[technique.id] = primary([symbol for symbol, _ in found_here], index)
+            doubtful += [technique.id] if found_here[0][1] == "low" else []
+    grounding = Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(doubtful)))
+    return GuidedGrounding(grounding=grounding, failed={t.id: failed[t.id] for t in techniques if t.id in failed})
+
+
+def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
+    """The techniques in order, in as few lists of at most six as there can be, about equally long."""
+    count = math.ceil(len(techniques) / _BATCH)
+    edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
+    return [techniques[a:b] for a, b in itertools.pairwise(edges)]
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Asks about some techniques of one paper on one repository."""
+
+    techniques: Sequence[Technique]
+    found: Mapping[str, Sequence[str]]
+    index: SymbolIndex
+    overview: str
+    ask: Ask
+
+    def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, tuple[tuple[str, _Sure], ...]], dict[str, str]]:
+        """Technique → its places, best first, and technique → why there is no answer."""
+        entries = self._listed(batch)
+        if not entries:
+            return {technique.id: () for technique in batch}, {}
+        inputs = {
+            "overview": self.overview or "(no description)",
+            "techniques": self._described(batch),
+            "candidates": self._shown(entries, batch),
+        }
+        about = ", ".join(technique.name for technique in batch)
+        try:
+            answer = self.ask(
+                prompt("ground"), Places, inputs, about=about, check=lambda a: _complaint(a, len(batch), len(entries))
+            )
+        except AnswerError as error:
+            if len(batch) == 1:
+                return {}, {batch[0].id: str(error)}
+            half = len(batch) // 2
+            (first, lost), (second, also_lost) = self.batch(batch[:half]), self.batch(batch[half:])
+            return first | second, lost | also_lost
+        by_number = {judged.technique: judged for judged in answer.techniques}
+        return {
+            technique.id: tuple((entries[place.symbol - 1].id, place.sure) for place in by_number[i].places)
+            for i, technique in enumerate(batch, start=1)
+        }, {}
+
+    def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
+        """Every candidate of the batch once, in the order of the files."""
+        wanted = {symbol for technique in batch for symbol in self.found[technique.id]}
+        return [entry for identity, entry in self.index.entries.items() if identity in wanted]
+
+    def _described(self, batch: Sequence[Technique]) -> str:
+        by_id = {technique.id: technique for technique in self.techniques}
+        lines = []
+        for i, technique in enumerate(batch, start=1):
+            parent = by_id.get(technique.parent or "")
+            also = f", also called {', '.join(technique.aliases[:3])}" if technique.aliases else ""
+            part = f", part of {parent.name}" if parent else ""
+            definition = " ".join(technique.definition.split())
+            lines.append(f"{i}. {technique.name}{also} ({technique.kind}{part}): {definition[:_DEFINITION]}")
+        return "\n".join(lines)
+
+    def _shown(self, entries: Sequence[Entry], batch: Iterable[Technique]) -> str:
+        words = {
+            technique.id: frozenset(stems(f"{technique.name} {' '.join(technique.aliases)} {technique.definition}"))
+            for technique in batch
+        }
+        blocks = []
+        for i, entry in enumerate(entries, start=1):
+            about = frozenset().union(*(words[t] for t in words if entry.id in self.found[t]))
+            symbol = entry.source.symbol
+            limit = _FUNCTION_LINES if entry.kind in ("function", "method") else _CLASS_LINES
+            name = f" {entry.kind} {symbol.qualified_name}" if symbol.qualified_name else " the whole file"
+            head = f"[{i}] {symbol.path}:{symbol.start_line}-{symbol.end_line}{name}"
+            blocks.append(f"{head}\n{excerpt(entry, about, limit, _inner(entry, entries))}")
+        return "\n\n".join(blocks)
+
+
+def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
+    """The outermost of the other candidates inside this one, each with its number and signature."""
+    inner: dict[tuple[int, int], str] = {}
+    own = entry.source.symbol
+    for i, other in enumerate(entries, start=1):
+        symbol = other.source.symbol
+        first, last = symbol.start_line, symbol.end_line
+        inside = symbol.path == own.path and own.start_line <= first and last <= own.end_line
+        is_part = inside and other.kind != "module" and (first, last) != (own.start_line, own.end_line)
+        if is_part and not any(a <= first and last <= b for a, b in inner):
+            inner[first, last] = f"[{i}] {' '.join(symbol.signature.split())}"
+    return inner
+
+
+def _complaint(answer: Places, techniques: int, symbols: int) -> str | None:
+    numbers = [judged.technique for judged in answer.techniques]
+    if sorted(numbers) != list(range(1, techniques + 1)):
+        return f"answer for each technique from 1 to {techniques} once; the answer has {numbers}"
+    for judged in answer.techniques:
+        chosen = [place.symbol for place in judged.places]
+        unknown = [n for n in chosen if not 1 <= n <= symbols]
+        if unknown:
+            return (
+                f"technique {judged.technique}: there is no candidate {unknown[0]}; "
+                f"choose among 1 to {symbols}, or none with an empty list"
+            )
+        if len(set(chosen)) < len(chosen):
+            return f"technique {judged.technique}: a candidate stands twice; give each once"
+        if len(chosen) > KEPT:
+            return f"technique {judged.technique}: {len(chosen)} places, at most {KEPT}; keep the best"
+    return None

@@ -1,0 +1,254 @@
+"""The stages of a build that a language model guides, in order."""
+
+import functools
+from collections.abc import Collection, Mapping, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.codebase import Codebase
+from xkg.build.extract import Extraction
+from xkg.build.ground import Grounding
+from xkg.build.guided import prompt
+from xkg.build.guided.coding import Coded, Desk, Model, code_techniques
+from xkg.build.guided.enrich import Enriched, enrich_with_model
+from xkg.build.guided.extract import extract_with_model
+from xkg.build.guided.ground import GuidedGrounding, ground_with_model
+from xkg.build.guided.overview import overview, static_overview
+from xkg.build.guided.trial import Trials
+from xkg.build.modularize import slice_symbols
+from xkg.build.package_versions import could_not_be_had
+from xkg.build.requirements import requirement_lines
+from xkg.build.stages import levels
+from xkg.build.static import found
+from xkg.build.workshop import CodeNodes, Contents, Opened, Stopped, Workshop
+from xkg.errors import AnswerError, LanguageModelError
+from xkg.llm import LanguageModel
+from xkg.model import Code, Level, Technique
+from xkg.sandbox import Environment
+from xkg.sandbox.choose import limits_for
+
+
+class Overview(BaseModel):
+    """What was written about a repository."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+
+
+def guided_stages(opened: Opened, shop: Workshop, model: LanguageModel) -> Contents:
+    """Extract, enrich, ground and, technique by technique, modularize, debug and check, each kept.
+
+    What the model could not be brought to for one technique is told in `incomplete`, and the paper goes on; where no
+    further question makes sense, what is finished is returned with `stopped`. Raises `LanguageModelError` where there
+    are not even techniques, and what the stages raise."""
+    work = GuidedBuild(opened, shop, model)
+    try:
+        work.extract()
+    except LanguageModelError as error:
+        raise type(error)(str(Stopped("extract", error))) from error
+    try:
+        work.enrich()
+        if opened.codebase is not None and work.techniques:
+            work.ground(opened.codebase)
+            work.code(opened.codebase)
+    except LanguageModelError as error:
+        work.stop(error)
+    return work.contents()
+
+
+class GuidedBuild:
+    """One paper's guided stages, to be called in order, and what they have found so far."""
+
+    def __init__(self, opened: Opened, shop: Workshop, model: Model) -> None:
+        self._opened = opened
+        self._shop = shop
+        self._model = model
+        self._ask = model.for_paper(opened.identity)
+        self._bench = opened.bench
+        self._stage = "extract"
+        self._extraction = Extraction()
+        self._grounding = Grounding()
+        self._overview = ""
+        self._nodes = CodeNodes()
+        self._reasons: dict[str, str] = {}
+        self._incomplete: list[str] = []
+        self._stopped: Stopped | None = None
+        self.techniques: Sequence[Technique] = ()
+        self.located: dict[str, Sequence[str]] = {}
+
+    def extract(self) -> None:
+        document, window = self._opened.document, self._shop.settings.llm.window
+        self._extraction = self._bench.stage(
+            "extract",
+            {**self._read(), **self._asked("extract"), "window": window},
+            Extraction,
+            lambda: extract_with_model(document, self._opened.identity, self._ask, window),
+            found,
+        )
+        self.techniques = self._extraction.techniques
+
+    def enrich(self) -> None:
+        self._stage = "enrich"
+        enriched = self._bench.stage(
+            "enrich",
+            {
+                **self._read(),
+                **self._asked("extract", "enrich"),
+                "techniques": [t.model_dump(mode="json") for t in self.techniques],
+                "embedding": self._shop.settings.embedding.vectors,
+            },
+            Enriched,
+            lambda: enrich_with_model(
+                self.techniques,
+                self._opened.document,
+                self._shop.embedder,
+                self._ask,
+                self._jobs,
+                self._shop.settings.llm.window,
+            ),
+            lambda e: f"{len(e.techniques) - len(e.failed)} of {len(e.techniques)} definitions",
+            keep=lambda e: not e.failed,
+        )
+        self.techniques = enriched.techniques
+        self._note_failed(enriched.failed)
+
+    def ground(self, codebase: Codebase) -> None:
+        self._stage = "ground"
+        about = {"repository": codebase.repository.id}
+        try:
+            self._overview = self._bench.stage(
+                "overview",
+                {**about, **self._asked("overview")},
+                Overview,
+                lambda: Overview(text=overview(codebase, self._ask)),
+                lambda o: f"{len(o.text.split())} words",
+            ).text
+        except AnswerError as error:
+            self._overview = static_overview(codebase)
+            self._incomplete.append(str(error))
+        grounded = self._bench.stage(
+            "ground",
+            {
+                **self._opened.source,
+                **self._asked("overview", "ground"),
+                "overview": self._overview,
+                "techniques": [t.model_dump(mode="json") for t in self.techniques],
+            },
+            GuidedGrounding,
+            lambda: ground_with_model(
+                self.techniques,
+                codebase,
+                self._shop.embedder,
+                self._opened.document,
+                self._overview,
+                self._ask,
+                self._jobs,
+            ),
+            lambda g: f"{len(g.grounding.primaries)} of {len(self.techniques)} techniques located",
+            keep=lambda g: not g.failed,
+        )
+        self._grounding = grounded.grounding
+        places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
+        self.located = {technique: symbols for technique, symbols in places.items() if symbols}
+        self._note_failed(grounded.failed)
+        self._reasons |= {technique: f"not located: {why}" for technique, why in grounded.failed.items()}
+
+    def code(self, codebase: Codebase) -> None:
+        self._stage = "code"
+        trials = self._trials(codebase)
+        desk = Desk(
+            self._bench.folder / "techniques",
+            self._shop.settings,
+            codebase,
+            self._model,
+            self._ask,
+            trials,
+            runs=self._shop.runner is not None,
+        )
+
+        def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
+            report = functools.partial(self._bench.progress, "code")
+            return code_techniques(self.techniques, self.located, desk, report)
+
+        coded, error = self._bench.timed("code", work, lambda result: (_told(result[0].values()), False))
+        code = tuple(c.code for c in coded.values() if c.code)
+        self._nodes = CodeNodes(
+            code=code,
+            derivations=tuple(d for c in coded.values() for d in c.derivations),
+            final=error is None and all(c.final for c in coded.values()),
+            notes=_notes(code, trials),
+        )
+        self._reasons |= {c.technique: c.reason for c in coded.values() if c.reason}
+        self._note_failed({c.technique: c.failed for c in coded.values() if c.failed})
+        if error is not None:
+            why = "its code was not written yet: the build stopped before"
+            self._reasons |= dict.fromkeys(self.located.keys() - coded.keys(), why)
+            raise error
+
+    def stop(self, error: LanguageModelError) -> None:
+        self._stopped = Stopped(self._stage, error)
+        self._incomplete.append(str(self._stopped))
+
+    def contents(self) -> Contents:
+        if self._stopped is not None and self._stage in ("enrich", "ground"):
+            why = f"its code was not looked for yet: the build stopped in stage {self._stage}"
+            self._reasons = {t.id: why for t in self.techniques}
+        techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
+        return Contents(
+            self._extraction.model_copy(update={"techniques": techniques}),
+            self._grounding,
+            self._nodes,
+            self._overview,
+            tuple(self._incomplete),
+            self._stopped,
+        )
+
+    @property
+    def _jobs(self) -> int:
+        return self._shop.settings.llm.concurrency
+
+    def _read(self) -> dict[str, object]:
+        document = self._opened.document
+        return {"paper": self._opened.identity, "document": document.source_sha256, "format": document.format}
+
+    def _asked(self, *names: str) -> dict[str, object]:
+        return {"prompts": self._model.identity(*map(prompt, names))}
+
+    def _note_failed(self, failed: Mapping[str, str]) -> None:
+        names = {t.id: t.name for t in self.techniques}
+        self._incomplete += [f"{names[technique]}: {why}" for technique, why in failed.items()]
+
+    def _trials(self, codebase: Codebase) -> Trials | None:
+        shop = self._shop
+        if (runner := shop.runner) is None:
+            return None
+
+        def make(imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None) -> Environment:
+            if (maker := shop.environments) is None:
+                return Environment(site=None, hash="")
+            return maker.make(imports, requirements, written)
+
+        limits = limits_for(shop.settings.sandbox)
+        needed = {
+            package for symbols in self.located.values() for package in slice_symbols(codebase, symbols[:1]).packages
+        }
+        base: dict[str, Sequence[str]] = dict.fromkeys(sorted(needed), ())
+        lines = requirement_lines(codebase.requirements)
+        return Trials(self._bench.folder / "runs", runner, limits, make, lines, self._opened.written, base)
+
+
+def _told(coded: Collection[Coded]) -> str:
+    ran = sum(c.first is not None and c.first.rank >= Level.EXECUTED.rank for c in coded)
+    repairs = sum(c.repairs for c in coded)
+    code = [c.code for c in coded if c.code]
+    return f"{levels(code)}; {ran} of {len(code)} ran at once, {repairs} repairs"
+
+
+def _notes(code: Sequence[Code], trials: Trials | None) -> tuple[str, ...]:
+    if trials is None:
+        return ()
+    notes = [note for environment in trials.environments.values() for note in environment.notes]
+    for environment in trials.environments.values():
+        notes += could_not_be_had(code, environment)
+    return tuple(dict.fromkeys(notes))

@@ -1,0 +1,18 @@
+"""What a definition must not say, since nobody who reads it alone could follow."""
+
+import re
+
+_POINTER = re.compile(
+    r"\\(?:auto|[cC]|eq|page|name|v)?ref\b|\\[cC]ite\w*"
+    r"|\b(?:Fig(?:ure)?|Tab(?:le)?|Sec(?:tion)?|Eqn?|Equation|Appendix|Alg(?:orithm)?|Theorem|Lemma|Passage|Excerpt)s?"
+    r"\.?[~\s]*(?:\(\d+\)|\d+|[A-Z](?=[\s.,;:)]|$))"
+    r"|\b[Aa]s (?:\w+ )?(?:above|below|earlier|previously)\b|\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"
+    r"|\bin (?:the|this) (?:paper|section|appendix)\b"
+)
+
+
+def pointer(text: str) -> str | None:
+    """The first place of `text` that points out of it, to a section, an equation, a citation; None where none does."""
+    plain = re.sub(r"\$\$?[^$]*\$\$?|\\\(.*?\\\)|\\\[.*?\\\]", " ", text, flags=re.DOTALL)
+    match = _POINTER.search(plain)
+    return " ".join(match[0].split()) if match else None
