@@ -1,0 +1,381 @@
+"""A tiny paper, its repository, and a language model that answers every question of its build: standard library alone,
+so that the sandbox needs no packages.
+
+with ScriptedEndpoint(answers()) as endpoint: ...     # what every build of this paper asks, answered
+
+The first answers are not all good, so that a build of it passes through every prompt: the test of the damping expects a
+wrong value (`repair`), that of the clipping notices too little (`strengthen`), and the filter damps before it clips
+(`fidelity` says so, `revise` mends it). One technique, the gap report, is in the paper alone.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.llm_endpoint import Answer
+from xkg.build.guided import PROMPTS, prompt
+from xkg.config import EnvironmentSettings, LlmSettings, SandboxSettings, Settings
+
+ID = "title:damped-peak-filtering-of-noisy-counts"
+FILTER = f"{ID}#damped-peak-filter"
+CLIPPING = f"{FILTER}/median-peak-clipping"
+DAMPING = f"{FILTER}/exponential-damping"
+GAPS = f"{FILTER}/gap-report"
+
+_PAPER = r"""# Damped Peak Filtering of Noisy Counts
+
+## Abstract
+
+Counters that stand in the rain report peaks that no traffic explains. We propose the damped peak filter, which takes
+them out in two steps and needs two parameters.
+
+## Introduction
+
+Counts of passing wagons are noisy. A filter for them has to be cheap, since it runs on the counter itself, and it must
+not need a model of the traffic.
+
+## Method
+
+The damped peak filter works on a list of counts. It first applies median peak clipping to the whole list and then
+exponential damping to what is left, and returns a list of the same length. It closes with a gap report.
+
+### Median peak clipping
+
+Median peak clipping sorts the counts and takes the one in the middle, $m$. Every count above the bound $b = c m$ is
+replaced by $b$; the others stay as they are. We use the factor $c = 3$.
+
+### Exponential damping
+
+Exponential damping follows the counts with a level $s$. The level starts at the first count, and each count $x$ moves
+it by a share of the difference, $s = s + r (x - s)$. We use the rate $r = 0.25$. The levels are returned as a list.
+
+### Gap report
+
+The gap report lists the hours in which a counter gave nothing at all. It is written by hand at the end of each month.
+
+## Experiments
+
+On a year of counts from a quiet crossing the filter removes all peaks that were caused by rain.
+
+## Conclusion
+
+The damped peak filter is small enough for a counter.
+"""
+
+_FILES = {
+    "README.md": "# Counts\n\nThe damped peak filter for counts: clipping, then damping. Run `python -m counts`.\n",
+    "counts/clipping.py": '''def clip_peaks(values, factor=3.0):
+    """Counts above factor times their median come down to that."""
+    ordered = sorted(values)
+    bound = factor * ordered[len(ordered) // 2]
+    clipped = []
+    for value in values:
+        if value > bound:
+            value = bound
+        clipped.append(value)
+    return clipped
+''',
+    "counts/damping.py": '''def damp(values, rate=0.25):
+    """The levels that follow the counts."""
+    level = values[0]
+    levels = []
+    for value in values:
+        level = level + rate * (value - level)
+        levels.append(level)
+    return levels
+''',
+    "counts/filtering.py": '''from counts.clipping import clip_peaks
+from counts.damping import damp
+
+
+def filter_counts(values, factor=3.0, rate=0.25):
+    """Clips peaks, then damps what is left."""
+    clipped = clip_peaks(values, factor)
+    return damp(clipped, rate)
+''',
+    "counts/__init__.py": "",
+}
+
+CLIP = _FILES["counts/clipping.py"]
+CLIP_TEST = """from implementation import clip_peaks
+
+assert clip_peaks([4.0, 31.0, 5.0, 7.0, 6.0]) == [4.0, 18.0, 5.0, 7.0, 6.0]
+assert clip_peaks([4.0, 31.0, 5.0, 7.0, 6.0], 1.5) == [4.0, 9.0, 5.0, 7.0, 6.0]
+"""
+_BLUNT = """from implementation import clip_peaks
+
+assert len(clip_peaks([4.0, 31.0, 5.0, 7.0, 6.0])) == 5
+"""
+DAMP = _FILES["counts/damping.py"]
+DAMP_TEST = """from implementation import damp
+
+assert damp([4.0, 8.0, 16.0]) == [4.0, 5.0, 7.75]
+assert damp([4.0, 8.0], 0.75) == [4.0, 7.0]
+"""
+_FILTERED = """    clipped = clip_peaks(values, factor)
+    return damp(clipped, rate)
+"""
+_REVERSED = """    levels = damp(values, rate)
+    return clip_peaks(levels, factor)
+"""
+FILTER_CODE = f'def filter_counts(values, factor=3.0, rate=0.25):\n    """Takes peaks out of counts."""\n{_FILTERED}'
+FILTER_TEST = """from implementation import filter_counts
+
+assert filter_counts([4.0, 31.0, 5.0, 7.0, 6.0]) == [4.0, 7.5, 6.875, 6.90625, 6.6796875]
+assert filter_counts([4.0, 31.0, 5.0], 1.5, 0.5) == [4.0, 5.75, 5.375]
+"""
+_REVERSED_TEST = """from implementation import filter_counts
+
+assert filter_counts([4.0, 31.0, 5.0, 7.0, 6.0]) == [4.0, 10.75, 9.3125, 8.734375, 8.05078125]
+assert filter_counts([4.0, 31.0, 5.0], 1.5, 0.5) == [4.0, 16.875, 11.25]
+"""
+_DOCUMENTATION = (
+    "It is a step of the damped peak filter for counts. It takes a list of counts. It returns a list of the same "
+    "length. Its parameters have the values of the repository. Nothing of the source was left out."
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Where paper and repository lie."""
+
+    paper: Path
+    repository: Path
+
+    @property
+    def arguments(self) -> tuple[str, str, str, str]:
+        """What names them on the command line of `xkg build`."""
+        return ("--paper", str(self.paper), "--repo", str(self.repository))
+
+
+def written_to(folder: Path) -> World:
+    """The paper and its repository as files of a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paper, repository = folder / "paper.md", folder / "counts"
+    paper.write_text(_PAPER)
+    for name, text in _FILES.items():
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text(text)
+    return World(paper, repository)
+
+
+def settings_for(kg: Path, url: str, **llm: Any) -> Settings:
+    """Settings for a build that asks the endpoint at `url`, without packages and with limits that end soon."""
+    return Settings(
+        kg=kg,
+        llm=LlmSettings(**{"model": "o4-mini", "base_url": url, "seconds": 20, **llm}),
+        environment=EnvironmentSettings(max_mb=0),
+        sandbox=SandboxSettings(seconds=10, memory_mb=512),
+    )
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a request asks: the prompt's name, its inputs, the technique in question where it is one, and what is held
+    against the answer before, if there was one."""
+
+    prompt: str
+    inputs: Mapping[str, str]
+    complaint: str | None
+
+    @property
+    def technique(self) -> str:
+        """The name of the one technique that it is about."""
+        said = self.inputs.get("technique") or self.inputs["definition"]
+        return re.split(r"[:.]", said, maxsplit=1)[0]
+
+
+def question(body: Mapping[str, Any]) -> Question:
+    """The question of a request."""
+    messages = body["messages"]
+    name = next(name for system, name in _systems().items() if messages[0]["content"].startswith(system))
+    found = re.findall(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", messages[1]["content"], re.S)
+    return Question(name, {key: text for key, _, text in found}, messages[-1]["content"] if len(messages) > 2 else None)
+
+
+@cache
+def _systems() -> Mapping[str, str]:
+    return {prompt(path.stem).system: path.stem for path in PROMPTS.glob("*.md")}
+
+
+Scripted = Callable[[Question], Answer | None]
+
+
+def answers(**changed: Scripted) -> Callable[[dict[str, Any]], Answer]:
+    """For a `ScriptedEndpoint`: the answer to every question of a build. `changed` goes before, by the name of the
+    prompt; where it gives None the usual answer stands."""
+
+    def answer(body: dict[str, Any]) -> Answer:
+        asked = question(body)
+        given = changed[asked.prompt](asked) if asked.prompt in changed else None
+        return _USUAL[asked.prompt](asked) if given is None else given
+
+    return answer
+
+
+# --- the usual answers ------------------------------------------------------------------------------------------------
+
+
+def _passage(text: str, words: str) -> int:
+    """The number of the passage in which the words stand."""
+    at = text.index(words)
+    return int(re.findall(r"\[(\d+)\]", text[:at])[-1])
+
+
+def components(asked: Question) -> dict[str, Any]:
+    paper = asked.inputs["paper"]
+    listed: list[tuple[str, str, str | None, str, str]] = [
+        (
+            "Damped peak filter",
+            "methodology",
+            None,
+            "A list of counts is clipped at a bound that its median sets, and what is left is damped; the result is a "
+            "list of the same length.",
+            "It first applies",
+        ),
+        (
+            "Median peak clipping",
+            "technique",
+            "Damped peak filter",
+            "Every count above $b = c m$, with $m$ the count in the middle and the factor $c = 3$, is replaced by $b$.",
+            "Every count above",
+        ),
+        (
+            "Exponential damping",
+            "technique",
+            "Damped peak filter",
+            "A level follows the counts; each count moves it by a share of the difference.",
+            "The level starts",
+        ),
+        (
+            "Gap report",
+            "technique",
+            "Damped peak filter",
+            "The hours in which a counter gave nothing are listed.",
+            "lists the hours",
+        ),
+    ]
+    found = [
+        {
+            "name": name,
+            "type": kind,
+            "parent": parent,
+            "aliases": [],
+            "definition": text,
+            "passages": [_passage(paper, words)],
+        }
+        for name, kind, parent, text, words in listed
+    ]
+    finding: dict[str, Any] = {"type": "finding", "parent": None, "aliases": [], "passages": []}
+    return {
+        "components": [
+            *found,
+            {**finding, "name": "All peaks caused by rain go", "definition": "On a year of counts all peaks go."},
+        ]
+    }
+
+
+def definitions(asked: Question) -> dict[str, Any]:
+    passages = asked.inputs["passages"]
+    numbered = re.findall(r"^(\d+)\. ([^;(\n]+)", asked.inputs["techniques"], re.M)
+    better = (
+        "A level $s$ starts at the first count, and each count $x$ moves it, $s = s + r (x - s)$, with the rate "
+        "$r = 0.25$. The levels are returned as a list."
+    )
+    return {
+        "definitions": [
+            {"technique": int(n), "text": better, "passages": [_passage(passages, "The level starts")]}
+            if name.strip() == "Exponential damping"
+            else {"technique": int(n), "text": "", "passages": []}
+            for n, name in numbered
+        ]
+    }
+
+
+def overview(_: Question) -> dict[str, Any]:
+    parts = [{"path": name, "does": "A step of the filter."} for name in _FILES if name.endswith("ing.py")]
+    return {"purpose": "The damped peak filter for counts.", "parts": parts, "entry_points": ["python -m counts"]}
+
+
+_PLACES = {
+    "Damped peak filter": "filter_counts",
+    "Median peak clipping": "clip_peaks",
+    "Exponential damping": "damp",
+}
+
+
+def places(asked: Question, where: Mapping[str, str] = _PLACES) -> dict[str, Any]:
+    """Each technique at the function that `where` gives it, or nowhere."""
+    names = re.findall(r"^(\d+)\. (.+?) \((?:methodology|technique)", asked.inputs["techniques"], re.M)
+    numbers = {name: n for n, name in re.findall(r"^\[(\d+)\] \S+ function (\w+)$", asked.inputs["candidates"], re.M)}
+    return {
+        "techniques": [
+            {
+                "technique": int(n),
+                "why": "its body does it" if name in where else "nothing does it",
+                "places": [{"symbol": int(numbers[where[name]]), "sure": "high"}] if name in where else [],
+            }
+            for n, name in names
+        ]
+    }
+
+
+def written(implementation: str, test: str) -> dict[str, Any]:
+    """The answer that gives this code and this test."""
+    return {"declined": None, "implementation": implementation, "test": test, "documentation": _DOCUMENTATION}
+
+
+def declined(reason: str) -> dict[str, Any]:
+    return {"declined": reason, "implementation": "", "test": "", "documentation": ""}
+
+
+def _code(asked: Question) -> dict[str, Any]:
+    reversed_ = FILTER_CODE.replace(_FILTERED, _REVERSED)
+    return {
+        "Median peak clipping": written(CLIP, _BLUNT),
+        "Exponential damping": written(DAMP, DAMP_TEST.replace("7.75", "7.5")),
+        "Damped peak filter": written(reversed_, _REVERSED_TEST),
+    }[asked.technique]
+
+
+def edits(cause: str, *changes: tuple[str, str, str]) -> dict[str, Any]:
+    """The answer that makes these changes: file, text, what stands in its place."""
+    return {"cause": cause, "edits": [{"file": f, "search": s, "replace": r} for f, s, r in changes]}
+
+
+def _repair(asked: Question) -> dict[str, Any]:
+    return {"Exponential damping": edits("the last level is 5 + 0.25 * 11", ("test", "7.5]", "7.75]"))}[asked.technique]
+
+
+def _sharper(_: Question) -> dict[str, Any]:
+    return edits("it looks at the length alone", ("test", "", _BLUNT + CLIP_TEST.partition("\n\n")[2]))
+
+
+def _verdict(asked: Question) -> dict[str, Any]:
+    wrong = "damp(values, rate)" in asked.inputs["implementation"]
+    remark = "filter_counts damps before it clips; the lines clip first"
+    return {"faults": [{"kind": "foreign", "remark": remark}] if wrong else []}
+
+
+def _revision(_: Question) -> dict[str, Any]:
+    return edits(
+        "it damps before it clips",
+        ("implementation", _REVERSED, _FILTERED),
+        ("test", "", FILTER_TEST),
+    )
+
+
+_USUAL: Mapping[str, Callable[[Question], Answer]] = {
+    "extract": components,
+    "enrich": definitions,
+    "overview": overview,
+    "ground": places,
+    "modularize": _code,
+    "repair": _repair,
+    "strengthen": _sharper,
+    "fidelity": _verdict,
+    "revise": _revision,
+}
