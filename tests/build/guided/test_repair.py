@@ -4,7 +4,7 @@
 import ast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.build.guided import Draft
@@ -358,6 +358,7 @@ def draft(lines: list[str]) -> Draft:
     return DRAFT.model_copy(update={"implementation": "def f(x):\n    return x + 1\n", "test": "\n".join(lines) + "\n"})
 
 
+@settings(max_examples=50)
 @given(st.lists(LINES, max_size=8))
 def test_no_change_at_all_is_never_refused(lines: list[str]) -> None:
     assert complaint(draft(lines), draft(lines)) is None
@@ -377,6 +378,7 @@ def test_taking_out_an_assertion_of_a_value_is_always_refused(lines: list[str], 
     assert complaint(draft(whole), draft(lines)) is not None
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=300))
 def test_whatever_a_model_writes_gets_an_answer(text: str) -> None:
     said = complaint(DRAFT, DRAFT.model_copy(update={"test": text}))
