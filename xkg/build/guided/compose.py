@@ -113,6 +113,15 @@ def interfaces(parts: Sequence[Part]) -> str:
     return "\n\n".join(blocks)
 
 
+def shown(parts: Sequence[Part]) -> str:
+    """What new code can call: the code of the parts as `compose` puts it in front, where that is not long; else
+    `interfaces`."""
+    names = ", ".join(sorted(offered(parts)))
+    whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
+    code = whole.source.rpartition("# --- new\n")[0].strip("\n")
+    return code if 0 < len(code) <= _LISTED else interfaces(parts)
+
+
 def offered(parts: Sequence[Part]) -> frozenset[str]:
     """The names that new code can call."""
     return frozenset(name for module in _modules(parts).values() for name in module.offers)
