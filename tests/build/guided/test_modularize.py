@@ -149,6 +149,15 @@ def test_long_components_are_told_by_their_signatures() -> None:
     assert model.asked[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
 
 
+def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
+    cut = component().model_copy(
+        update={"implementation": "import math\n\ndef decay(rate, step):\n    return math.exp(-rate * step)\n"}
+    )
+    model = FakeModel({"modularize": [SCHEDULE]})
+    written(model, cut, technique=WHOLE)
+    assert "return max(FLOOR, math.exp(-step))" in model.asked[0][2]["code"]
+
+
 def test_a_test_of_a_component_that_is_not_used_is_told_why_it_is_not_there() -> None:
     other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
     wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}

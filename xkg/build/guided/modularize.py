@@ -1,5 +1,6 @@
 """From located code to a self-contained module with its test and documentation, as a language model writes them."""
 
+import ast
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -7,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from xkg.build.codebase import Codebase
+from xkg.build.fidelity import left_out
 from xkg.build.guided import Draft, prompt
-from xkg.build.guided.compose import Part, compose, offered, shown
+from xkg.build.guided.compose import Part, compose, shown, together
 from xkg.build.guided.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.material import Material, material, without
 from xkg.llm import AnswerType, Ask
@@ -16,6 +18,7 @@ from xkg.model import Technique
 from xkg.sandbox.levels import needed_imports
 
 _ALWAYS = ("numpy",)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 
 
@@ -67,7 +70,7 @@ def modularize_with_model(
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
         "located": "\n".join(_place(identity, codebase) for identity in found.used),
-        "code": without(found.code, offered(parts), found.entries) if parts else found.code,
+        "code": without(found.code, _done_alike(found.code, together(parts)), found.entries),
         "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
         "packages": ", ".join(allowed),
         "components": shown(parts),
@@ -124,6 +127,35 @@ def _joined(own: str, others: Iterable[str]) -> str:
             said += f"\n{part}"
             kept.append(i)
     return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(kept))])
+
+
+def _done_alike(code: str, components: str) -> frozenset[str]:
+    """The functions and classes of the code that are in components, too: functions with the same parameters, and
+    nothing that is computed there left out here. A component may use the name of what it was cut from."""
+    ready = {node.name: node for node in _definitions(components)}
+    return frozenset(
+        node.name
+        for node in _definitions(code)
+        if (other := ready.get(node.name)) is not None
+        and _parameters(node) == _parameters(other)
+        and not left_out(ast.unparse(other), ast.unparse(node), 1)
+    )
+
+
+def _definitions(code: str) -> list[_Definition]:
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [node for node in body if isinstance(node, _Definition)]
+
+
+def _parameters(node: _Definition) -> list[str]:
+    return (
+        []
+        if isinstance(node, ast.ClassDef)
+        else [inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)]
+    )
 
 
 def _allowed(shown: Material, components: Sequence[Component]) -> list[str]:
