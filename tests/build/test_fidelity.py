@@ -209,4 +209,5 @@ def test_what_a_rewrite_leaves_out_is_named_nearest_first() -> None:
     assert left.text == "self.history = 0.9 * self.history + 0.1 * phi ** 2"
     assert SOURCE.splitlines()[left.line - 1].strip() == left.text
     assert left_out(SOURCE, SOURCE, 9) == []
+    assert left_out(SOURCE, SOURCE + SOURCE, 9) == []
     assert len(left_out(LANGEVIN, SOURCE, 3)) == 3

@@ -48,8 +48,10 @@ def left_out(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
     def telling(i: int) -> tuple[bool, float, int]:
         return not any(abs(i - j) <= _NEAR for j in matched), -given[i].weight, i
 
-    missed = sorted((i for i in range(len(given)) if i not in matched), key=telling)[:most]
-    return [Unmatched(given[i].line, given[i].text) for i in sorted(missed)]
+    # Nothing is left out where the same stands in the lines twice.
+    there = [given[j].features for j in matched]
+    missed = [i for i in range(len(given)) if i not in matched and given[i].features not in there]
+    return [Unmatched(given[i].line, given[i].text) for i in sorted(sorted(missed, key=telling)[:most])]
 
 
 def _counts(statement: Statement) -> float:
