@@ -15,8 +15,9 @@ from typing import Any
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """The fields of the answer that a request asks for."""
-    return ", ".join(body["response_format"]["json_schema"]["schema"]["properties"])
+    """The fields of the answer that a request asks for; empty where it asks for no structured output."""
+    shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
+    return ", ".join(shape.get("properties", ()))
 
 
 def lines(body: Mapping[str, Any]) -> list[int]:

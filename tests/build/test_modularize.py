@@ -365,3 +365,15 @@ def _value(thing: Any) -> Any:
     if isinstance(thing, int):
         return thing
     return thing(3).total() if isinstance(thing, type) else thing(3)
+
+
+@pytest.mark.parametrize("package", ["import xml.etree as tree", "from xml import etree as tree"])
+def test_a_submodule_that_is_reached_through_another_name_is_imported(package: str) -> None:
+    source = (
+        f"{package}\nimport xml.etree.ElementTree\n\ndef f(text):\n    return tree.ElementTree.fromstring(text).tag\n"
+    )
+    cut = sliced({"m.py": source}, "m.py::f")
+    assert "import xml.etree.ElementTree\n" in cut.source
+    assert run(cut.source)["f"]("<a/>") == "a"
+    taken = sliced({"m.py": f"{source}\nxml = 1\n\ndef g():\n    return f, xml\n"}, "m.py::g").source
+    assert run(taken)["g"]()[1] == 1

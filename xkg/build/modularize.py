@@ -182,22 +182,39 @@ class _Slicer:
         if self.need.namespaces:
             lines.append("import types" if self._types() == "types" else f"import types as {self._types()}")
         lines += [f"from {module} import {', '.join(names)}" for module, names in froms.items()]
-        return list(dict.fromkeys(lines))
+        return list(dict.fromkeys([*lines, *self._loaded()]))
+
+    def _loaded(self) -> Iterator[str]:
+        """Submodules that the included modules import by name and reach through another one, as `spys.linalg` after
+        `import scipy.sparse as spys; import scipy.sparse.linalg`."""
+        taken = set(self.flat.values())
+        for external in self.need.externals:
+            package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
+            if external.attribute is None and external.alias == external.module:
+                continue  # told by `_submodules`
+            top = package.partition(".")[0]
+            for module in self._imported(f"{package}."):
+                yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in taken else "")
 
     def _types(self) -> str:
         return self.flat[NAMESPACE_TYPES]
 
     def _submodules(self, external: External) -> list[str]:
         """All that the included modules import of a package under its own name."""
+        found = [m for m in self._imported(external.module) if m.partition(".")[0] == external.module]
+        return found or [external.module]
+
+    def _imported(self, prefix: str) -> list[str]:
+        """Modules that the included ones import under their own names and that begin with `prefix`, each once."""
         found: dict[str, None] = {}
-        for path in dict.fromkeys([*(p.path for p in self.need.included), self.need.externals[external]]):
+        for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:
                 for node, scope in statement.imports:
                     if isinstance(node, ast.Import) and scope.kind == "module" and statement.is_import:
                         for alias in node.names:
-                            if not alias.asname and alias.name.split(".")[0] == external.module:
+                            if not alias.asname and alias.name.startswith(prefix):
                                 found[alias.name] = None
-        return list(found) or [external.module]
+        return list(found)
 
     def _star_modules(self, path: str) -> Iterator[str]:
         for statement in self.need.scope(path).statements:

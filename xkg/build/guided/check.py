@@ -3,11 +3,11 @@ mended once where it is not there."""
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.build.fidelity import FAITHFUL_SHARE, share
+from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
 from xkg.build.guided import Draft, prompt
 from xkg.build.guided.debug import ROUNDS, Debugged, Trial, debug, room_for
 from xkg.build.guided.edits import EditError, Repair, applied
-from xkg.build.guided.fidelity import is_met, judge_fidelity, listed_unmatched, unrelated
+from xkg.build.guided.fidelity import judge_fidelity, listed_unmatched, unrelated
 from xkg.build.guided.repair import complaint
 from xkg.build.guided.strengthen import strength, strengthen
 from xkg.build.statements import statements

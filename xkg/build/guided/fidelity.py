@@ -44,11 +44,6 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
     return Fidelity(share=share, faults=faults)
 
 
-def is_met(fidelity: Fidelity) -> bool:
-    """Whether a draft is faithful: enough of it stands in the sources, and the model found nothing."""
-    return fidelity.share >= FAITHFUL_SHARE and fidelity.faults == ()
-
-
 def unrelated(fidelity: Fidelity) -> str | None:
     """Why a draft has nothing to do with what it was made for; None where nobody says so."""
     return next((fault.remark for fault in fidelity.faults or () if fault.kind == "unrelated"), None)
