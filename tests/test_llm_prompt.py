@@ -56,6 +56,15 @@ def test_a_prompt_is_read_from_its_file(tmp_path: Path) -> None:
     assert user == (f"Where is {data}?\n\n<<<files {mark}>>>\na.py\n<<<end files {mark}>>>\n\nOf {data} only.")
 
 
+def test_a_part_is_only_asked_where_its_input_is_not_empty(tmp_path: Path) -> None:
+    text = FILE.replace("{{files}}\n\n", "{{#files}}\nIn these files:\n{{files}}\n{{/files}}\n")
+    prompt = load_prompt(written(tmp_path, text))
+    assert "In these files:\n<<<files" in prompt.render({"name": "attention", "files": "a.py"})[1]
+    without = prompt.render({"name": "{{#files}}x{{/files}}", "files": ""})[1]
+    assert "these files" not in without
+    assert "\n{{#files}}x{{/files}}\n" in without
+
+
 @pytest.mark.parametrize(
     "broken",
     [
@@ -65,6 +74,9 @@ def test_a_prompt_is_read_from_its_file(tmp_path: Path) -> None:
         FILE.replace("inputs: name, files", "inputs: name"),
         FILE.replace("inputs: name, files", "inputs: name, files, more"),
         FILE.replace("You find code.", "You find {{name}}."),
+        FILE.replace("Of {{name}} only.", "{{#name}}Of {{name}} only."),
+        FILE.replace("Of {{name}} only.", "Of {{name}} only.{{/name}}"),
+        FILE.replace("Of {{name}} only.", "{{#more}}Only.{{/more}}"),
         FILE.replace("===", "=="),
         FILE.replace("---", "--"),
         "",

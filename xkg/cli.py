@@ -220,16 +220,18 @@ def costs(
 def link(
     context: typer.Context,
     llm: Annotated[
-        Literal["none"] | None, typer.Option(help="'none' asks no language model: open pairs stay open.")
+        str | None, typer.Option(help="Language model [llm.model, or o4-mini]; 'none' leaves open pairs open.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="At most so many dollars, earlier runs included.")
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Find techniques of different papers that are one concept; a language model decides what is not plain."""
     from xkg import linking
 
-    settings = _settings(context)
-    with_model = "none" not in (llm, settings.llm.model)
-    result = linking.link(settings, (lambda: linking.model(settings)) if with_model else None)
+    settings = _settings(context, llm=_given(model=llm, max_cost=max_cost))
+    result = linking.link(settings, None if settings.llm.model == "none" else lambda: linking.model(settings))
     for note in result.notes:
         typer.echo(f"note: {note}", err=True)
     _print(result, as_json)

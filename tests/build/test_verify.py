@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from xkg.build.verify import Bench, apply, environments_for, forget, later, verify
-from xkg.model import Code, Evidence, Level, Paper, PaperBundle, Repository, Technique, code_id
+from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox import Environment, Job, Limits, Outcome
+from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.causes import Cause
 
 LIMITS = Limits(seconds=5)
@@ -193,3 +194,24 @@ def test_no_id_reaches_out_of_the_folder(tmp_path: Path) -> None:
     assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
         *("a", "a/b", "a/b/c", "kept")
     ]
+
+
+def test_faithful_code_whose_test_still_proves_it_stays_faithful(tmp_path: Path) -> None:
+    implementation = "def double(x: float) -> float:\n    return 2 * x\n"
+    test = "from implementation import double\n\nassert double(3) == 6\nassert double(-1) == -2\n"
+    paper = bundle("p", implementation)
+    met, wanting = Fidelity(share=0.9, faults=()), Fidelity(share=0.9, faults=(Fault(kind="beyond", remark="more"),))
+
+    def again(fidelity: Fidelity, script: str) -> Evidence:
+        before = Evidence(level=Level.FAITHFUL, fidelity=fidelity, repairs=2, reason="not faithful: beyond, more")
+        node = paper.code[0].model_copy(update={"test": script, "evidence": (before,)})
+        node = node.model_copy(update={"id": code_id(node.technique, implementation, script)})
+        given = paper.model_copy(update={"code": (node,)})
+        (result,) = verify([given], Bench(tmp_path / str(hash(fidelity)), BubblewrapRunner(), None, LIMITS))
+        return result.evidence
+
+    proven = again(met, test)
+    assert (proven.level, proven.fidelity, proven.repairs, proven.reason) == (Level.FAITHFUL, met, 2, None)
+    assert again(wanting, test).level is Level.TESTED
+    assert again(wanting, test).reason == "not faithful: beyond, more"
+    assert again(met, "from implementation import double\n\nassert double(3) == 7\n").level is Level.IMPORTED

@@ -71,6 +71,12 @@ def test_one_cited_paper_is_one_stub_by_its_best_id() -> None:
     assert [source for source, _ in edges] == [p.id for p in citing[:3]]
 
 
+def test_one_short_title_with_two_ids_is_two_stubs() -> None:
+    refs = [Reference(title="Deep learning", doi="10.1000/a"), Reference(title="Deep Learning", arxiv_id="1912.00001")]
+    stubs, _ = cited([paper(1, "One", Reference(title="Deep learning")), paper(2, "Two", *refs)])
+    assert [stub.id for stub in stubs] == ["arxiv:1912.00001", "doi:10.1000/a", "title:deep-learning"]
+
+
 def test_two_papers_with_one_subtitle_are_not_guessed_between() -> None:
     subtitle = "A Study of Gates in Deep Networks"
     both = [paper(8, f"Alpha: {subtitle}"), paper(9, f"Omega: {subtitle}")]

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.store.vectors import RECALL_GOAL, VectorIndex, build
+from xkg.store.vectors import RECALL_GOAL, VectorIndex, build, neighbours
 
 
 def unit_rows(count: int, dimension: int, seed: int = 0, clusters: int = 0) -> NDArray[np.float32]:
@@ -69,3 +69,28 @@ def test_a_filter_finds_its_rows_in_lists_that_are_far_away(tmp_path: Path) -> N
 def test_lists_that_miss_the_goal_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.store.vectors.RECALL_GOAL", 1.01)
     assert build(tmp_path / "index", unit_rows(2000, 16), exact_up_to=1000).kind == "exact"
+
+
+def test_neighbours_are_mutual_nearest_rows_of_other_groups(tmp_path: Path) -> None:
+    vectors = unit_rows(1500, 32, clusters=40)
+    groups = np.arange(1500) // 6
+    products = vectors @ vectors.T
+    nearest = {
+        (row, group): int(6 * group + np.argmax(products[row, 6 * group : 6 * group + 6]))
+        for row in range(1500)
+        for group in range(250)
+    }
+    truth = {
+        (row, other)
+        for (row, group), other in nearest.items()
+        if row < other and groups[row] != group and products[row, other] >= 0.7 and nearest[other, row // 6] == row
+    }
+
+    def found(exact_up_to: int) -> set[tuple[int, int]]:
+        info = build(tmp_path / "index", vectors, exact_up_to=exact_up_to)
+        pairs = neighbours(tmp_path / "index", info, vectors, groups, 0.7)
+        assert len(set(pairs)) == len(pairs)
+        return {pair for pair in pairs if products[pair] >= 0.7}
+
+    assert found(2000) == truth
+    assert len(found(1000) & truth) > 0.8 * len(truth)

@@ -5,11 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from xkg.build.statements import Statement, statements, weight_of
+from xkg.model import Fidelity
 
 FAITHFUL_SHARE = 0.7
 _ALIKE = 0.6
 _NEIGHBOURS = 3
 _CANDIDATES = 6
+# Statements of an excerpt that stand this near to one with a counterpart are most likely of the same technique.
+_NEAR = 4
 
 
 class Unmatched(NamedTuple):
@@ -35,6 +38,21 @@ def unmatched(implementation: str, excerpt: str) -> list[Unmatched]:
     found = statements(implementation)
     matched = _matched(found, statements(excerpt))
     return [Unmatched(s.line, s.text) for i, s in enumerate(found) if i not in matched]
+
+
+def left_out(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
+    """The statements of the excerpt that have no counterpart in the implementation, in the order of its lines: at most
+    `most`, those among statements that have one first, and of these what computes most."""
+    given = statements(excerpt)
+    matched = _matched(given, statements(implementation))
+
+    def telling(i: int) -> tuple[bool, float, int]:
+        return not any(abs(i - j) <= _NEAR for j in matched), -given[i].weight, i
+
+    # Nothing is left out where the same stands in the lines twice.
+    there = [given[j].features for j in matched]
+    missed = [i for i in range(len(given)) if i not in matched and given[i].features not in there]
+    return [Unmatched(given[i].line, given[i].text) for i in sorted(sorted(missed, key=telling)[:most])]
 
 
 def _counts(statement: Statement) -> float:
@@ -104,3 +122,9 @@ def _alike(one: Statement, other: Statement) -> float:
     """Dice's coefficient of two statements' features."""
     common = sum(weight_of(n) * min(count, other.features[n]) for n, count in one.features.items())
     return 2 * common / (one.weight + other.weight)
+
+
+def is_met(fidelity: Fidelity) -> bool:
+    """Whether an implementation is faithful: enough of it stands in the sources, and a language model found no
+    fault."""
+    return fidelity.share >= FAITHFUL_SHARE and fidelity.faults == ()

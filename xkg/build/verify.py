@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from xkg.build.fidelity import is_met
 from xkg.build.imported_names import imported_names
 from xkg.build.pipeline import folder_name
 from xkg.build.prune import prune
@@ -80,7 +81,8 @@ def verify(
             lambda p: p.cause,
             keep=lambda p: not (environment.incomplete or stop.is_set() or p.cause is Cause.KILLED),
         )
-        return NodeResult(code=code.id, before=code.level, evidence=proof.evidence, cause=proof.cause)
+        evidence = _with_fidelity(proof.evidence, code)
+        return NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
 
     results: dict[str, NodeResult] = {}
     with ExitStack() as held, ThreadPoolExecutor(bench.jobs) as pool:
@@ -179,6 +181,18 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
     """How many nodes each level has, highest first."""
     counts = Counter(levels)
     return {level: counts[level] for level in reversed(Level) if counts[level]}
+
+
+def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
+    """What a run cannot tell stays as it was found of the same code: how it stands to its sources, and its repairs."""
+    before = code.evidence[-1] if code.evidence else None
+    if before is None or before.fidelity is None:
+        return evidence
+    update: dict[str, object] = {"fidelity": before.fidelity, "repairs": before.repairs}
+    if evidence.level is Level.TESTED:
+        faithful = is_met(before.fidelity)
+        update |= {"level": Level.FAITHFUL, "reason": None} if faithful else {"reason": before.reason}
+    return evidence.model_copy(update=update)
 
 
 def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:

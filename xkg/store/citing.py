@@ -39,31 +39,34 @@ def cited(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
     held = _Held(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
     missing: list[tuple[str, _Cited]] = []
-    named: dict[str, str] = {}
+    by_title: dict[str, str] = {}
     for paper in held.papers:
         own = _title(paper.title)
         for reference in paper.references or ():
             one = _Cited(reference, _title(reference.title), _ids(reference))
             known = paper.id if one.title == own else held.meant(one)
-            if known is not None:
+            if known is None:
+                missing.append((paper.id, one))
+                if one.ids and len(one.title) >= _SHORTEST_TITLE:
+                    # An arXiv id comes before any DOI, whoever cites first.
+                    by_title[one.title] = min(by_title.get(one.title, one.ids[0]), one.ids[0])
+            elif known != paper.id:
                 edges.add((paper.id, known))
-                continue
-            missing.append((paper.id, one))
-            if one.ids and len(one.title) >= _SHORTEST_TITLE:
-                # An arXiv id comes before any DOI, whoever cites first.
-                named[one.title] = min(named.get(one.title, one.ids[0]), one.ids[0])
     stubs: dict[str, Stub] = {}
     for citing, one in missing:
-        stub = named.get(one.title) or (one.ids[0] if one.ids else "")
-        if not stub and one.title:
-            stub = "title:" + slug(one.reference.title or "")
+        if one.ids:
+            stub = by_title[one.title] if len(one.title) >= _SHORTEST_TITLE else one.ids[0]
+        elif one.title:
+            stub = by_title.setdefault(one.title, "title:" + slug(one.reference.title or ""))
+        else:
+            continue
         # The id of a short title can be that of a paper here, which it need not mean.
-        if stub and stub not in held:
+        if stub not in held:
             if stub not in stubs:
                 arxiv_id = stub.removeprefix("arxiv:") if stub.startswith("arxiv:") else None
                 stubs[stub] = Stub(stub, one.reference.title or "", arxiv_id, one.reference.year)
             edges.add((citing, stub))
-    return [stubs[stub] for stub in sorted(stubs)], sorted(edge for edge in edges if edge[0] != edge[1])
+    return [stubs[stub] for stub in sorted(stubs)], sorted(edges)
 
 
 class _Cited(NamedTuple):
@@ -115,6 +118,8 @@ class _Held:
 
 def _ids(reference: Reference) -> list[str]:
     """Ids that a reference gives, the arXiv id first."""
+    if not (reference.doi or reference.arxiv_id):
+        return []
     doi = _DOI.search(reference.doi or "")
     of_arxiv = _ARXIV_DOI.match(doi[0]) if doi else None
     arxiv_id = _arxiv(reference.arxiv_id or "") or (_arxiv(of_arxiv[1]) if of_arxiv else "")

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 # A sign at the end of a word tells variants apart (k-means and k-means++); inside, or before, it joins (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
-# One unbroken piece a part of which has two capitals, as in TD3+BC or GPT-2.
-_ABBREVIATED = re.compile(r"^\s*(?:[^\W_]*[^\w\s])*[^\W_]*[A-Z][^\W_]*[A-Z]\S*\s*$")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$")
 _LONGEST_SHORT = 12
@@ -63,7 +61,7 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
                 words.pop()
             if not words or all(word in _GENERIC or word.isdigit() or len(word) < 2 for word in words):
                 continue
-            (terse if len(words) == 1 or _ABBREVIATED.search(form) else telling).add("".join(words))
+            (terse if len(words) == 1 or _is_abbreviated(form) else telling).add("".join(words))
     return Names(frozenset(telling), frozenset(terse))
 
 
@@ -86,6 +84,8 @@ def is_short_form(short: str, long: str) -> bool:
 
 def spelt(text: str) -> str:
     """`text` with Greek letters by their names, as papers write them in either way."""
+    if text.isascii():
+        return text
     return re.sub("[Α-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
@@ -102,6 +102,12 @@ def _forms(name: str) -> list[str]:
     return [name]
 
 
+def _is_abbreviated(form: str) -> bool:
+    """Whether it is one unbroken piece, a part of which has two capitals, as TD3+BC or GPT-2."""
+    capitals = (sum(c.isupper() for c in part) for part in re.split(r"[\W_]", form.strip()))
+    return len(form.split()) == 1 and max(capitals) > 1
+
+
 def _words(text: str) -> list[str]:
     plain = re.sub(r"\b([A-Z]{2,})s\b", r"\1", unicodedata.normalize("NFKC", text))
     return ["".join(_SIGNS.get(c, c) for c in _stem(word)) for word in _WORD.findall(spelt(plain).casefold())]
@@ -115,5 +121,6 @@ def _stem(word: str) -> str:
         word = word[:-2]
     elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "as")):
         word = word[:-1]
-    word = re.sub(r"is(e|ed|er|ing|ation)$", r"iz\1", word) if len(word) > 5 else word
-    return re.sub(r"ll(ed|er|ing)$", r"l\1", word)
+    if "is" in word and len(word) > 5:
+        word = re.sub(r"is(e|ed|er|ing|ation)$", r"iz\1", word)
+    return re.sub(r"ll(ed|er|ing)$", r"l\1", word) if "ll" in word else word

@@ -61,8 +61,11 @@ GOOD = Draft(
     excerpt=LINES,
 )
 DEFINITION = "One over the sum of the squared normalised weights."
-FAITHFUL: Mapping[str, Any] = {"faults": []}
-FOREIGN = {"faults": [{"kind": "foreign", "remark": "effective_size cubes the weights; the lines square them"}]}
+FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "faults": []}
+FOREIGN = {
+    "compared": "",
+    "faults": [{"kind": "foreign", "remark": "effective_size cubes the weights; the lines square them"}],
+}
 
 
 def ready(draft: Draft) -> Debugged:
@@ -190,7 +193,9 @@ def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None
 
 
 def test_unrelated_is_not_mended_and_said() -> None:
-    ask = FakeModel({"fidelity": [{"faults": [{"kind": "unrelated", "remark": "this computes an entropy"}]}]})
+    ask = FakeModel(
+        {"fidelity": [{"compared": "", "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}]}]}
+    )
     done = checked(GOOD, ask)
     assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
     assert asked(ask) == ["fidelity"]
@@ -240,7 +245,7 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
 
 
 def test_a_fault_without_words_is_asked_again() -> None:
-    ask = FakeModel({"fidelity": [{"faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
+    ask = FakeModel({"fidelity": [{"compared": "", "faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
     proof = quickly(GOOD)
     assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()
     assert "has no remark" in (ask.asked[0][3] or "")
@@ -254,3 +259,12 @@ def test_a_low_share_costs_no_question() -> None:
 def test_the_outcome_survives_the_disk() -> None:
     done = checked(GOOD, FakeModel({"fidelity": [FAITHFUL]}))
     assert Checked.model_validate_json(done.model_dump_json()) == done
+
+
+def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
+    dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
+    ask = FakeModel({"fidelity": [FAITHFUL]})
+    judge_fidelity(dropped, DEFINITION, quickly(GOOD), 0.9, ask)
+    inputs = ask.asked[0][2]
+    assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
+    assert inputs["unmatched"] == ""

@@ -120,7 +120,7 @@ def test_one_bad_technique_is_asked_alone(document: Document) -> None:
         "Writes blocks of 8 MB.",
     ]
     assert [about for _, about, _, _ in model.asked] == [", ".join(t.name for t in ALL), SCHEDULER.name]
-    assert "77" in model.asked[1][2]["techniques"]
+    assert "77" in model.asked[1][2]["remarks"]
     assert COALESCING.name not in model.asked[1][2]["techniques"]
     assert found.failed == {}
 

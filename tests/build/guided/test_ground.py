@@ -214,3 +214,31 @@ def test_batches_hold_everything_in_order_and_about_as_much_each(n: int) -> None
     sizes = [len(batch) for batch in found]
     assert all(0 < size <= 6 for size in sizes)
     assert not sizes or (max(sizes) - min(sizes) <= 1 and len(sizes) == -(-n // 6))
+
+
+def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:
+    model = FakeModel({"ground": answering({})})
+    located(codebase, model, [technique("Echo memory", "slots " * 600)])
+    assert model.asked[0][2]["techniques"].endswith("slots …")
+    assert 1_000 < len(model.asked[0][2]["techniques"]) < 1_500
+
+
+def test_functions_are_shown_whole_as_long_as_there_is_room(tmp_path: Path) -> None:
+    long = "slots_of_past_spectra_of_the_memory_of_echoes_of_a_network" * 2
+
+    def asked_about(functions: int) -> str:
+        folder = tmp_path / str(functions)
+        folder.mkdir()
+        for i in range(functions):
+            lines = "".join(f"    echo{j} = echo{j - 1} * memory + {j} * {long} / oldest\n" for j in range(1, 51))
+            (folder / f"m{i}.py").write_text(f"def echo{i}(echo0, memory, {long}, oldest):\n{lines}    return echo50\n")
+        code = parse_repository(fetch_repository(str(folder), tmp_path / "cache"))
+        model = FakeModel({"ground": answering({})})
+        located(code, model, [MEMORY, GATE, CONTRAST])
+        return str(model.asked[0][2]["candidates"])
+
+    few, many = asked_about(2), asked_about(30)
+    assert few.count("echo27 = echo26") == 2
+    assert "    …" not in few
+    assert len(many) <= 28_000
+    assert many.count("    …") >= 10

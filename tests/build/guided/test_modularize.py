@@ -51,7 +51,7 @@ def symbol(name: str) -> str:
 
 def written(model: FakeModel, *components: Component, technique: Technique = TECHNIQUE) -> Draft | Declined:
     place = "rates.py::decay" if technique is TECHNIQUE else "train.py::schedule"
-    return modularize_with_model(technique, [symbol(place)], components, codebase_of(FILES), model)
+    return modularize_with_model(technique, [symbol(place)], components, codebase_of(FILES), model, "On\nrates")
 
 
 def proven(draft: Draft | Declined) -> Level:
@@ -77,10 +77,11 @@ def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
     assert "# --- rates.py:3-7" in draft.excerpt
     [(_, about, inputs, complaint)] = model.asked
     assert (about, complaint) == ("Decay", None)
+    assert inputs["paper"] == "On rates"
     assert inputs["technique"] == "Decay: Rates decay by exp."
     assert inputs["located"] == "- rates.py::decay (function, lines 5-7)"
     assert inputs["code"] == draft.excerpt
-    assert (inputs["packages"], inputs["components"], inputs["remarks"]) == ("numpy", "(none)", "(none)")
+    assert (inputs["packages"], inputs["components"], inputs["remarks"]) == ("numpy", "", "")
     assert proven(draft) is Level.TESTED
 
 
@@ -89,7 +90,9 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     draft = written(model, component(), technique=WHOLE)
     assert isinstance(draft, Draft)
     inputs = model.asked[0][2]
-    assert "def decay(step)  # Decays." in inputs["components"]
+    assert inputs["components"].startswith("import math\n\n# --- component: Decay\nFLOOR = 1e-8\n")
+    assert "_all" not in inputs["components"]
+    assert "return max(FLOOR, math.exp(-step))" in inputs["components"]
     assert "math.exp" not in inputs["code"]
     assert "# decay: see the components" in inputs["code"]
     assert "math.exp" in draft.excerpt
@@ -119,6 +122,48 @@ def test_the_same_code_in_two_components_stands_there_once() -> None:
     draft = written(FakeModel({"modularize": [SCHEDULE]}), component(), twin, technique=WHOLE)
     assert isinstance(draft, Draft)
     assert draft.implementation.count("def decay") == 1
+
+
+def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
+    twin = Component(
+        name="Rise",
+        technique="p#rise",
+        implementation="def rise(x):\n    return x + 1\n",
+        sources=("elsewhere",),
+        excerpt=component().excerpt + "\n# --- more.py:1-2 @ 0123456\ndef rise(x):\n    return x + 1\n",
+    )
+    both = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("base * decay(s)", "base * decay(rise(s))")}
+    draft = written(FakeModel({"modularize": [both]}), component(), twin, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert draft.excerpt.count("math.exp(-step)") == 1
+    assert draft.excerpt.count("def rise") == 1
+
+
+def test_long_components_are_told_by_their_signatures() -> None:
+    body = "".join(f"    step = step * {i} + math.exp(-step)\n" for i in range(300))
+    long = component().model_copy(
+        update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
+    )
+    model = FakeModel({"modularize": [SCHEDULE]})
+    written(model, long, technique=WHOLE)
+    assert model.asked[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
+
+
+def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
+    cut = component().model_copy(
+        update={"implementation": "import math\n\ndef decay(rate, step):\n    return math.exp(-rate * step)\n"}
+    )
+    model = FakeModel({"modularize": [SCHEDULE]})
+    written(model, cut, technique=WHOLE)
+    assert "return max(FLOOR, math.exp(-step))" in model.asked[0][2]["code"]
+
+
+def test_a_test_of_a_component_that_is_not_used_is_told_why_it_is_not_there() -> None:
+    other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
+    wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
+    model = FakeModel({"modularize": [wrong, SCHEDULE]})
+    written(model, component(), other, technique=WHOLE)
+    assert "does not define rise; of the components it has only what your code uses" in str(model.asked[0][3])
 
 
 def test_the_model_may_decline() -> None:

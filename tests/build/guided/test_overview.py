@@ -5,7 +5,7 @@ import pytest
 from tests.build.guided.fake_model import FakeModel
 from tests.build.test_modularize import codebase_of
 from xkg.build.codebase import Codebase
-from xkg.build.guided.overview import overview, static_overview
+from xkg.build.guided.overview import overview, readme_head, static_overview, symbol_list
 from xkg.errors import AnswerError
 
 FILES = {
@@ -45,7 +45,12 @@ def test_the_question_holds_readme_tree_and_signatures(codebase: Codebase) -> No
     assert "nearest one is read" in inputs["readme"]
     assert "badge" not in inputs["readme"]
     assert "img" not in inputs["readme"]
-    assert inputs["tree"].split("\n") == ["./: 1 files", "data/: 1 files", "echo/: memory.py", "tests/: test_memory.py"]
+    assert inputs["tree"].split("\n") == [
+        "./: README.md",
+        "data/: 1 files",
+        "echo/: memory.py",
+        "tests/: test_memory.py",
+    ]
     assert inputs["symbols"].split("\n")[:3] == [
         "echo/memory.py  # Slots.",
         "  class Memory  # Keeps echoes.",
@@ -95,3 +100,25 @@ def test_a_huge_repository_gives_a_question_of_bounded_length() -> None:
     assert "more files" in inputs["symbols"]
     assert "more folders" in inputs["tree"]
     assert "(cut)" in inputs["readme"]
+
+
+def test_a_long_readme_loses_what_is_of_no_method_before_it_is_cut() -> None:
+    readme = (
+        "# Echo\n\nEchoes.\n\n## Installation\n\n"
+        + "pip install it. " * 150
+        + "\n\n```\n# no heading\n```\n\n### From source\n\nmake\n\n## Slots\n\nThe nearest slot is read.\n\n"
+        + "### Citation\n\n@article{echo}\n\n## Usage\n\n"
+        + "Run it for long. " * 300
+    )
+    text = readme_head(codebase_of({"README.md": readme, "a.py": "x = 1\n"}))
+    assert "The nearest slot is read." in text
+    assert not any(word in text for word in ("pip", "no heading", "From source", "@article"))
+    assert text.endswith(("for … (cut)", "it … (cut)", "Run … (cut)", "long. … (cut)"))
+    short = "# Echo\n\n## Installation\n\npip install it.\n"
+    assert "pip" in readme_head(codebase_of({"README.md": short, "a.py": "x = 1\n"}))
+
+
+def test_a_docstring_is_cut_at_a_word() -> None:
+    source = f'def f():\n    """{"word " * 40}end."""\n    return 1\n'
+    [_, line] = symbol_list(codebase_of({"a.py": source})).split("\n")
+    assert line.endswith("word …")

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xkg.build.guided.assertion_strength import (
     CLOSE,
@@ -16,8 +16,10 @@ from xkg.build.guided.assertion_strength import (
     sides_of,
     summarised,
 )
-from xkg.build.guided.flow import Values, called_by, functions_of, is_generator, tainted_names
+from xkg.build.guided.flow import Values, arguments_of, called_by, functions_of, is_generator, tainted_names
 from xkg.build.guided.reach import Around, Function, forgives_errors, reachable
+
+_DEEPEST = 3
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,7 @@ class Assertion:
     `tolerance` is how far a value may be off (None: not at all, infinite where it cannot be told); `bound` the number
     it must not pass and on which side; `values` how many numbers and words it expects, None where they are computed;
     `narrow` how many of its sides are a part or a summary of something. `independent` says that one side is not
-    computed by the code under test; `looks` is 2 where the other is, 1 where it was only handed to it. `calls` is set
-    where a function of the test asserts."""
+    computed by the code under test; `looks` is 2 where the other is, 1 where it was only handed to it."""
 
     line: int
     written: str
@@ -43,13 +44,12 @@ class Assertion:
     independent: bool = True
     looks: int = 2
     narrow: int = 0
-    calls: bool = False
 
 
 def assertions(test: str | ast.Module, under_test: Set[str]) -> list[Assertion]:
     """What a test that parses asserts where it can run and fail, in the order of its lines. `under_test` are the
-    public names of the implementation. A call of one of the test's own functions that asserts counts as an assertion
-    of its strength. Raises as `ast.parse` does."""
+    public names of the implementation. Of the test's own functions that take arguments, what each call asserts counts.
+    Raises as `ast.parse` does."""
     tree = ast.parse(test) if isinstance(test, str) else test
     return _Test(tree, under_test).read()
 
@@ -59,7 +59,8 @@ class _Test:
         self._tree = tree
         self._under_test = under_test
         self._functions = functions_of(tree)
-        self._helpers: dict[str, Strength] = {}
+        self._helpers: dict[str, Function] = {}
+        self._called: set[str] = set()
         self._results = tainted_names(tree, set(under_test), self._functions, handed=False)
         self._handed = tainted_names(tree, set(under_test), self._functions, handed=True)
 
@@ -68,17 +69,14 @@ class _Test:
         for statement, _ in reachable(self._tree.body):
             whole.follow(statement)
         running = self._running()
-        functions = [(name, function) for name, function in self._functions.items() if name in running]
-        found: list[Assertion] = []
-        for name, function in functions:
-            inner = list(self._in(function.body, name, Values(whole, _arguments(function))))
-            found += inner
-            if inner and _arguments(function):
-                self._helpers[name] = max(a.strength for a in inner)
-        found = [a for a in found if not a.calls]
-        for name, function in functions:  # once more, now that it is known which of them assert
-            found += [a for a in self._in(function.body, name, Values(whole, _arguments(function))) if a.calls]
-        found += self._in(self._tree.body, "", Values())
+        functions = {name: function for name, function in self._functions.items() if name in running}
+        inside = {n: list(self._in(f.body, n, Values(whole, arguments_of(f)))) for n, f in functions.items()}
+        self._helpers = {n: functions[n] for n, found in inside.items() if found and arguments_of(functions[n])}
+        # Once more, now that it is known which of them assert for others.
+        found = list(self._in(self._tree.body, "", Values()))
+        for name, function in functions.items():
+            found += self._in(function.body, name, Values(whole, arguments_of(function)))
+        found = [a for a in found if a.around.function not in self._called]
         kept = [a for a in found if not a.around.forgiven and a.strength > Strength.NOTHING]
         return sorted(kept, key=lambda a: a.line)
 
@@ -99,8 +97,8 @@ class _Test:
                         waiting.append(reachable(self._functions[name].body))
         return running
 
-    def _in(self, body: list[ast.stmt], function: str, values: Values) -> Iterator[Assertion]:
-        for statement, around in reachable(body, Around(function=function)):
+    def _in(self, body: list[ast.stmt], function: str, values: Values, depth: int = 0) -> Iterator[Assertion]:
+        for statement, around in reachable(body, Around(function=function, depth=depth)):
             line = statement.lineno
             match statement:
                 case ast.Assert(test=test):
@@ -108,7 +106,7 @@ class _Test:
                 case ast.Expr(value=ast.Call() as call) if _asserts(call):
                     yield from self._asserted(call, line, ast.unparse(call), around, values)
                 case ast.Expr(value=ast.Call(func=ast.Name(id=called)) as call) if called in self._helpers:
-                    yield self._helped(call, self._helpers[called], around, values)
+                    yield from self._helped(call, called, around, values)
                 case ast.If(test=test, body=[ast.Raise() | ast.Expr(value=ast.Call())] as inner, orelse=[]):
                     if isinstance(inner[0], ast.Raise) or ast.unparse(inner[0]).startswith(("sys.exit(", "exit(")):
                         fails = ast.UnaryOp(ast.Not(), test)
@@ -151,22 +149,22 @@ class _Test:
                 looks=self._looks(test, tree),
             )
 
-    def _helped(self, call: ast.Call, strength: Strength, around: Around, values: Values) -> Assertion:
-        """A call of a function of the test that asserts something of what it is given."""
-        tree = values.spelt(call)
-        given = [*tree.args, *(k.value for k in tree.keywords)] if isinstance(tree, ast.Call) else []
-        same = len(given) == 2 and ast.dump(given[0]) == ast.dump(given[1])
-        return Assertion(
-            call.lineno,
-            ast.unparse(call),
-            ast.unparse(tree),
-            Strength.NOTHING if same else strength,
-            around,
-            values=_expected(given),
-            independent=self._independent(given),
-            looks=self._looks(call, tree),
-            calls=True,
-        )
+    def _helped(self, call: ast.Call, called: str, around: Around, values: Values) -> Iterator[Assertion]:
+        """What a function of the test asserts of what this call gives it."""
+        helper = self._helpers[called]
+        self._called.add(called)
+        if around.function == called or around.depth >= _DEEPEST:
+            return
+        inner = values.handed(helper, call)
+        for assertion in self._in(helper.body, called, inner, around.depth + 1):
+            outer = replace(
+                around,
+                conditions=(*around.conditions, *assertion.around.conditions),
+                forgiven=around.forgiven or assertion.around.forgiven,
+            )
+            written = f"{assertion.written}, by {ast.unparse(call)}"
+            looks = max(assertion.looks, self._looks(call, call))
+            yield replace(assertion, line=call.lineno, written=written, around=outer, looks=looks)
 
     def _looks(self, written: ast.expr, tree: ast.expr) -> int:
         if self._mentions(tree, self._under_test) or self._mentions(written, self._results):
@@ -181,18 +179,13 @@ class _Test:
 
     def _independent(self, sides: list[ast.expr]) -> bool:
         """Whether what is expected comes from elsewhere than the code under test."""
-        return len(sides) < 2 or not all(self._mentions(side, self._under_test) for side in sides)
+        return len(sides) < 2 or not all(self._mentions(side, self._results) for side in sides)
 
 
 def _expected(sides: list[ast.expr]) -> int | None:
     """How many values are expected, where they are written down."""
     literal = [side for side in sides if is_literal(side)]
     return leaves(literal[0]) if len(literal) == 1 else None
-
-
-def _arguments(function: Function) -> list[str]:
-    arguments = function.args
-    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def _asserts(call: ast.Call) -> bool:

@@ -65,8 +65,8 @@ class Coded(BaseModel):
 
 @dataclass(frozen=True)
 class Desk:
-    """What code is made with. `runs` says whether this machine can contain code: else there are no `trials`, and levels
-    stop at `parsed`."""
+    """What code is made with. `title` is the paper's; `runs` says whether this machine can contain code: else there are
+    no `trials`, and levels stop at `parsed`."""
 
     folder: Path
     settings: Settings
@@ -75,6 +75,7 @@ class Desk:
     ask: Ask
     trials: Trials | None
     runs: bool
+    title: str
 
 
 def code_techniques(
@@ -154,6 +155,7 @@ def _kept(technique: Technique, located: Sequence[str], components: Sequence[Com
             "technique": [technique.id, technique.name, technique.definition],
             "located": list(located),
             "components": [c.model_dump() for c in components],
+            "paper": desk.title,
             "repository": desk.codebase.repository.id,
             "prompts": desk.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
@@ -171,7 +173,7 @@ def _kept(technique: Technique, located: Sequence[str], components: Sequence[Com
 
 def _coded(technique: Technique, located: Sequence[str], components: Sequence[Component], desk: Desk) -> Coded:
     try:
-        draft = modularize_with_model(technique, located, components, desk.codebase, desk.ask)
+        draft = modularize_with_model(technique, located, components, desk.codebase, desk.ask, desk.title)
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))
     if isinstance(draft, Declined):

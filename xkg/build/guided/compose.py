@@ -113,6 +113,19 @@ def interfaces(parts: Sequence[Part]) -> str:
     return "\n\n".join(blocks)
 
 
+def together(parts: Sequence[Part]) -> str:
+    """All that new code can call, with what that needs, as `compose` puts it in front; empty where it cannot be."""
+    names = ", ".join(sorted(offered(parts)))
+    whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
+    return whole.source.rpartition("# --- new\n")[0].strip("\n")
+
+
+def shown(parts: Sequence[Part]) -> str:
+    """The code of the parts, where it is not long; else `interfaces`."""
+    code = together(parts)
+    return code if 0 < len(code) <= _LISTED else interfaces(parts)
+
+
 def offered(parts: Sequence[Part]) -> frozenset[str]:
     """The names that new code can call."""
     return frozenset(name for module in _modules(parts).values() for name in module.offers)

@@ -15,7 +15,7 @@ from xkg.build.guided import prompt
 from xkg.build.guided.outline import rendered, room
 from xkg.build.guided.passages import Passages, read_passages
 from xkg.build.guided.retrieval import TOP, Chunk, nearest_chunks
-from xkg.build.guided.symbols_in_text import unsupported
+from xkg.build.guided.symbols_in_text import unsupported, unsupported_numbers
 from xkg.build.guided.threads import each
 from xkg.build.guided.wording import pointer
 from xkg.embed import Embedder
@@ -118,9 +118,8 @@ class _Enrichment:
                 Definitions,
                 {
                     "passages": rendered(self.passages, shown),
-                    "techniques": "\n\n".join(
-                        self._described(n, t, remarks or {}) for n, t in enumerate(batch, start=1)
-                    ),
+                    "techniques": "\n\n".join(self._described(n, t) for n, t in enumerate(batch, start=1)),
+                    "remarks": "; ".join((remarks or {}).values()) or "(no earlier answer)",
                 },
                 about=", ".join(t.name for t in batch),
                 check=check,
@@ -139,10 +138,14 @@ class _Enrichment:
 
     def _judged(self, batch: Sequence[Technique], answer: Definitions, shown: _Shown) -> dict[str, Technique | str]:
         given = {d.technique: d for d in reversed(answer.definitions)}
-        return {t.id: self._better(t, given.get(n), shown) for n, t in enumerate(batch, start=1)}
+        defined = [t.definition for t in batch]
+        return {t.id: self._better(t, given.get(n), shown, defined) for n, t in enumerate(batch, start=1)}
 
-    def _better(self, technique: Technique, given: Definition | None, shown: _Shown) -> Technique | str:
-        """The technique with a new definition, or what is wrong with that, in words for the model."""
+    def _better(
+        self, technique: Technique, given: Definition | None, shown: _Shown, defined: Sequence[str]
+    ) -> Technique | str:
+        """The technique with a new definition, or what is wrong with that, in words for the model. Symbols of the other
+        definitions in the question are known, too."""
         if given is None:
             return "its definition is missing"
         text = given.text.strip()
@@ -153,14 +156,18 @@ class _Enrichment:
         if place := pointer(text):
             return f"its definition points to {place!r}: say it in the definition's own words"
         own = [technique.name, *technique.aliases, technique.definition]
+        beside = [definition for definition in defined if definition != technique.definition]
         texts = {number: self._text(number, pieces) for number, pieces in shown.items()}
-        if odd := self._unsupported(text, [*own, *texts.values()]):
+        known = [*own, *texts.values()]
+        numbers = unsupported_numbers(text, known, self.passages.document.macros)
+        symbols = [odd for odd in self._unsupported(text, [*known, *beside]) if odd not in numbers]
+        if odd := [*numbers, *symbols]:
             return (
                 f"{', '.join(odd)} stands neither in its present definition nor in the passages; take "
                 "numbers and symbols from there, and use words for what the paper gives no symbol"
             )
         used = [number for number in dict.fromkeys(given.passages) if number in shown]
-        for odd_one in self._unsupported(text, [*own, *(texts[u] for u in used)]):
+        for odd_one in self._unsupported(text, [*own, *beside, *(texts[u] for u in used)]):
             used += [u for u in texts if u not in used and odd_one not in self._unsupported(text, [texts[u]])][:1]
         if not used:
             return "it names no passage: give the numbers of those that its definition draws on"
@@ -202,7 +209,7 @@ class _Enrichment:
     def _text(self, number: int, pieces: frozenset[int]) -> str:
         return " ".join(self.passages[number].pieces[i].text for i in sorted(pieces))
 
-    def _described(self, n: int, technique: Technique, remarks: Mapping[str, str]) -> str:
+    def _described(self, n: int, technique: Technique) -> str:
         above = next((t.name for t in self.techniques if t.id == technique.parent), None)
         parts = [t.name for t in self.techniques if t.parent == technique.id]
         head = f"{n}. {technique.name}"
@@ -212,5 +219,4 @@ class _Enrichment:
             head += f"; part of {above}"
         if parts:
             head += f"; its parts: {', '.join(parts)}"
-        remark = remarks.get(technique.id)
-        return f"{head}\n{technique.definition}" + (f"\nAn earlier answer was refused: {remark}" if remark else "")
+        return f"{head}\n{technique.definition}"

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from xkg.build.fidelity import FAITHFUL_SHARE, unmatched
+from xkg.build.fidelity import FAITHFUL_SHARE, left_out, unmatched
 from xkg.build.guided import Draft, prompt
 from xkg.build.guided.debug import room_for
 from xkg.llm import AnswerType, Ask
@@ -10,6 +10,8 @@ from xkg.model import Fault, Fidelity, Level
 from xkg.sandbox.proof import Proof
 
 _MOST_STATEMENTS = 20
+_MOST_LEFT_OUT = 15
+_STATEMENT = 160
 _LONGEST_REMARK = 400
 
 
@@ -19,8 +21,9 @@ class FaultFound(AnswerType):
 
 
 class Verdict(AnswerType):
-    """No faults: faithful."""
+    """What was compared, then the faults that were found; none where the module is faithful."""
 
+    compared: str
     faults: tuple[FaultFound, ...]
 
 
@@ -32,7 +35,8 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
     inputs = {
         "definition": definition,
         "implementation": draft.implementation,
-        "unmatched": listed_unmatched(draft) or "every statement has one",
+        "unmatched": listed_unmatched(draft),
+        "left_out": _listed_left_out(draft),
         "sources": room_for(draft.excerpt, draft.implementation),
     }
     answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.technique, check=_fault_of)
@@ -53,9 +57,14 @@ def unrelated(fidelity: Fidelity) -> str | None:
 def listed_unmatched(draft: Draft) -> str:
     """The statements of a draft that have no counterpart in its source lines, a line each."""
     found = unmatched(draft.implementation, draft.excerpt)
-    said = [f"- line {statement.line}: {statement.text[:160]}" for statement in found[:_MOST_STATEMENTS]]
+    said = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
     return "\n".join([*said, *([f"- and {more} more"] if more > 0 else [])])
+
+
+def _listed_left_out(draft: Draft) -> str:
+    found = left_out(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
+    return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
 
 
 def _fault_of(answer: Verdict) -> str | None:

@@ -65,6 +65,12 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
             yield value.context_expr
 
 
+def arguments_of(function: Function) -> list[str]:
+    """The names of a function's parameters, without `*` and `**`."""
+    arguments = function.args
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
 def is_generator(function: Function) -> bool:
     if isinstance(function, ast.AsyncFunctionDef):
         return True
@@ -85,18 +91,35 @@ class Values:
         spelt: ast.expr = _Spelling(self._held).visit(copy)
         return spelt
 
+    def handed(self, function: Function, call: ast.Call) -> "Values":
+        """What the variables of a function hold at its start, as this call gives them."""
+        defaults = function.args.defaults
+        given = (
+            dict(zip([a.arg for a in function.args.args][-len(defaults) :], defaults, strict=False)) if defaults else {}
+        )
+        given |= {name: self.spelt(value) for name, value in zip(arguments_of(function), call.args, strict=False)}
+        given |= {k.arg: self.spelt(k.value) for k in call.keywords if k.arg}
+        inner = Values(self, arguments_of(function))
+        inner._held |= given
+        return inner
+
     def follow(self, statement: ast.stmt) -> None:
         """Takes in what a statement binds; the statements inside of it come by themselves."""
         match statement:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._bind(target, value)
+            case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name))):
+                self._held[name] = None
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._bind(target, value)
             case ast.AugAssign(target=ast.Name() as target, op=op, value=value):
                 self._bind(target, ast.BinOp(ast.Name(target.id, ast.Load()), op, value))
             case ast.For(target=target, iter=over):
-                self._bind(target, ast.Call(ast.Name("next", ast.Load()), [over], []))
+                for element, values in elements(target, over):
+                    self._bind(element, ast.Call(ast.Name("next", ast.Load()), [values], []))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+                self._held[name] = None  # it may have been put into
             case ast.With(items=items):
                 for item in items:
                     if item.optional_vars is not None:
@@ -119,8 +142,22 @@ class Values:
                         self._bind(inner, ast.Subscript(value, ast.Constant(i), ast.Load()))
             case ast.Starred(value=inner):
                 self._bind(inner, value)
+            case ast.Subscript(value=ast.Name(id=name)):
+                self._held[name] = None
             case _:
                 return
+
+
+def elements(target: ast.expr, over: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What each variable of a loop comes from: `a, b` over `zip(x, y)` from `x` and `y`."""
+    match target, over:
+        case ast.Tuple(elts=[_, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[values, *_]):
+            yield from elements(inner, values)
+        case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=given) if len(targets) == len(given):
+            for inner, values in zip(targets, given, strict=True):
+                yield from elements(inner, values)
+        case _:
+            yield target, over
 
 
 class _Spelling(ast.NodeTransformer):
@@ -154,10 +191,10 @@ def tainted_names(tree: ast.Module, names: set[str], functions: Mapping[str, Fun
                     value
                 ):
                     tainted |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-                case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value) if touches(
-                    value
-                ):
-                    tainted |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+                case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+                    for element, value in elements(target, over):
+                        if touches(value):
+                            tainted |= {n.id for n in ast.walk(element) if isinstance(n, ast.Name)}
                 case ast.withitem(context_expr=value, optional_vars=ast.expr() as target) if touches(value):
                     tainted |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
                 case ast.Call(func=called, args=arguments) if touches(called):

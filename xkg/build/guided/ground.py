@@ -2,18 +2,18 @@
 
 import itertools
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.build.code_words import stems
 from xkg.build.codebase import Codebase
 from xkg.build.document import Document
 from xkg.build.ground import Grounding, candidates, primary
 from xkg.build.guided import prompt
-from xkg.build.guided.excerpts import excerpt
+from xkg.build.guided.excerpts import excerpt, subject
 from xkg.build.guided.threads import each
 from xkg.build.symbol_index import Entry, SymbolIndex
 from xkg.embed import Embedder
@@ -24,9 +24,14 @@ from xkg.model import Location, Technique
 CANDIDATES = 10
 KEPT = 5
 _BATCH = 6
-_DEFINITION = 600
-_FUNCTION_LINES = 9
-_CLASS_LINES = 14
+_DEFINITION = 1_400
+# Lines of a function and of a class: of what the search ranks among the first for a technique, and of the rest. All are
+# shown shorter where together they would take more characters than a question has for them.
+_FIRST = 5
+_LINES = (60, 40)
+_LINES_OF_OTHERS = (20, 20)
+_FEWEST_LINES = 6
+_CANDIDATE_CHARACTERS = 28_000
 
 _Sure = Literal["high", "medium", "low"]
 _SCORES: Mapping[_Sure, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
@@ -153,24 +158,31 @@ class _Judge:
             parent = by_id.get(technique.parent or "")
             also = f", also called {', '.join(technique.aliases[:3])}" if technique.aliases else ""
             part = f", part of {parent.name}" if parent else ""
-            definition = " ".join(technique.definition.split())
-            lines.append(f"{i}. {technique.name}{also} ({technique.kind}{part}): {definition[:_DEFINITION]}")
+            definition = textwrap.shorten(technique.definition, _DEFINITION, placeholder=" …")
+            lines.append(f"{i}. {technique.name}{also} ({technique.kind}{part}): {definition}")
         return "\n".join(lines)
 
     def _shown(self, entries: Sequence[Entry], batch: Iterable[Technique]) -> str:
-        words = {
-            technique.id: frozenset(stems(f"{technique.name} {' '.join(technique.aliases)} {technique.definition}"))
-            for technique in batch
-        }
-        blocks = []
-        for i, entry in enumerate(entries, start=1):
-            about = frozenset().union(*(words[t] for t in words if entry.id in self.found[t]))
+        about = {t.id: subject(f"{t.name} {' '.join(t.aliases)} {t.definition}") for t in batch}
+        words = {e.id: frozenset().union(*(about[t] for t in about if e.id in self.found[t])) for e in entries}
+        first = {symbol for technique in about for symbol in self.found[technique][:_FIRST]}
+        inner = {entry.id: _inner(entry, entries) for entry in entries}
+
+        def block(i: int, entry: Entry, share: float) -> str:
             symbol = entry.source.symbol
-            limit = _FUNCTION_LINES if entry.kind in ("function", "method") else _CLASS_LINES
+            of_function, of_class = _LINES if entry.id in first else _LINES_OF_OTHERS
+            limit = of_function if entry.kind in ("function", "method") else of_class
             name = f" {entry.kind} {symbol.qualified_name}" if symbol.qualified_name else " the whole file"
             head = f"[{i}] {symbol.path}:{symbol.start_line}-{symbol.end_line}{name}"
-            blocks.append(f"{head}\n{excerpt(entry, about, limit, _inner(entry, entries))}")
-        return "\n\n".join(blocks)
+            lines = max(_FEWEST_LINES, round(share * limit))
+            return f"{head}\n{excerpt(entry, words[entry.id], lines, inner[entry.id])}"
+
+        share = 1.0
+        while True:
+            shown = "\n\n".join(block(i, entry, share) for i, entry in enumerate(entries, start=1))
+            if len(shown) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
+                return shown
+            share *= 0.8
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
@@ -181,7 +193,8 @@ def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]
         symbol = other.source.symbol
         first, last = symbol.start_line, symbol.end_line
         inside = symbol.path == own.path and own.start_line <= first and last <= own.end_line
-        is_part = inside and other.kind != "module" and (first, last) != (own.start_line, own.end_line)
+        same_lines = (first, last) == (own.start_line, own.end_line) and entry.kind != "module"
+        is_part = inside and other.kind != "module" and not same_lines
         if is_part and not any(a <= first and last <= b for a, b in inner):
             inner[first, last] = f"[{i}] {' '.join(symbol.signature.split())}"
     return inner

@@ -1,13 +1,16 @@
 """From located code to a self-contained module with its test and documentation, as a language model writes them."""
 
+import ast
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
 from xkg.build.codebase import Codebase
+from xkg.build.fidelity import left_out
 from xkg.build.guided import Draft, prompt
-from xkg.build.guided.compose import Part, compose, interfaces, offered
+from xkg.build.guided.compose import Part, compose, shown, together
 from xkg.build.guided.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.material import Material, material, without
 from xkg.llm import AnswerType, Ask
@@ -15,7 +18,8 @@ from xkg.model import Technique
 from xkg.sandbox.levels import needed_imports
 
 _ALWAYS = ("numpy",)
-_NONE = "(none)"
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 
 
 class Component(BaseModel):
@@ -47,23 +51,29 @@ class Written(AnswerType):
 
 
 def modularize_with_model(
-    technique: Technique, located: Sequence[str], components: Sequence[Component], codebase: Codebase, ask: Ask
+    technique: Technique,
+    located: Sequence[str],
+    components: Sequence[Component],
+    codebase: Codebase,
+    ask: Ask,
+    paper: str,
 ) -> Draft | Declined:
-    """One question: the code of a technique, written from the symbols it is located at (ids, best first, at least
-    one). What it calls of its components is put in front of what was written, so that the implementation is one
-    module; the excerpt then holds what those components were made from, too.
+    """One question: the code of a technique of `paper` (its title), written from the symbols it is located at (ids,
+    best first, at least one). What it calls of its components is put in front of what was written, so that the
+    implementation is one module; the excerpt then holds what those components were made from, too.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
-    shown = material(codebase, located)
+    found = material(codebase, located)
     parts = [Part(component.name, component.implementation) for component in components]
-    allowed = _allowed(shown, components)
+    allowed = _allowed(found, components)
     inputs = {
+        "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
-        "located": "\n".join(_place(identity, codebase) for identity in shown.used),
-        "code": without(shown.code, offered(parts), shown.entries) if parts else shown.code,
-        "remarks": "\n".join(f"- {remark}" for remark in shown.remarks) or _NONE,
+        "located": "\n".join(_place(identity, codebase) for identity in found.used),
+        "code": without(found.code, _done_alike(found.code, together(parts)), found.entries),
+        "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
         "packages": ", ".join(allowed),
-        "components": interfaces(parts) or _NONE,
+        "components": shown(parts),
     }
 
     def check(answer: Written) -> str | None:
@@ -79,8 +89,8 @@ def modularize_with_model(
         implementation=composed.source,
         test=answer.test,
         documentation=answer.documentation.strip(),
-        sources=tuple(dict.fromkeys([*shown.sources, *(source for c in taken for source in c.sources)])),
-        excerpt="\n".join([shown.code, *dict.fromkeys(c.excerpt for c in taken if c.excerpt)]),
+        sources=tuple(dict.fromkeys([*found.sources, *(source for c in taken for source in c.sources)])),
+        excerpt=_joined(found.code, (component.excerpt for component in taken)),
     )
 
 
@@ -101,8 +111,51 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
     found = list(implementation_faults(composed.source, allowed))
     yield from found
     if not any("does not parse" in fault for fault in found):
-        yield from script_faults(answer.test, composed.source, allowed)
+        for fault in script_faults(answer.test, composed.source, allowed):
+            only = "; of the components it has only what your code uses" if parts and "does not define" in fault else ""
+            yield f"{fault}{only}"
     yield from documentation_faults(answer.documentation)
+
+
+def _joined(own: str, others: Iterable[str]) -> str:
+    """An excerpt, and of others the parts whose lines do not stand there or in another part."""
+    parts = [part.strip("\n") for excerpt in others for part in _PART.split(excerpt) if part.strip("\n")]
+    said, kept = own, []
+    for i, part in sorted(enumerate(parts), key=lambda pair: (-len(pair[1]), pair[0])):
+        lines = part.partition("\n")[2] if part.startswith("# --- ") else part
+        if lines not in said:
+            said += f"\n{part}"
+            kept.append(i)
+    return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(kept))])
+
+
+def _done_alike(code: str, components: str) -> frozenset[str]:
+    """The functions and classes of the code that are in components, too: functions with the same parameters, and
+    nothing that is computed there left out here. A component may use the name of what it was cut from."""
+    ready = {node.name: node for node in _definitions(components)}
+    return frozenset(
+        node.name
+        for node in _definitions(code)
+        if (other := ready.get(node.name)) is not None
+        and _parameters(node) == _parameters(other)
+        and not left_out(ast.unparse(other), ast.unparse(node), 1)
+    )
+
+
+def _definitions(code: str) -> list[_Definition]:
+    try:
+        body = ast.parse(code).body
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [node for node in body if isinstance(node, _Definition)]
+
+
+def _parameters(node: _Definition) -> list[str]:
+    return (
+        []
+        if isinstance(node, ast.ClassDef)
+        else [inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)]
+    )
 
 
 def _allowed(shown: Material, components: Sequence[Component]) -> list[str]:

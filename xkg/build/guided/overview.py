@@ -1,6 +1,7 @@
 """What a repository is for and where its parts are, in a few hundred words, written once a repository."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
@@ -15,6 +16,16 @@ _SYMBOLS = 9_000
 _SYMBOLS_A_FILE = 14
 _DOCSTRING = 90
 _MAX_PARTS = 12
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+# What a readme says of things that are no method.
+_NO_METHOD = re.compile(
+    r"\b(?:install\w*|requirements?|dependenc\w+|prerequisites?|cit(?:e|ing|ations?)|bibtex|licen[cs]e"
+    r"|acknowledge?ments?|contribut(?:e|ing|ors?)|changelog|troubleshooting|faq)\b"
+    r"|^\W*(?:news|contact|set-?up|environment)\W*$",
+    re.IGNORECASE,
+)
+# Code that is shown, and how it ends, which is most often the call that counts.
+_FENCED = re.compile(r"^(```[^\n]*\n)(?:(?!```)[^\n]*\n)+?((?:(?!```)[^\n]*\n){3}```)", re.MULTILINE)
 # Files that seldom hold a method; they are listed last, and are the first to be cut.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|scripts?|benchmarks?|tools|setup|third_party)(?=[/_.])"
@@ -71,15 +82,36 @@ def static_overview(codebase: Codebase) -> str:
 
 
 def readme_head(codebase: Codebase) -> str:
-    """The beginning of the readme without pictures, badges and markup of pages."""
+    """The beginning of the readme without pictures, badges and markup of pages, and without what it says of
+    installation, citation and the like, and all of long examples, where it is too long for that."""
     text = re.sub(r"<!--[\s\S]*?-->|<[^>\n]{1,400}>|\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?", "", codebase.readme)
     text = re.sub(r"\]\([^)]{40,}\)", "]", text)
     text = re.sub(r"\n\s*\n\s*(?:\n\s*)*", "\n\n", text).strip()
-    return text if len(text) <= _README else f"{text[:_README]}\n… (cut)"
+    if len(text) > _README:
+        text = _of_method(text)
+    if len(text) > _README:
+        text = _FENCED.sub(r"\1…\n\2", text)
+    return text if len(text) <= _README else f"{text[:_README].rsplit(None, 1)[0]} … (cut)"
+
+
+def _of_method(readme: str) -> str:
+    """The readme without its parts, with what is below them, whose headings say that they are of no method."""
+    kept: list[str] = []
+    left_out, titled, fenced = 0, False, False
+    for line in readme.split("\n"):
+        heading = None if fenced else _HEADING.match(line)
+        if heading and (not left_out or len(heading[1]) <= left_out):
+            left_out = len(heading[1]) if titled and _NO_METHOD.search(heading[2]) else 0
+            titled = True
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        if not left_out:
+            kept.append(line)
+    return "\n".join(kept).strip()
 
 
 def file_tree(codebase: Codebase) -> str:
-    """One line a folder: what was parsed by name, then how many other files."""
+    """One line a folder: what was parsed by name, then how many other files; of the top folder all by name."""
     parsed = {module.path for module in codebase.modules}
     folders: dict[str, list[str]] = {}
     for path in sorted({*codebase.files, *parsed}):
@@ -87,7 +119,7 @@ def file_tree(codebase: Codebase) -> str:
         folders.setdefault(folder, []).append(name)
     lines = []
     for folder, names in sorted(folders.items(), key=lambda item: (bool(_ASIDE.search(f"{item[0]}/")), item[0])):
-        own = [name for name in names if (f"{folder}/{name}" if folder else name) in parsed]
+        own = [name for name in names if not folder or f"{folder}/{name}" in parsed]
         more = len(names) - len(own[:_NAMES_A_LINE])
         listed = [*own[:_NAMES_A_LINE], *([f"{more} other files" if own else f"{more} files"] if more else [])]
         lines.append(f"{folder or '.'}/: {', '.join(listed)}")
@@ -142,5 +174,5 @@ def _described(source: SourceSymbol, module: Module) -> Iterator[str]:
 
 def _said(source: SourceSymbol) -> str:
     first = re.split(r"(?<=[.!?])\s|\n\s*\n", source.docstring.strip(), maxsplit=1)[0]
-    text = " ".join(first.split())
-    return f"  # {text[:_DOCSTRING]}" if text else ""
+    text = textwrap.shorten(first, _DOCSTRING, placeholder=" …")
+    return f"  # {text}" if text else ""

@@ -14,11 +14,12 @@ _END = frozenset("exit quit _exit abort".split())
 @dataclass(frozen=True)
 class Around:
     """What stands around a statement: `conditions` under which it runs, as they are written; whether an exception in
-    it is `forgiven`; the `function` it is in, '' for the module."""
+    it is `forgiven`; the `function` it is in, '' for the module, called through `depth` others."""
 
     conditions: tuple[str, ...] = ()
     forgiven: bool = False
     function: str = ""
+    depth: int = 0
 
 
 def reachable(body: Sequence[ast.stmt], around: Around = Around()) -> Iterator[tuple[ast.stmt, Around]]:

@@ -165,6 +165,7 @@ class GuidedBuild:
             self._ask,
             trials,
             runs=self._shop.runner is not None,
+            title=self._opened.document.title,
         )
 
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:

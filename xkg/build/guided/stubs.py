@@ -194,44 +194,57 @@ def _does_nothing_of_note(statement: ast.stmt) -> bool:
     )
 
 
+_COMPUTED = ast.Call(ast.Name("computed", ast.Load()), [], [])
+
+
 def _returns(function: Function) -> list[ast.expr]:
-    """What a function returns where it can run, a variable as what it was last given."""
+    """What a function returns where it can run, a variable as the value that it was given, one that is computed where
+    it was given several."""
     given: dict[str, list[ast.expr]] = {}
+
+    def give(target: ast.expr, value: ast.expr) -> None:
+        for node in ast.walk(target):
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                given.setdefault(ast.unparse(node), []).append(value)
+
     found: list[ast.expr] = []
     for statement, _ in reachable(function.body):
         match statement:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    for node in ast.walk(target):
-                        if isinstance(node, ast.Name):
-                            given.setdefault(node.id, []).append(value)
-            case ast.AugAssign(target=ast.Name(id=name)) | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-                given.setdefault(name, []).append(statement.value or ast.Constant(None))
-                if isinstance(statement, ast.AugAssign):
-                    given[name].append(ast.Call(ast.Name("computed", ast.Load()), [], []))
-            case ast.For(target=target):
-                for node in ast.walk(target):
-                    if isinstance(node, ast.Name):
-                        given.setdefault(node.id, []).append(ast.Call(ast.Name("item", ast.Load()), [], []))
+                    give(target, value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                give(target, value)
+            case ast.AugAssign(target=target) | ast.For(target=target):
+                give(target, _COMPUTED)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                given.setdefault(name, []).append(_COMPUTED)
+            case ast.With(items=items):
+                for item in items:
+                    if item.optional_vars is not None:
+                        give(item.optional_vars, _COMPUTED)
             case ast.Return(value=ast.expr() as value):
-                values = given.get(value.id, [value]) if isinstance(value, ast.Name) else [value]
-                # Of several values that a variable was given, one that is computed decides.
-                computed = [v for v in values if _is_computed(v)]
-                touched = isinstance(value, ast.Name) and _is_filled(function, value.id)
-                found.append(computed[-1] if computed else ast.Call(value, [], []) if touched else values[-1])
+                values = given.get(ast.unparse(value), [value])
+                computed = next((v for v in reversed(values) if _is_computed(v)), None)
+                if computed is None and isinstance(value, ast.Name) and _is_filled(function, value.id):
+                    computed = _COMPUTED
+                found.append(values[-1] if computed is None else computed)
             case _:
                 continue
     return found
 
 
 def _is_filled(function: Function, name: str) -> bool:
-    """Whether something is put into a variable: `x[i] = …`, `x.append(…)`, `x += …`."""
+    """Whether something is put into a variable: `x[i] = …`, `x.append(…)`, `fill(x)`."""
     for node in ast.walk(function):
         match node:
             case ast.Subscript(value=ast.Name(id=found), ctx=ast.Store()) if found == name:
                 return True
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=found)))) if found == name:
                 return True
+            case ast.Expr(value=ast.Call(args=given, keywords=named)):
+                if any(isinstance(a, ast.Name) and a.id == name for a in (*given, *(k.value for k in named))):
+                    return True
             case _:
                 continue
     return False
