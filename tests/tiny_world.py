@@ -65,7 +65,7 @@ On a year of counts from a quiet crossing the filter removes all peaks that were
 The damped peak filter is small enough for a counter.
 """
 
-_FILES = {
+FILES = {
     "README.md": "# Counts\n\nThe damped peak filter for counts: clipping, then damping. Run `python -m counts`.\n",
     "counts/clipping.py": '''def clip_peaks(values, factor=3.0):
     """Counts above factor times their median come down to that."""
@@ -99,7 +99,7 @@ def filter_counts(values, factor=3.0, rate=0.25):
     "counts/__init__.py": "",
 }
 
-CLIP = _FILES["counts/clipping.py"]
+CLIP = FILES["counts/clipping.py"]
 CLIP_TEST = """from implementation import clip_peaks
 
 assert clip_peaks([4.0, 31.0, 5.0, 7.0, 6.0]) == [4.0, 18.0, 5.0, 7.0, 6.0]
@@ -109,7 +109,7 @@ _BLUNT = """from implementation import clip_peaks
 
 assert len(clip_peaks([4.0, 31.0, 5.0, 7.0, 6.0])) == 5
 """
-DAMP = _FILES["counts/damping.py"]
+DAMP = FILES["counts/damping.py"]
 DAMP_TEST = """from implementation import damp
 
 assert damp([4.0, 8.0, 16.0]) == [4.0, 5.0, 7.75]
@@ -156,7 +156,7 @@ def written_to(folder: Path) -> World:
     folder.mkdir(parents=True, exist_ok=True)
     paper, repository = folder / "paper.md", folder / "counts"
     paper.write_text(_PAPER)
-    for name, text in _FILES.items():
+    for name, text in FILES.items():
         (repository / name).parent.mkdir(parents=True, exist_ok=True)
         (repository / name).write_text(text)
     return World(paper, repository)
@@ -214,6 +214,20 @@ def answers(**changed: Scripted) -> Callable[[dict[str, Any]], Answer]:
         return _USUAL[asked.prompt](asked) if given is None else given
 
     return answer
+
+
+def script(**changed: Scripted) -> Any:
+    """The same answers for a `FakeModel`. A changed one may raise, too."""
+
+    def of(name: str) -> Callable[[Mapping[str, str]], Answer]:
+        def answer(inputs: Mapping[str, str]) -> Answer:
+            asked = Question(name, inputs, None)
+            given = changed[name](asked) if name in changed else None
+            return _USUAL[name](asked) if given is None else given
+
+        return answer
+
+    return {name: of(name) for name in _USUAL}
 
 
 # --- the usual answers ------------------------------------------------------------------------------------------------
@@ -296,18 +310,18 @@ def definitions(asked: Question) -> dict[str, Any]:
 
 
 def overview(_: Question) -> dict[str, Any]:
-    parts = [{"path": name, "does": "A step of the filter."} for name in _FILES if name.endswith("ing.py")]
+    parts = [{"path": name, "does": "A step of the filter."} for name in FILES if name.endswith("ing.py")]
     return {"purpose": "The damped peak filter for counts.", "parts": parts, "entry_points": ["python -m counts"]}
 
 
-_PLACES = {
+PLACES = {
     "Damped peak filter": "filter_counts",
     "Median peak clipping": "clip_peaks",
     "Exponential damping": "damp",
 }
 
 
-def places(asked: Question, where: Mapping[str, str] = _PLACES) -> dict[str, Any]:
+def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]:
     """Each technique at the function that `where` gives it, or nowhere."""
     names = re.findall(r"^(\d+)\. (.+?) \((?:methodology|technique)", asked.inputs["techniques"], re.M)
     numbers = {name: n for n, name in re.findall(r"^\[(\d+)\] \S+ function (\w+)$", asked.inputs["candidates"], re.M)}
@@ -332,13 +346,32 @@ def declined(reason: str) -> dict[str, Any]:
     return {"declined": reason, "implementation": "", "test": "", "documentation": ""}
 
 
-def _code(asked: Question) -> dict[str, Any]:
-    reversed_ = FILTER_CODE.replace(_FILTERED, _REVERSED)
-    return {
+def code(asked: Question) -> dict[str, Any]:
+    """The first answer, which is not all good."""
+    given = {
         "Median peak clipping": written(CLIP, _BLUNT),
         "Exponential damping": written(DAMP, DAMP_TEST.replace("7.75", "7.5")),
-        "Damped peak filter": written(reversed_, _REVERSED_TEST),
+        "Damped peak filter": written(FILTER_CODE.replace(_FILTERED, _REVERSED), _REVERSED_TEST),
     }[asked.technique]
+    return _whole(asked, given)
+
+
+def sound(asked: Question) -> dict[str, Any]:
+    """An answer with which nothing is wrong."""
+    given = {
+        "Median peak clipping": written(CLIP, CLIP_TEST),
+        "Exponential damping": written(DAMP, DAMP_TEST),
+        "Damped peak filter": written(FILTER_CODE, FILTER_TEST),
+    }[asked.technique]
+    return _whole(asked, given)
+
+
+def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
+    """The filter brings along what no component offers it."""
+    if asked.technique != "Damped peak filter":
+        return given
+    missing = [part for part in (CLIP, DAMP) if part.partition("(")[0] not in asked.inputs["components"]]
+    return {**given, "implementation": "\n\n".join([*missing, given["implementation"]])}
 
 
 def edits(cause: str, *changes: tuple[str, str, str]) -> dict[str, Any]:
@@ -373,7 +406,7 @@ _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "enrich": definitions,
     "overview": overview,
     "ground": places,
-    "modularize": _code,
+    "modularize": code,
     "repair": _repair,
     "strengthen": _sharper,
     "fidelity": _verdict,

@@ -1,6 +1,7 @@
 """What a person sees of a build that is under way: one live line where there is a terminal, plain lines elsewhere."""
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from xkg.llm import Call
 def shown(papers: int = 1) -> Iterator[Callable[[object], None]]:
     """Shows on stderr what it is told of a build of so many papers: stages as they end, one line each, and below them,
     on a terminal, where the build is: papers, stage, techniques, calls, tokens, dollars and time."""
-    console = Console(file=sys.stderr, highlight=False, markup=False, soft_wrap=True)
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
     display = _Display(console, papers)
     if not console.is_terminal:
         yield display.plain
@@ -29,6 +30,7 @@ def shown(papers: int = 1) -> Iterator[Callable[[object], None]]:
 class _Display:
     def __init__(self, console: Console, papers: int) -> None:
         self._console = console
+        self._lock = threading.Lock()  # calls are told by the threads that asked
         self._papers = papers
         self._begun = 0
         self._at: Progress | None = None
@@ -44,7 +46,9 @@ class _Display:
         if isinstance(event, StageReport):
             self._console.print(_ended(event))
         elif isinstance(event, Progress):
-            self._console.print(f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {event.about}{self._bill()}")
+            self._console.print(
+                f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {_line(event.about)}{self._bill()}"
+            )
 
     def live(self, event: object) -> None:
         """Stages as they end; all else is in the live line."""
@@ -63,17 +67,18 @@ class _Display:
         return Text("  " + ", ".join(parts) + self._bill() + f"  {seconds // 60}:{seconds % 60:02}", style="dim")
 
     def _take(self, event: object) -> None:
-        if isinstance(event, StageReport):
-            self._begun += event.name == "parse"
-            self._stage, self._at = event.name, None
-        elif isinstance(event, Progress):
-            self._at = event
-        elif isinstance(event, Call):
-            self._calls += not event.cached
-            self._reused += event.cached
-            self._tokens += event.input_tokens + event.output_tokens
-            self._unpriced = self._unpriced or (event.dollars is None and not event.cached)
-            self._dollars += event.dollars or 0.0
+        with self._lock:
+            if isinstance(event, StageReport):
+                self._begun += event.name == "parse"
+                self._stage, self._at = event.name, None
+            elif isinstance(event, Progress):
+                self._at = event
+            elif isinstance(event, Call):
+                self._calls += not event.cached
+                self._reused += event.cached
+                self._tokens += event.input_tokens + event.output_tokens
+                self._unpriced = self._unpriced or (event.dollars is None and not event.cached)
+                self._dollars += event.dollars or 0.0
 
     def _bill(self) -> str:
         if not self._calls and not self._reused:
@@ -85,4 +90,9 @@ class _Display:
 
 def _ended(report: StageReport) -> str:
     kept = " (kept)" if report.reused else ""
-    return f"  {report.name:<12}{report.seconds:7.1f} s  {report.summary}{kept}"
+    return f"  {report.name:<12}{report.seconds:7.1f} s  {_line(report.summary)}{kept}"
+
+
+def _line(text: str) -> str:
+    """Names come from papers and models: nothing in them is for the terminal to obey."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

@@ -1,0 +1,241 @@
+"""Answers that no build should come to harm by, from a real endpoint through every stage to the sandbox."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.guided.test_ground import HashEmbedder
+from tests.llm_endpoint import Answer, Said, ScriptedEndpoint, status
+from tests.tiny_world import (
+    CLIPPING,
+    DAMP,
+    DAMP_TEST,
+    DAMPING,
+    FILTER,
+    GAPS,
+    Question,
+    Scripted,
+    answers,
+    declined,
+    edits,
+    places,
+    question,
+    settings_for,
+    sound,
+    written,
+    written_to,
+)
+from xkg.build.pipeline import build_paper
+from xkg.build.workshop import Built, Workshop
+from xkg.config import SandboxSettings
+from xkg.llm import LanguageModel
+from xkg.model import Evidence, Level
+from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.choose import warmed
+
+
+class Pipeline:
+    """Builds the tiny paper with the answers given and a sandbox whose limits come soon."""
+
+    def __init__(self, folder: Path) -> None:
+        self._kg = folder / "kg"
+        self._world = written_to(folder)
+        self._changed: dict[str, Scripted] = {}
+        self.endpoint = ScriptedEndpoint(lambda body: answers(**self._changed)(body))
+
+    def __call__(self, **changed: Scripted) -> Built:
+        self._changed = {"modularize": sound, **changed}
+        settings = settings_for(self._kg, self.endpoint.url).model_copy(
+            update={"sandbox": SandboxSettings(seconds=2, memory_mb=256)}
+        )
+        with LanguageModel(settings.llm, settings.kg) as model, warmed(BubblewrapRunner()) as runner:
+            shop = Workshop(settings, HashEmbedder(), runner, None, model=model)
+            return build_paper(self._world.paper, str(self._world.repository), shop)
+
+    def asked(self, prompt: str) -> list[Question]:
+        return [asked for asked in map(question, self.endpoint.requests) if asked.prompt == prompt]
+
+
+@pytest.fixture
+def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeline]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("XKG_LLM_KEY", "a-key-of-mine")
+    monkeypatch.setattr("xkg.llm_endpoint._FIRST_WAIT", 0.001)
+    made = Pipeline(tmp_path)
+    with made.endpoint:
+        yield made
+
+
+def for_damping(answer: Answer) -> Scripted:
+    return lambda q: answer if q.technique == "Exponential damping" else None
+
+
+def with_test(test: str) -> Scripted:
+    """Damping with another test; the rest is sound."""
+    changed = written(DAMP, test)
+    return lambda q: changed if q.technique == "Exponential damping" else sound(q)
+
+
+def last(built: Built, technique: str) -> Evidence:
+    code = built.bundle.code_of(technique)
+    assert code is not None
+    return code.evidence[-1]
+
+
+def levels(built: Built) -> dict[str, Level]:
+    return {code.technique: code.level for code in built.bundle.code}
+
+
+def hidden(built: Built) -> dict[str, str | None]:
+    return {t.id: t.hidden for t in built.bundle.techniques}
+
+
+NO_MORE = edits("nothing of these two files can be changed so that it runs here")
+
+
+def test_none_is_an_answer_everywhere(build: Pipeline) -> None:
+    nowhere = build(ground=lambda q: places(q, {}))
+    assert (nowhere.bundle.paper.state, nowhere.bundle.code) == ("complete", ())
+    assert not build.asked("modularize")
+    nothing = build(modularize=lambda _: declined("It is configuration alone."))
+    assert nothing.bundle.code == ()
+    build_again = build()
+    assert set(levels(build_again)) == set()  # both answers are kept
+
+
+def test_declined_everywhere_is_complete_and_says_why(build: Pipeline) -> None:
+    built = build(modularize=lambda _: declined("It is configuration alone."))
+    assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
+    reasons = hidden(built)
+    assert reasons[GAPS] == "no code in the repository was found for it"
+    assert {reasons[t] for t in (FILTER, CLIPPING, DAMPING)} == {
+        "the model found no code for it: It is configuration alone."
+    }
+
+
+@pytest.mark.parametrize(
+    ("weaker", "said"),
+    [
+        (("test", "assert damp([4.0, 8.0, 16.0]) == [4.0, 5.0, 7.5]\n", ""), "was dropped"),
+        (("test", "== [4.0, 5.0, 7.5]", "is not None"), "holds for more values than before"),
+        (("test", "== [4.0, 5.0, 7.5]", "== damp([4.0, 8.0, 16.0])"), "replaced by what always holds"),
+        (
+            ("test", "assert damp([4.0, 8.0, 16.0])", "if False:\n    assert damp([4.0, 8.0, 16.0])"),
+            "moved where it cannot fail",
+        ),
+        (("implementation", "    return levels\n", "    return [4.0, 5.0, 7.5]\n"), ""),
+    ],
+)
+def test_a_repair_that_weakens_is_refused_until_no_attempt_is_left(
+    build: Pipeline, weaker: tuple[str, str, str], said: str
+) -> None:
+    wrong = DAMP_TEST.replace("7.75", "7.5")
+    built = build(modularize=with_test(wrong), repair=for_damping(edits("the test is too strict", weaker)))
+    repairs = build.asked("repair")
+    assert len(repairs) == 4
+    assert repairs[0].complaint is None
+    assert said in (repairs[1].complaint or "")
+    evidence = last(built, DAMPING)
+    assert (evidence.level, evidence.repairs) == (Level.IMPORTED, 0)
+    assert "no usable answer after 4 attempts" in (evidence.reason or "")
+    code = built.bundle.code_of(DAMPING)
+    assert code is not None
+    assert (code.test, code.implementation) == (wrong, DAMP)
+    assert built.bundle.paper.state == "partial"
+    assert built.bundle.paper.incomplete[0].startswith("Exponential damping: debug, ")
+    assert levels(built)[CLIPPING] is levels(built)[FILTER] is Level.FAITHFUL
+
+
+def test_a_repair_that_is_refused_may_be_followed_by_one_that_is_none(build: Pipeline) -> None:
+    def repair(q: Question) -> Any:
+        if q.complaint is None:
+            return edits("too strict", ("test", "== [4.0, 5.0, 7.5]", "is not None"))
+        return None
+
+    built = build(modularize=with_test(DAMP_TEST.replace("7.75", "7.5")), repair=repair)
+    assert (last(built, DAMPING).level, last(built, DAMPING).repairs) == (Level.FAITHFUL, 1)
+    assert built.bundle.paper.state == "complete"
+    assert len(build.asked("repair")) == 2
+
+
+HEAD = "import os\nimport pathlib\nfrom implementation import damp\n\n"
+TAIL = "\nassert damp([4.0, 8.0]) == [4.0, 5.0]\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "level", "reason"),
+    [
+        pytest.param("while damp([1.0]):\n    pass\n", "imported", "timeout: ran longer than 2 s", id="hangs"),
+        pytest.param("for _ in range(1024):\n    print('x' * (1 << 20))\n", "parsed", "output", id="prints 1 GB"),
+        pytest.param("held = [bytearray(1 << 24) for _ in range(1024)]\n", "imported", "memory", id="takes 16 GB"),
+        pytest.param("for _ in range(30):\n    os.fork()\n", "imported", "", id="forks"),
+        pytest.param("pathlib.Path('/usr/xkg-was-here').write_text('x')\n", "imported", "OSError", id="writes outside"),
+        pytest.param("os._exit(0)\n", "imported", "ended the process before the end of its test", id="exits"),
+    ],
+)
+def test_a_test_that_misbehaves_costs_its_own_level_alone(build: Pipeline, test: str, level: str, reason: str) -> None:
+    built = build(modularize=with_test(HEAD + test + TAIL), repair=for_damping(NO_MORE))
+    evidence = last(built, DAMPING)
+    assert evidence.level.value == level
+    assert reason in (evidence.reason or "")
+    assert "cannot be mended: nothing of these two files" in (evidence.reason or "")
+    assert not Path("/usr/xkg-was-here").exists()
+    assert built.bundle.paper.state == "complete"
+    assert levels(built)[CLIPPING] is levels(built)[FILTER] is Level.FAITHFUL
+    assert f"its code is at '{level}', below 'executed': {evidence.reason}" == hidden(built)[DAMPING]
+
+
+def test_a_test_that_misbehaves_is_mended(build: Pipeline) -> None:
+    repair = for_damping(edits("it never ends", ("test", "while damp([1.0]):\n    pass\n\n", "")))
+    built = build(modularize=with_test(HEAD + "while damp([1.0]):\n    pass\n\n" + DAMP_TEST), repair=repair)
+    assert [e.level for e in built.bundle.code_of(DAMPING).evidence] == [Level.IMPORTED, Level.FAITHFUL]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param("I cannot help with that.", id="words"),
+        pytest.param(Said(None, refusal="No."), id="refusal"),
+        pytest.param(Said('{"declined": null, "implem', finish="length"), id="cut"),
+        pytest.param(written("import subprocess\n\ndef damp(x):\n    return x\n", DAMP_TEST), id="starts processes"),
+        pytest.param(written(DAMP, "from implementation import damp\n"), id="asserts nothing"),
+        pytest.param({"declined": None}, id="fields missing"),
+    ],
+)
+def test_an_answer_that_is_none_costs_its_technique_alone(build: Pipeline, odd: Answer) -> None:
+    built = build(modularize=lambda q: odd if q.technique == "Exponential damping" else sound(q))
+    assert built.bundle.paper.state == "partial"
+    assert built.bundle.paper.incomplete[0].startswith(
+        "Exponential damping: modularize, Exponential damping: no usable answer after 4 attempts"
+    )
+    assert (hidden(built)[DAMPING] or "").startswith("its code could not be written: ")
+    assert levels(built) == dict.fromkeys((FILTER, CLIPPING), Level.FAITHFUL)
+
+
+def test_an_endpoint_that_stumbles_costs_nothing(build: Pipeline) -> None:
+    seen: set[str] = set()
+
+    def stumbling(name: str) -> Scripted:
+        def answer(q: Question) -> Answer | None:
+            key = f"{name} {sorted(q.inputs.items())}"
+            if key in seen:
+                return sound(q) if name == "modularize" else None
+            seen.add(key)
+            return status(429, retry_after="0") if len(seen) % 2 else status(503)
+
+        return answer
+
+    built = build(**{name: stumbling(name) for name in ("extract", "ground", "modularize", "fidelity")})
+    assert built.bundle.paper.state == "complete"
+    assert set(levels(built).values()) == {Level.FAITHFUL}
+
+
+def test_what_the_paper_says_reaches_the_model_as_data_alone(build: Pipeline) -> None:
+    build()
+    for body in build.endpoint.requests:
+        system = body["messages"][0]["content"]
+        assert "wagons" not in system
+        assert "clip_peaks" not in system
+    assert "a-key-of-mine" not in str(build.endpoint.requests)

@@ -1,0 +1,335 @@
+"""A whole guided build with a scripted model: what it makes and keeps, and what it says of what it could not do."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.guided.fake_model import FakeModel
+from tests.build.guided.quick_runner import QuickRunner
+from tests.build.guided.test_ground import HashEmbedder
+from tests.tiny_world import (
+    CLIPPING,
+    DAMPING,
+    FILTER,
+    GAPS,
+    PLACES,
+    Question,
+    World,
+    declined,
+    places,
+    script,
+    settings_for,
+    sound,
+    written_to,
+)
+from xkg.build.pipeline import build_paper
+from xkg.build.stages import Event, Progress, StageReport
+from xkg.build.verify import apply
+from xkg.build.workshop import Built, Workshop
+from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
+from xkg.llm_prompt import Prompt
+from xkg.model import Level, PaperBundle
+from xkg.sandbox import Runner
+
+STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
+
+
+class Model:
+    """Stands in for `LanguageModel`."""
+
+    def __init__(self, ask: FakeModel, dollars: float | None) -> None:
+        self._ask = ask
+        self._dollars = dollars
+
+    def for_paper(self, _: str) -> FakeModel:
+        return self._ask
+
+    def identity(self, *prompts: Prompt) -> Mapping[str, str]:
+        return {prompt.identity: "scripted" for prompt in prompts}
+
+    def spent(self, _: str) -> float | None:
+        return self._dollars
+
+
+class Builder:
+    """Builds the tiny paper in one folder, with the answers given; a second call is a second build."""
+
+    def __init__(self, folder: Path) -> None:
+        self.world: World = written_to(folder)
+        self.kg = folder / "kg"
+        self.events: list[Event] = []
+        self.model = FakeModel({})
+
+    def __call__(
+        self,
+        *,
+        repository: bool = True,
+        runner: Runner | None = QuickRunner(),  # noqa: B008
+        dollars: float | None = 0.5,
+        **changed: Callable[[Question], Any],
+    ) -> Built:
+        self.events = []
+        self.model = FakeModel(script(**changed))
+        shop = Workshop(
+            settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1),
+            HashEmbedder(),
+            runner,
+            None,
+            self.events.append,
+            (),
+            Model(self.model, dollars),  # type: ignore[arg-type]
+        )
+        return build_paper(self.world.paper, str(self.world.repository) if repository else None, shop)
+
+    @property
+    def asked(self) -> list[str]:
+        """The prompts that were answered, in order."""
+        return [name for name, *_ in self.model.asked]
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Builder:
+    return Builder(tmp_path)
+
+
+def failing(error: Exception, technique: str | None = None) -> Callable[[Question], Any]:
+    """Raises, for one technique alone where one is named."""
+
+    def answer(asked: Question) -> Any:
+        if technique is None or asked.technique == technique:
+            raise error
+
+    return answer
+
+
+def hidden(bundle: PaperBundle) -> dict[str, str]:
+    return {t.id: t.hidden for t in bundle.techniques if t.hidden is not None}
+
+
+def timeless(bundle: PaperBundle) -> PaperBundle:
+    """Without what differs from run to run."""
+    evidence = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
+    code = tuple(
+        c.model_copy(update={"evidence": tuple(e.model_copy(update=evidence) for e in c.evidence)}) for c in bundle.code
+    )
+    paper = bundle.paper.model_copy(update={"built_at": None, "cost_usd": 0.0})
+    return bundle.model_copy(update={"paper": paper, "code": code})
+
+
+def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
+    built = build()
+    assert [report.name for report in built.stages] == STAGES
+    bundle = built.bundle
+    assert (bundle.paper.state, bundle.paper.incomplete, built.stopped, built.notes) == ("complete", (), None, ())
+    assert bundle.paper.cost_usd == 0.5
+    assert bundle.paper.code_overview.startswith("The damped peak filter for counts.\n\n- `counts/clipping.py`:")
+    assert {c.technique: c.level for c in bundle.code} == dict.fromkeys((FILTER, CLIPPING, DAMPING), Level.FAITHFUL)
+    assert {t.id: t.grounding for t in bundle.techniques} == {
+        FILTER: "located",
+        CLIPPING: "located",
+        DAMPING: "located",
+        GAPS: "none",
+    }
+    assert hidden(bundle) == {GAPS: "no code in the repository was found for it"}
+    (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
+    assert "$r = 0.25$" in damping.definition  # enriched
+    assert set(build.asked) == set(script())
+    summaries = {report.name: report.summary for report in built.stages}
+    assert summaries["code"] == "3 faithful; 2 of 3 ran at once, 3 repairs"
+    assert summaries["ground"] == "3 of 4 techniques located"
+    told = [event for event in build.events if isinstance(event, Progress)]
+    assert [(event.stage, event.done, event.total) for event in told] == [("code", n, 3) for n in (1, 2, 3)]
+
+
+def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
+    first = build()
+    again = build()
+    assert build.asked == []
+    assert again.bundle == first.bundle
+    fresh = {report.name for report in again.stages if not report.reused}
+    assert fresh == {"parse", "fetch", "code"}  # the last counts what it kept technique by technique
+
+
+def test_without_a_repository_definitions_are_all(build: Builder) -> None:
+    built = build(repository=False)
+    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "prune"]
+    assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
+    assert build.asked == ["extract", "enrich"]
+    assert built.notes == ("no repository was given (--repo): techniques have no code",)
+
+
+def test_without_a_sandbox_code_is_shown_as_parsed(build: Builder) -> None:
+    built = build(runner=None, modularize=sound)
+    assert {c.level for c in built.bundle.code} == {Level.PARSED}
+    assert set(hidden(built.bundle)) == {GAPS}
+    assert any("no sandbox on this machine" in note for note in built.notes)
+    assert {"repair", "fidelity"}.isdisjoint(build.asked)
+    contained = build()
+    assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
+
+
+def test_an_unknown_price_costs_nothing_that_could_be_told(build: Builder) -> None:
+    assert build(dollars=None).bundle.paper.cost_usd == 0.0
+
+
+# --- what the model could not be brought to ---------------------------------------------------------------------------
+
+
+def test_a_technique_without_an_answer_makes_the_paper_partial(build: Builder) -> None:
+    error = AnswerError("modularize, Exponential damping: no usable answer")
+    built = build(modularize=failing(error, "Exponential damping"))
+    paper = built.bundle.paper
+    assert (paper.state, built.stopped) == ("partial", None)
+    assert f"Exponential damping: {error}" in paper.incomplete
+    assert f"Exponential damping: {error}" in built.notes
+    assert hidden(built.bundle)[DAMPING] == f"its code could not be written: {error}"
+    assert CLIPPING not in hidden(built.bundle)
+    again = build()
+    assert again.bundle.paper.state == "complete"
+    assert {"extract", "enrich", "overview", "ground", "strengthen"}.isdisjoint(build.asked)
+
+
+def test_a_failed_overview_is_replaced_by_what_the_repository_shows(build: Builder) -> None:
+    error = AnswerError("overview: no usable answer")
+    built = build(overview=failing(error))
+    assert built.bundle.paper.incomplete == (str(error),)
+    assert "- `counts/damping.py`: damp" in built.bundle.paper.code_overview
+    assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}
+    again = build()
+    assert again.bundle.paper.state == "complete"
+    assert build.asked == ["overview", "ground"]  # the answer on the places was read with another overview
+
+
+def test_a_failed_definition_stays_as_it_was(build: Builder) -> None:
+    built = build(enrich=failing(AnswerError("enrich: none")))
+    assert built.bundle.paper.state == "partial"
+    assert len(built.bundle.paper.incomplete) == 4
+    assert built.bundle.paper.incomplete[0].startswith("Damped peak filter: enrich")
+    assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}
+    assert build().bundle.paper.state == "complete"
+    assert build.asked[0] == "enrich"
+
+
+def test_what_could_not_be_located_says_so(build: Builder) -> None:
+    built = build(ground=failing(AnswerError("ground: none")))
+    assert built.bundle.paper.state == "partial"
+    assert hidden(built.bundle)[FILTER] == "not located: ground: none"
+    assert built.bundle.code == ()
+    assert build().bundle.paper.state == "complete"
+
+
+def test_none_for_every_technique_is_a_complete_answer(build: Builder) -> None:
+    built = build(ground=lambda asked: places(asked, {}))
+    assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
+    assert set(hidden(built.bundle).values()) == {"no code in the repository was found for it"}
+    assert len(hidden(built.bundle)) == 4
+    build(ground=failing(AssertionError("asked again")))
+    assert build.asked == []
+
+
+def test_declined_code_is_hidden_with_the_model_s_reason_and_complete(build: Builder) -> None:
+    built = build(
+        modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a)
+    )
+    assert built.bundle.paper.state == "complete"
+    assert hidden(built.bundle)[CLIPPING] == "the model found no code for it: It only plots."
+    assert {c.technique for c in built.bundle.code} == {FILTER, DAMPING}
+
+
+def test_unrelated_code_is_hidden_whatever_its_level(build: Builder) -> None:
+    def verdict(asked: Question) -> Any:
+        if asked.technique == "Median peak clipping":
+            return {"faults": [{"kind": "unrelated", "remark": "it sorts"}]}
+        return None
+
+    built = build(modularize=sound, fidelity=verdict)
+    assert hidden(built.bundle)[CLIPPING] == "its code was judged to do something else: it sorts"
+    assert built.bundle.paper.state == "complete"
+
+
+def test_reasons_outlive_a_verification(build: Builder) -> None:
+    built = build(
+        ground=lambda asked: places(asked, {n: f for n, f in PLACES.items() if "filter" not in n}),
+        modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
+    )
+    assert "the model found no code for it" in hidden(built.bundle)[CLIPPING]
+    assert apply(built.bundle, {}, None) == built.bundle
+    damping = built.bundle.code_of(DAMPING)
+    assert damping is not None
+    fallen = apply(built.bundle, {damping.id: damping.evidence[-1].model_copy(update={"level": Level.IMPORTED})}, None)
+    assert set(hidden(fallen)) == {FILTER, CLIPPING, DAMPING, GAPS}
+    assert hidden(fallen)[CLIPPING] == hidden(built.bundle)[CLIPPING]
+
+
+# --- where it has to stop ---------------------------------------------------------------------------------------------
+
+SPENT = BudgetError("$0.50 of the $0.50 allowed are spent; run again with a higher --max-cost to go on")
+STOPS = {
+    "enrich": "enrich",
+    "overview": "ground",
+    "ground": "ground",
+    "modularize": "code",
+    "repair": "code",
+    "strengthen": "code",
+    "fidelity": "code",
+    "revise": "code",
+}
+
+
+@pytest.mark.parametrize("prompt", STOPS)
+def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
+    build: Builder, tmp_path: Path, prompt: str
+) -> None:
+    stage = STOPS[prompt]
+    changed: dict[str, Any] = {prompt: failing(SPENT)}
+    built = build(**changed)
+    assert built.stopped is not None
+    assert str(built.stopped) == f"the build stopped in stage {stage}: {SPENT}"
+    assert built.bundle.paper.state == "partial"
+    assert built.bundle.paper.incomplete == (str(built.stopped),)
+    reasons = hidden(built.bundle)
+    if stage == "code":
+        assert reasons[GAPS] == "no code in the repository was found for it"
+        written = {c.technique for c in built.bundle.code}
+        left = {FILTER, CLIPPING, DAMPING} - written
+        assert left
+        why = "its code was not written yet: the build stopped before"
+        assert {reasons.get(t, why) for t in left} == {why}
+    else:
+        assert set(reasons.values()) == {f"its code was not looked for yet: the build stopped in stage {stage}"}
+        assert len(reasons) == 4
+    finished = {report.name for report in built.stages} - {"parse", "fetch", "code"}
+    again = build()
+    kept = {report.name for report in again.stages if report.reused}
+    assert finished - {"prune"} <= kept
+    assert again.stopped is None
+    assert finished.isdisjoint(build.asked)
+    assert timeless(again.bundle) == timeless(Builder(tmp_path / "undisturbed")().bundle)
+
+
+@pytest.mark.parametrize("error", [SPENT, ModelUnavailableError("extract: the endpoint is down"), AnswerError("none")])
+def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) -> None:
+    with pytest.raises(type(error)) as caught:
+        build(extract=failing(error))
+    said = str(error).removeprefix("extract: ")
+    assert str(caught.value) == f"the build stopped in stage extract: {said}"
+    assert build().bundle.paper.state == "complete"
+
+
+def test_a_stop_is_kept_apart_from_what_failed_before(build: Builder) -> None:
+    error = AnswerError("enrich: none")
+    built = build(enrich=failing(error), modularize=failing(SPENT))
+    *failed, last = built.bundle.paper.incomplete
+    assert len(failed) == 4
+    assert last == f"the build stopped in stage code: {SPENT}"
+    assert set(built.notes) >= set(built.bundle.paper.incomplete)
+
+
+def test_what_each_stage_took_is_told_also_where_it_stopped(build: Builder) -> None:
+    built = build(fidelity=failing(SPENT))
+    assert [r.name for r in built.stages] == STAGES
+    assert all(isinstance(event, StageReport | Progress) for event in build.events)
+    code = next(r for r in built.stages if r.name == "code")
+    assert code.summary.startswith("no code nodes")

@@ -1,0 +1,326 @@
+"""`xkg build` with a language model, from the command line to an endpoint that answers as a test wrote it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.llm_endpoint import ScriptedEndpoint, status
+from tests.test_cli import Outcome
+from tests.tiny_world import (
+    CLIPPING,
+    DAMPING,
+    ID,
+    Scripted,
+    World,
+    answers,
+    question,
+    settings_for,
+    sound,
+    written_to,
+)
+from xkg import application
+from xkg.cli import main
+from xkg.llm import LanguageModel
+
+EXHAUSTED = status(429, "You exceeded your current quota", "insufficient_quota")
+
+
+class Desk:
+    """A graph, the tiny paper, and the endpoint that is asked; `changed` are answers other than the usual ones."""
+
+    def __init__(self, folder: Path, endpoint: ScriptedEndpoint, capsys: pytest.CaptureFixture[str]) -> None:
+        self.kg = folder / "kg"
+        self.world: World = written_to(folder)
+        self.changed: dict[str, Scripted] = {}
+        self.endpoint = endpoint
+        self._capsys = capsys
+
+    def __call__(self, *arguments: object) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            main(["--kg", str(self.kg), *map(str, arguments)])
+        captured = self._capsys.readouterr()
+        code = ended.value.code
+        return Outcome(0 if code is None else int(code), captured.out, captured.err)
+
+    def build(self, *more: object) -> Outcome:
+        return self("build", *self.world.arguments, *more)
+
+    @property
+    def asked(self) -> list[str]:
+        """The prompts of the requests so far."""
+        return [question(body).prompt for body in self.endpoint.requests]
+
+    def shown(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self("show", ID, "--json").out)
+        return found
+
+
+@pytest.fixture(scope="module")
+def embeddings(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Of the texts of the tiny paper, so that no test has to load the weights."""
+    folder = tmp_path_factory.mktemp("embeddings")
+    world = written_to(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        patch.setenv("XKG_LLM_KEY", "key")
+        with ScriptedEndpoint(answers(modularize=sound)) as endpoint:
+            application.build(settings_for(folder / "kg", endpoint.url), world.paper, str(world.repository))
+    return (folder / "kg/embeddings.sqlite").read_bytes()
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embeddings: bytes
+) -> Iterator[Desk]:
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM__MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("XKG_LLM_KEY", "key")
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    monkeypatch.setenv("XKG_SANDBOX__SECONDS", "10")
+    monkeypatch.setattr("xkg.llm_endpoint._FIRST_WAIT", 0.001)
+    monkeypatch.setitem(LanguageModel.__init__.__kwdefaults__ or {}, "patience", 0.2)
+    (tmp_path / "kg").mkdir()
+    (tmp_path / "kg/embeddings.sqlite").write_bytes(embeddings)
+    with ScriptedEndpoint(lambda body: answers(**made.changed)(body)) as endpoint:
+        monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)
+        made = Desk(tmp_path, endpoint, capsys)
+        yield made
+
+
+def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
+    built = desk.build()
+    assert built.code == 0
+    assert "3 techniques shown, 1 hidden (xkg show says why); code: 3 faithful; 0.02 dollars" in built.out
+    assert "note:" not in built.err
+    assert "code           3/3    Damped peak filter" in built.err
+    paper = desk.shown()
+    assert (paper["state"], paper["incomplete"]) == ("complete", [])
+    assert {key.removeprefix("Bearer ") for key in desk.endpoint.keys} == {"key"}
+    asked = list(desk.asked)
+    again = desk.build("--json")
+    assert (again.code, json.loads(again.out)["published"]) == (0, False)
+    assert desk.asked == asked
+    assert f"{ID}  " in desk("costs").out
+    assert json.loads(desk("costs", "--json").out)["total"]["calls"] == len(asked)
+
+
+def test_without_a_key_one_line_names_both_ways_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_LLM_KEY")
+    monkeypatch.delenv("XKG_LLM__BASE_URL")
+    failed = desk.build()
+    assert (failed.code, failed.out) == (1, "")
+    assert "OPENAI_API_KEY" in failed.line
+    assert "`--llm none`" in failed.line
+    assert not (desk.kg / "generations").exists()
+    assert desk.build("--llm", "none").code == 0
+    assert desk.asked == []
+
+
+def test_an_endpoint_that_is_down_is_named_with_its_stage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM__BASE_URL", "http://127.0.0.1:9/v1")
+    failed = desk.build()
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.line.startswith("xkg: the build stopped in stage extract: 127.0.0.1:9 cannot be reached")
+    assert "no paper yet" in desk("export", "--to", "out").line or "import" in desk("show", ID).line
+
+
+def test_an_unknown_model_is_named_with_its_stage(desk: Desk) -> None:
+    desk.changed["extract"] = lambda _: status(404, "The model `o5` does not exist", "model_not_found")
+    failed = desk.build("--llm", "o5")
+    assert (failed.code, failed.out) == (1, "")
+    assert "the build stopped in stage extract" in failed.line
+    assert "o5" in failed.line
+    assert "llm.model" in failed.line
+    assert desk.asked == ["extract"]
+
+
+@pytest.mark.parametrize(("prompt", "stage"), [("enrich", "enrich"), ("ground", "ground"), ("modularize", "code")])
+def test_a_quota_that_ends_keeps_what_is_finished(desk: Desk, prompt: str, stage: str) -> None:
+    desk.changed[prompt] = lambda _: EXHAUSTED
+    stopped = desk.build()
+    assert stopped.code == 1
+    assert f"the build stopped in stage {stage}: " in stopped.line
+    assert "quota" in stopped.line
+    assert "run the same command again to go on from there" in stopped.line
+    assert "complete" not in stopped.out
+    assert f"\n  partial: the build stopped in stage {stage}: " in stopped.out
+    paper = desk.shown()
+    assert paper["state"] == "partial"
+    assert f"the build stopped in stage {stage}: " in paper["incomplete"][0]
+    assert f"the build stopped in stage {stage}: " in desk("show", ID).out
+    asked = desk.asked
+    del desk.changed[prompt]
+    on = desk.build()
+    assert on.code == 0
+    assert (desk.shown()["state"], "partial" in desk("show", ID).out) == ("complete", False)
+    assert "partial" not in on.out
+    more = desk.asked[len(asked) :]
+    assert set(more).isdisjoint(set(asked) - {prompt})
+
+
+def test_a_budget_that_is_reached_stops_the_build_and_more_lets_it_go_on(desk: Desk) -> None:
+    stopped = desk.build("--max-cost", "0.02", "--json")
+    assert stopped.code == 1
+    assert "the build stopped in stage code: " in stopped.line
+    assert "of the $0.02 allowed" in stopped.line
+    assert "--max-cost" in stopped.line
+    result = json.loads(stopped.out)
+    assert (result["state"], result["published"]) == ("partial", True)
+    assert 0 < result["cost_usd"] <= 0.02
+    assert result["stopped"] in result["incomplete"]
+    asked = len(desk.asked)
+    assert desk.build("--max-cost", "0.02").code == 1
+    assert len(desk.asked) == asked
+    on = desk.build("--max-cost", "1")
+    assert on.code == 0
+    assert desk.shown()["state"] == "complete"
+    bodies = [json.dumps(body["messages"]) for body in desk.endpoint.requests]
+    assert len(set(bodies)) == len(bodies)  # nothing was asked twice
+
+
+def test_a_stopped_build_does_not_replace_a_complete_one(desk: Desk) -> None:
+    assert desk.build().code == 0
+    before = desk.shown()
+    readme = desk.world.repository / "README.md"
+    readme.write_text(readme.read_text() + "\nMore words.\n")
+    desk.changed["overview"] = lambda _: EXHAUSTED
+    stopped = desk.build()
+    assert stopped.code == 1
+    assert "not published, the graph is generation 1" in stopped.out
+    assert desk.shown() == before
+    del desk.changed["overview"]
+    on = desk.build()
+    assert (on.code, "published as generation 2" in on.out) == (0, True)
+
+
+def test_a_technique_that_failed_makes_the_paper_partial_and_is_tried_again(desk: Desk) -> None:
+    desk.changed["modularize"] = lambda asked: "no JSON" if asked.technique == "Exponential damping" else None
+    failed = desk.build()
+    assert failed.code == 1
+    assert "1 part of it failed; run again to try once more" in failed.line
+    assert "note: Exponential damping: modularize" in failed.err
+    assert "no usable answer after 4 attempts" in failed.out
+    hidden = {technique["id"]: technique["reason"] for technique in desk.shown()["hidden"]}
+    why = "its code could not be written: modularize, Exponential damping: no usable answer"
+    assert hidden[DAMPING].startswith(why)
+    assert CLIPPING not in hidden
+    assert why in desk("show", ID).out
+    del desk.changed["modularize"]
+    assert desk.build().code == 0
+
+
+# --- what would it cost -----------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_asks_nothing_and_needs_no_key(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_LLM_KEY")
+    planned = desk.build("--dry-run")
+    assert planned.code == 0
+    assert [line.split()[0] for line in planned.out.splitlines()[2:-2]] == [
+        "extract", "enrich", "overview", "ground", "modularize", "debug", "check"
+    ]  # fmt: skip
+    assert planned.out.splitlines()[-2].split()[0] == "all"
+    assert "asked of o4-mini; spent before: $0.00" in planned.out
+    assert desk.asked == []
+    assert not (desk.kg / "generations").exists()
+    monkeypatch.setenv("XKG_LLM_KEY", "key")
+    desk.build()
+    left = desk.build("--dry-run")
+    assert "nothing is left to ask; 0.02 dollars were spent" in left.out
+
+
+def test_a_dry_run_counts_what_is_left(desk: Desk) -> None:
+    desk.changed["ground"] = lambda _: EXHAUSTED
+    desk.build()
+    plan = json.loads(desk.build("--dry-run", "--json").out)
+    assert [stage["stage"] for stage in plan["stages"]] == ["ground", "modularize", "debug", "check"]
+    assert plan["spent"] > 0
+    for what in ("calls", "input_tokens", "output_tokens", "dollars"):
+        assert plan[what] == pytest.approx(sum(stage[what] for stage in plan["stages"]))
+
+
+def test_a_dry_run_of_a_model_without_a_price_says_so(desk: Desk) -> None:
+    planned = desk.build("--dry-run", "--llm", "nobody-knows")
+    assert planned.code == 0
+    assert "price unknown" in planned.out
+    assert json.loads(desk.build("--dry-run", "--llm", "nobody-knows", "--json").out)["dollars"] is None
+
+
+def test_a_dry_run_without_a_model_is_refused(desk: Desk) -> None:
+    refused = desk.build("--dry-run", "--llm", "none")
+    assert (refused.code, refused.out) == (2, "")
+    assert "asks nothing and costs nothing" in refused.line
+
+
+def test_a_limit_for_a_model_without_a_price_is_refused_before_any_call(desk: Desk) -> None:
+    refused = desk.build("--llm", "nobody-knows", "--max-cost", "1")
+    assert (refused.code, refused.out) == (2, "")
+    assert "llm.prices" in refused.line
+    assert desk.asked == []
+
+
+# --- several papers ---------------------------------------------------------------------------------------------------
+
+
+def test_of_several_papers_one_that_fails_does_not_keep_the_others(desk: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "other.md"
+    other.write_text(desk.world.paper.read_text().replace("# Damped Peak Filtering of Noisy Counts", "# Rain Filters"))
+    repository = ("--repo", desk.world.repository)
+    three = (
+        "--paper",
+        desk.world.paper,
+        *repository,
+        "--paper",
+        "nowhere.md",
+        *repository,
+        "--paper",
+        other,
+        *repository,
+    )
+    built = desk("build", *three, "--json")
+    assert built.code == 1
+    assert built.line == "xkg: 1 of 3 papers failed; run again to go on"
+    (failed,) = [line for line in built.err.splitlines() if line.startswith("failed: ")]
+    assert failed.startswith("failed: nowhere.md: ")
+    results = json.loads(built.out)
+    assert [(result["title"], result["published"]) for result in results] == [
+        ("Damped Peak Filtering of Noisy Counts", True), ("Rain Filters", True)
+    ]  # fmt: skip
+    plans = json.loads(desk("build", *three[:4], *three[8:], "--dry-run", "--json").out)
+    assert [(plan["title"], plan["calls"]) for plan in plans] == [
+        ("Damped Peak Filtering of Noisy Counts", 0), ("Rain Filters", 0)
+    ]  # fmt: skip
+
+
+def test_of_several_papers_one_that_stops_is_told(desk: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "other.md"
+    other.write_text(desk.world.paper.read_text().replace("# Damped Peak Filtering of Noisy Counts", "# Rain Filters"))
+    desk.changed["enrich"] = lambda _: EXHAUSTED
+    built = desk("build", "--paper", desk.world.paper, "--paper", other)
+    assert built.code == 1
+    assert built.line == "xkg: 2 of 2 papers failed; run again to go on"
+    failed = [line for line in built.err.splitlines() if line.startswith("failed: ")]
+    assert [line.partition(": the build stopped in stage enrich: ")[0] for line in failed] == [
+        f"failed: {ID}", "failed: title:rain-filters"
+    ]  # fmt: skip
+    assert built.out.count("partial:") == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--paper", "a.md", "--paper", "b.md", "--repo", "x"],
+        ["--paper", "a.md", "--repo", "x", "--repo", "y"],
+        ["--paper", "a.md", "--paper", "b.md", "--id", "arxiv:1"],
+    ],
+)
+def test_papers_and_repositories_that_do_not_pair_are_refused(desk: Desk, arguments: list[str]) -> None:
+    refused = desk("build", *arguments)
+    assert (refused.code, refused.out) == (1, "")
+    assert "--repo" in refused.line
+    assert desk.asked == []

@@ -1,0 +1,135 @@
+"""A build that is killed at any moment goes on where it was, asks no question twice but those under way, and comes to
+the same end."""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.llm_endpoint import Answer, ScriptedEndpoint
+from tests.tiny_world import ID, answers, settings_for, written_to
+from xkg import application
+from xkg.model import PaperBundle
+
+_MEASURED = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
+
+
+class Builds:
+    """Builds of one graph, each in a process of its own."""
+
+    def __init__(self, folder: Path, endpoint: ScriptedEndpoint, driver: "subprocess.Popen[str]") -> None:
+        self.kg = folder / "kg"
+        self.endpoint = endpoint
+        self._driver = driver
+
+    def __call__(self, how: str) -> str:
+        """What came of a build that is told when to die."""
+        assert self._driver.stdin is not None
+        assert self._driver.stdout is not None
+        self._driver.stdin.write(f"{how}\n")
+        self._driver.stdin.flush()
+        return self._driver.stdout.readline().strip()
+
+    def bundle(self) -> PaperBundle:
+        """What is published, without times and measurements."""
+        settings = settings_for(self.kg, self.endpoint.url)
+        with application.open_store(settings) as store, store.snapshot() as snapshot:
+            found = snapshot.bundle(ID)
+        code = tuple(
+            node.model_copy(update={"evidence": tuple(e.model_copy(update=_MEASURED) for e in node.evidence)})
+            for node in found.code
+        )
+        paper = found.paper.model_copy(update={"built_at": None, "cost_usd": 0.0})
+        return found.model_copy(update={"paper": paper, "code": code})
+
+    def questions(self) -> Counter[str]:
+        """How often the endpoint saw each question."""
+        return Counter(json.dumps([body["model"], body["messages"]]) for body in self.endpoint.requests)
+
+    def rows(self, condition: str) -> list[Any]:
+        with closing(sqlite3.connect(self.kg / "llm.sqlite")) as db:
+            return db.execute(f"SELECT answer, COUNT(*) FROM calls WHERE {condition} GROUP BY 1").fetchall()
+
+
+@contextmanager
+def builds(folder: Path, jobs: int, pause: float = 0.0, embeddings: bytes | None = None) -> Iterator[Builds]:
+    world, kg, usual = written_to(folder), folder / "kg", answers()
+
+    def answer(body: dict[str, Any]) -> Answer:
+        time.sleep(pause)
+        return usual(body)
+
+    if embeddings is not None:
+        kg.mkdir()
+        (kg / "embeddings.sqlite").write_bytes(embeddings)
+    with ScriptedEndpoint(answer) as endpoint:
+        command = [sys.executable, "-m", "tests.killed_build", kg, world.paper, world.repository, endpoint.url, jobs]
+        environment = {**os.environ, "NO_PROXY": "127.0.0.1", "XKG_LLM_KEY": "key"}
+        with subprocess.Popen(
+            [*map(str, command)], cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as driver:
+            assert driver.stdin is not None
+            yield Builds(folder, endpoint, driver)
+            driver.stdin.close()
+            driver.wait(30)
+
+
+Undisturbed = tuple[PaperBundle, Counter[str], bytes]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """The bundle of a build that nobody kills, its questions, and the embeddings of its texts."""
+    with builds(tmp_path_factory.mktemp("undisturbed"), 1) as build:
+        assert build("never") == "ended 0"
+        return build.bundle(), build.questions(), (build.kg / "embeddings.sqlite").read_bytes()
+
+
+def test_killed_at_every_event_it_asks_nothing_twice(tmp_path: Path, undisturbed: Undisturbed) -> None:
+    bundle, questions, embeddings = undisturbed
+    with builds(tmp_path, 1, embeddings=embeddings) as build:
+        kills = 0
+        while (outcome := build("news")) == "killed":
+            kills += 1
+        assert outcome == "ended 0"
+        stages = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
+        killed_at = (build.kg / "killed").read_text().splitlines()
+        assert [event for event in killed_at if event.startswith("stage")] == [f"stage {name}" for name in stages]
+        assert [event for event in killed_at if event.startswith("progress")] == [f"progress {n}" for n in (1, 2, 3)]
+        assert kills == len(killed_at) == 12 + len(questions)
+        assert build.bundle() == bundle
+        assert build.questions() == questions
+        assert set(questions.values()) == {1}
+        assert build.rows("outcome = 'open'") == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_random_moments_it_repeats_what_was_under_way_alone(
+    tmp_path: Path, undisturbed: Undisturbed, seed: int
+) -> None:
+    bundle, questions, embeddings = undisturbed
+    jobs, chance = 4, random.Random(seed)
+    with builds(tmp_path, jobs, pause=0.04, embeddings=embeddings) as build:
+        kills = 0
+        while kills < 6 and build(f"after {chance.uniform(0.1, 0.8):.3f}") == "killed":
+            kills += 1
+        assert kills
+        assert build("never") == "ended 0"
+        assert build.bundle() == bundle
+        asked = build.questions()
+        assert set(asked) == set(questions)
+        cut_off = sum(count for _, count in build.rows("outcome = 'open'"))
+        assert cut_off <= kills * jobs
+        assert asked.total() <= len(questions) + cut_off
+        assert all(count == 1 for _, count in build.rows("outcome IN ('ok', 'invalid')"))
