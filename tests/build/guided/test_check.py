@@ -54,6 +54,7 @@ assert isinstance(effective_size([1.0, 1.0]), float)
 """
 GOOD = Draft(
     technique="Effective sample size",
+    name="Effective sample size",
     implementation=MODULE,
     test=SHARP,
     documentation="",

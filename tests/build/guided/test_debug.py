@@ -36,6 +36,7 @@ assert abs(effective_size([1.0, 3.0]) - 1.6) < 1e-9
 """
 GOOD = Draft(
     technique="Effective sample size",
+    name="Effective sample size",
     implementation=MODULE,
     test=TEST,
     documentation="",

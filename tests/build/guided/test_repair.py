@@ -82,7 +82,13 @@ if __name__ == "__main__":
     main()
 """
 DRAFT = Draft(
-    technique="Kernel discrepancy", implementation=MODULE, test=TEST, documentation="", sources=(), excerpt=""
+    technique="p#k",
+    name="Kernel discrepancy",
+    implementation=MODULE,
+    test=TEST,
+    documentation="",
+    sources=(),
+    excerpt="",
 )
 CLOSE = "assert np.allclose(k, [[1.0, 0.13533], [0.60653, 0.60653]], atol=1e-5)"
 SMOOTH = "assert abs(smoother.update(8.0) - 5.0) < 1e-6"

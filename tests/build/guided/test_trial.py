@@ -23,7 +23,13 @@ TEST = "from implementation import twice\n\nassert twice(3) == 6\nassert twice(-
 
 def draft(implementation: str = MODULE, test: str = TEST) -> Draft:
     return Draft(
-        technique="p#t", implementation=implementation, test=test, documentation="D.", sources=(), excerpt="lines"
+        technique="p#t",
+        name="T",
+        implementation=implementation,
+        test=test,
+        documentation="D.",
+        sources=(),
+        excerpt="lines",
     )
 
 

@@ -16,12 +16,13 @@ def prompt(name: str) -> Prompt:
 
 class Draft(BaseModel):
     """A candidate code node: one self-contained module, the test script that imports it as `implementation`, and what
-    was written about it. `sources` are ids of the symbols it was made from, `excerpt` the source lines of these, as the
-    model saw them."""
+    was written about it. `technique` is the id of what it does, and `name` how that is called; `sources` are ids of the
+    symbols it was made from, `excerpt` the source lines of these, as the model saw them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     technique: str
+    name: str
     implementation: str
     test: str
     documentation: str

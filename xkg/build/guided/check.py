@@ -90,7 +90,7 @@ def revise(
         "sources": room_for(draft.excerpt, draft.implementation, draft.test),
     }
     try:
-        answer = ask(prompt("revise"), Repair, inputs, about=draft.technique, check=objection)
+        answer = ask(prompt("revise"), Repair, inputs, about=draft.name, check=objection)
     except AnswerError as error:
         return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
     state = state.model_copy(update={"refused": state.refused + refused})

@@ -96,7 +96,7 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
             "sources": _sources(state),
         }
         try:
-            answer = ask(prompt("repair"), Repair, inputs, about=draft.technique, check=check)
+            answer = ask(prompt("repair"), Repair, inputs, about=draft.name, check=check)
         except AnswerError as error:
             return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
         state = state.model_copy(update={"rounds": state.rounds + 1, "refused": state.refused + refused})

@@ -39,7 +39,7 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
         "left_out": _listed_left_out(draft),
         "sources": room_for(draft.excerpt, draft.implementation),
     }
-    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.technique, check=_fault_of)
+    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)
     faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
     return Fidelity(share=share, faults=faults)
 

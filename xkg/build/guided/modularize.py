@@ -86,6 +86,7 @@ def modularize_with_model(
     taken = [components[i] for i in composed.used]
     return Draft(
         technique=technique.id,
+        name=technique.name,
         implementation=composed.source,
         test=answer.test,
         documentation=answer.documentation.strip(),

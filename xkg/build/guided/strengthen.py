@@ -47,7 +47,7 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
         "test": draft.test,
     }
     try:
-        answer = ask(prompt("strengthen"), Repair, inputs, about=draft.technique, check=check)
+        answer = ask(prompt("strengthen"), Repair, inputs, about=draft.name, check=check)
     except AnswerError as error:
         return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
     state = state.model_copy(update={"refused": state.refused + refused})
