@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable
 
-from xkg.sandbox.levels import syntax_tree
+from xkg.sandbox.syntax import syntax_tree
 
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:

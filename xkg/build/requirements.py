@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from xkg.sandbox.syntax import syntax_tree
+
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
 # Where conda's channels have a name that the registry has not, or has for something else.
@@ -112,7 +114,7 @@ def _setup_cfg(text: str) -> Iterator[str]:
 
 
 def _setup_py(text: str) -> Iterator[object]:
-    tree = ast.parse(text)
+    tree = syntax_tree(text)
     bound = {
         target.id: node.value
         for node in ast.walk(tree)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from xkg.build.parse.python import parse_ast
+from xkg.sandbox.syntax import expression_tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 ImportNode = ast.Import | ast.ImportFrom
@@ -414,7 +415,7 @@ class _Visitor:
     def later(self, node: ast.expr) -> None:
         for text in _annotation_strings(node):
             try:
-                expression = ast.parse(str(text.value).strip(), mode="eval").body
+                expression = expression_tree(str(text.value).strip())
             except (SyntaxError, ValueError):
                 continue
             kept, self.text = self.text, text

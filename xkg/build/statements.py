@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xkg.sandbox.levels import syntax_tree
+from xkg.sandbox.syntax import syntax_tree
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

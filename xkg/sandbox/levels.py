@@ -3,8 +3,6 @@
 import ast
 import re
 import sys
-import threading
-import warnings
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
@@ -12,14 +10,12 @@ from pyflakes import checker, messages
 
 from xkg.model import Evidence, Level
 from xkg.sandbox import Environment, Limits, Outcome
+from xkg.sandbox.syntax import silently, syntax_tree
 
 _MAX_SOURCE = 5_000_000
 _FRAME = re.compile(r'^  File "[^"]*/implementation\.py", line (\d+)', re.M)
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)([^']*)'")
 _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Group)\b.*|^\w+(?:\.\w+)+: .*")
-
-# Filters of warnings belong to the process, not to a thread.
-_warnings = threading.Lock()
 
 
 def check_parsed(source: str) -> Evidence:
@@ -121,8 +117,7 @@ def _unparsed(source: str) -> str | None:
         return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
     try:
         tree = syntax_tree(source)
-        with _warnings, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with silently():
             compile(source, "<code>", "exec", dont_inherit=True)
         found = _Checker(tree, filename="<code>", withDoctest=False).messages
     except SyntaxError as error:
@@ -141,13 +136,6 @@ def _unparsed(source: str) -> str | None:
         more = f" and {len(names) - 10} more" if len(names) > 10 else ""
         return f"undefined: {', '.join(names[:10])}{more}"
     return None
-
-
-def syntax_tree(source: str) -> ast.Module:
-    """`ast.parse` without its warnings of what it reads; raises as it does. For several threads."""
-    with _warnings, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(source, "<code>")
 
 
 class _Checker(checker.Checker):  # type: ignore[misc]

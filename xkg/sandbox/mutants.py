@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
-from xkg.sandbox.levels import syntax_tree
+from xkg.sandbox.syntax import syntax_tree
 
 _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict
 from xkg.model import Code, Evidence, Level, Survivor
 from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
 from xkg.sandbox.causes import Cause, cause_of
-from xkg.sandbox.levels import check_parsed, failure, lacking, missing_package, syntax_tree
+from xkg.sandbox.levels import check_parsed, failure, lacking, missing_package
 from xkg.sandbox.mutants import Change, body_lines, mutants, stubs
+from xkg.sandbox.syntax import syntax_tree
 
 MUTATION_SECONDS = 60.0
 KILLED_SHARE = 0.6

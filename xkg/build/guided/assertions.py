@@ -18,6 +18,7 @@ from xkg.build.guided.assertion_strength import (
 )
 from xkg.build.guided.flow import Values, arguments_of, called_by, functions_of, is_generator, tainted_names
 from xkg.build.guided.reach import Around, Function, forgives_errors, reachable
+from xkg.sandbox.syntax import syntax_tree
 
 _DEEPEST = 3
 
@@ -50,7 +51,7 @@ def assertions(test: str | ast.Module, under_test: Set[str]) -> list[Assertion]:
     """What a test that parses asserts where it can run and fail, in the order of its lines. `under_test` are the
     public names of the implementation. Of the test's own functions that take arguments, what each call asserts counts.
     Raises as `ast.parse` does."""
-    tree = ast.parse(test) if isinstance(test, str) else test
+    tree = syntax_tree(test) if isinstance(test, str) else test
     return _Test(tree, under_test).read()
 
 

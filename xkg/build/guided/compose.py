@@ -18,6 +18,7 @@ from xkg.build.rewrite import Edit, Source
 from xkg.build.scopes import ModuleScope, Statement, module_scope
 from xkg.errors import InputError
 from xkg.model import Repository, slug
+from xkg.sandbox.syntax import syntax_tree
 
 _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
@@ -230,7 +231,7 @@ def _single(scope: ModuleScope, name: str) -> Statement | None:
 
 def _bare(node: ast.stmt) -> ast.Module:
     """A statement without docstrings and the annotations of functions."""
-    tree = ast.parse(ast.unparse(node))
+    tree = syntax_tree(ast.unparse(node))
     for inner in ast.walk(tree):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             if ast.get_docstring(inner, clean=False) is not None:
@@ -286,7 +287,7 @@ def _with_imports(source: str, imports: Sequence[str]) -> str:
     """Import lines at the top, after docstring and `from __future__`."""
     lines = source.split("\n")
     at = 0
-    for node in ast.parse(source).body:
+    for node in syntax_tree(source).body:
         docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
         if not (docstring or future):
@@ -304,7 +305,7 @@ def _checkout(files: Mapping[str, str]) -> Checkout:
 
 
 def _docstring(source: str) -> str:
-    tree = ast.parse(source)
+    tree = syntax_tree(source)
     if ast.get_docstring(tree, clean=False) is None:
         return ""
     first = tree.body[0]

@@ -7,8 +7,9 @@ import sys
 from collections.abc import Collection, Iterator
 
 from xkg.model import Level
-from xkg.sandbox.levels import check_parsed, syntax_tree
+from xkg.sandbox.levels import check_parsed
 from xkg.sandbox.mutants import stubs
+from xkg.sandbox.syntax import syntax_tree
 
 # Of the standard library and of what research code imports: nothing that a method's own code needs.
 PLUMBING = frozenset(

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from xkg.build.guided.reach import Function
+from xkg.sandbox.syntax import expression_tree
 
 _LONGEST = 600
 # What is handed to these is called later, elsewhere or never, and a failure there may go unnoticed.
@@ -87,7 +88,7 @@ class Values:
 
     def spelt(self, node: ast.expr) -> ast.expr:
         """An expression with variables replaced by what they hold."""
-        copy = ast.parse(ast.unparse(node), mode="eval").body
+        copy = expression_tree(ast.unparse(node))
         spelt: ast.expr = _Spelling(self._held).visit(copy)
         return spelt
 
@@ -166,7 +167,7 @@ class _Spelling(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         value = self._held.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return node if value is None else ast.parse(ast.unparse(value), mode="eval").body
+        return node if value is None else expression_tree(ast.unparse(value))
 
 
 def tainted_names(tree: ast.Module, names: set[str], functions: Mapping[str, Function], *, handed: bool) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xkg.build.codebase import HASH_COMMENTS, Codebase
 from xkg.build.modularize import MAX_LINES, Slice, slice_symbols
 from xkg.model import Symbol
+from xkg.sandbox.syntax import syntax_tree
 
 MAX_BYTES = 52_100
 # Further places are added as long as all stays within this.
@@ -64,7 +65,7 @@ def without(code: str, names: Collection[str], kept: Collection[str]) -> str:
     """The code without its functions and classes of these names, each replaced by a comment, but for those in
     `kept`. Code that does not parse comes back as it is."""
     try:
-        tree = ast.parse(code)
+        tree = syntax_tree(code)
     except (SyntaxError, ValueError, RecursionError):
         return code
     lines: list[str | None] = list(code.split("\n"))

@@ -16,6 +16,7 @@ from xkg.build.guided.material import Material, material, without
 from xkg.llm import AnswerType, Ask
 from xkg.model import Technique
 from xkg.sandbox.levels import needed_imports
+from xkg.sandbox.syntax import syntax_tree
 
 _ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -145,7 +146,7 @@ def _done_alike(code: str, components: str) -> frozenset[str]:
 
 def _definitions(code: str) -> list[_Definition]:
     try:
-        body = ast.parse(code).body
+        body = syntax_tree(code).body
     except (SyntaxError, ValueError, RecursionError):
         return []
     return [node for node in body if isinstance(node, _Definition)]

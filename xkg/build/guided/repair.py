@@ -16,7 +16,7 @@ from xkg.build.guided.assertions import Assertion, assertions
 from xkg.build.guided.names import bound_names, public_names, short
 from xkg.build.guided.stubs import hollowed
 from xkg.build.guided.tricks import swallowed, tricks
-from xkg.sandbox.levels import syntax_tree
+from xkg.sandbox.syntax import syntax_tree
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:

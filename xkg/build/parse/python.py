@@ -8,8 +8,6 @@ below are bytes, lines are 1-based.
 import ast
 import inspect
 import re
-import threading
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,6 +19,7 @@ from tree_sitter import Language, Node, Parser, Tree
 
 from xkg.build.codebase import Import, Module, SourceSymbol
 from xkg.model import Symbol, symbol_id
+from xkg.sandbox.syntax import syntax_tree
 
 Kind = Literal["module", "class", "function", "method", "constant"]
 
@@ -109,17 +108,12 @@ def _language() -> Language:
     return Language(tree_sitter_python.language())
 
 
-_WARNINGS = threading.Lock()  # the filters are the process's own: two threads must not restore each other's
-
-
 def parse_ast(text: str) -> ast.Module | None:
     """The text as this Python reads it, None where it cannot."""
-    with _WARNINGS, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
+    try:
+        return syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 # --- structure --------------------------------------------------------------------------------------------------------
