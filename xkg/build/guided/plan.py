@@ -25,7 +25,7 @@ from xkg.llm_prompt import Prompt
 A = TypeVar("A", bound=AnswerType)
 
 # Measured on four builds with the prompts as they are: tokens of an answer, and for each technique whose code is
-# written, calls and tokens of the stages that follow; debugging is reckoned dearer than it was there (one repair in 29).
+# written, calls and tokens of the stages that follow; debugging is reckoned dearer than it was (one repair in 29).
 _OUTPUT = {"extract": 2000, "enrich": 1300, "overview": 600, "ground": 400, "modularize": 2400}
 _AFTER = {"debug": (0.5, 8000, 400), "check": (1.2, 3300, 150)}
 
