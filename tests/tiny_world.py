@@ -387,10 +387,15 @@ def _sharper(_: Question) -> dict[str, Any]:
     return edits("it looks at the length alone", ("test", "", _BLUNT + CLIP_TEST.partition("\n\n")[2]))
 
 
+def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
+    """The answer that holds this against a module: kinds and remarks."""
+    return {"compared": "the loops", "faults": [{"kind": kind, "remark": remark} for kind, remark in faults]}
+
+
 def _verdict(asked: Question) -> dict[str, Any]:
     wrong = "damp(values, rate)" in asked.inputs["implementation"]
     remark = "filter_counts damps before it clips; the lines clip first"
-    return {"faults": [{"kind": "foreign", "remark": remark}] if wrong else []}
+    return verdict(("foreign", remark)) if wrong else verdict()
 
 
 def _revision(_: Question) -> dict[str, Any]:

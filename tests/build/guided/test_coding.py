@@ -17,6 +17,7 @@ from tests.tiny_world import (
     declined,
     script,
     sound,
+    verdict,
     written,
 )
 from xkg.build.guided.coding import Coded, Desk, code_techniques
@@ -76,7 +77,16 @@ class Build:
         settings = Settings(kg=self.folder, llm=LlmSettings(concurrency=jobs))
         environment = Environment(site=None, hash="none", incomplete=self.incomplete)
         trials = Trials(self.folder / "runs", QuickRunner(), Limits(), lambda *_: environment, [], None, {})
-        desk = Desk(self.folder, settings, CODEBASE, self, self.model, trials if runs else None, runs)
+        desk = Desk(
+            folder=self.folder,
+            title="A paper",
+            settings=settings,
+            codebase=CODEBASE,
+            model=self,
+            ask=self.model,
+            trials=trials if runs else None,
+            runs=runs,
+        )
         return code_techniques(techniques, located, desk, lambda *told: self.progress.append(told))
 
     @property
@@ -144,19 +154,19 @@ def test_a_component_without_running_code_gives_way_to_its_own_components(build:
             raise AnswerError("modularize, Smoothing stage: none")
         return {"declined": declined("It only calls."), "does not run": broken, "something else": other}[fate]
 
-    def verdict(asked: Question) -> Any:
+    def judged(asked: Question) -> Any:
         odd = asked.technique == STAGE.name
-        return {"faults": [{"kind": "unrelated", "remark": "this is another filter"}] if odd else []}
+        return verdict(("unrelated", "this is another filter")) if odd else verdict()
 
     def repair(_: Question) -> Any:
         return {"cause": "nothing can be done", "edits": []}
 
-    coded, stopped = build([TOP, CLIPPING, STAGE, DEEP], located, modularize=answer, fidelity=verdict, repair=repair)
+    coded, stopped = build([TOP, CLIPPING, STAGE, DEEP], located, modularize=answer, fidelity=judged, repair=repair)
     assert stopped is None
     assert code_of(coded[TOP.id]).level is Level.FAITHFUL
     offered = next(i["components"] for name, _, i, _ in build.model.asked if _about(name, i) == TOP.name)
-    assert "From Exponential damping:\ndef damp(values, rate=0.25)" in offered
-    assert "smooth" not in offered
+    assert "def damp(values, rate=0.25)" in offered
+    assert "def smooth" not in offered
 
 
 def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Build) -> None:
@@ -168,13 +178,14 @@ def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Buil
         [TOP, CLIPPING, STAGE, DEEP],
         {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]},
         modularize=lambda asked: good if asked.technique == STAGE.name else sound(asked),
-        fidelity=lambda _: {"faults": []},
+        fidelity=lambda _: verdict(),
         revise=lambda _: {"cause": "all holds", "edits": []},
         strengthen=lambda _: {"cause": "all is noticed", "edits": []},
     )
     offered = next(i["components"] for name, _, i, _ in build.model.asked if _about(name, i) == TOP.name)
-    assert "From Smoothing stage:" in offered
-    assert "From Exponential damping:" not in offered
+    assert "def smooth(values)" in offered
+    assert "Exponential damping" not in offered  # what it takes of that comes with it
+    assert offered.count("def damp(") == 1
 
 
 def test_a_technique_that_the_model_cannot_do_leaves_the_others(build: Build) -> None:
@@ -196,11 +207,11 @@ def test_a_technique_that_the_model_cannot_do_leaves_the_others(build: Build) ->
 
 
 def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_again(build: Build) -> None:
-    def verdict(asked: Question) -> Any:
+    def judged(asked: Question) -> Any:
         if asked.technique == CLIPPING.name:
             raise AnswerError("check: no usable answer")
 
-    coded, _ = build(fidelity=verdict)
+    coded, _ = build(fidelity=judged)
     assert (code_of(coded[CLIPPING.id]).level, coded[CLIPPING.id].reason) == (Level.TESTED, None)
     assert coded[CLIPPING.id].failed == "check: no usable answer"
     again, _ = build()
@@ -252,10 +263,10 @@ def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(build: Build)
 
 
 def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
-    def verdict(_: Question) -> Any:
+    def judged(_: Question) -> Any:
         raise BudgetError("check: spent")
 
-    coded, stopped = build(fidelity=verdict)
+    coded, stopped = build(fidelity=judged)
     assert isinstance(stopped, BudgetError)
     assert coded == {}
     runs = {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}

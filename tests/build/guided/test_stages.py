@@ -22,6 +22,7 @@ from tests.tiny_world import (
     script,
     settings_for,
     sound,
+    verdict,
     written_to,
 )
 from xkg.build.pipeline import build_paper
@@ -47,7 +48,7 @@ class Model:
         return self._ask
 
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        return {prompt.identity: "scripted" for prompt in prompts}
+        return {prompt.identity: "o4-mini" for prompt in prompts}
 
     def spent(self, _: str) -> float | None:
         return self._dollars
@@ -72,16 +73,12 @@ class Builder:
     ) -> Built:
         self.events = []
         self.model = FakeModel(script(**changed))
-        shop = Workshop(
-            settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1),
-            HashEmbedder(),
-            runner,
-            None,
-            self.events.append,
-            (),
-            Model(self.model, dollars),  # type: ignore[arg-type]
-        )
+        shop = self.shop(runner, Model(self.model, dollars))
         return build_paper(self.world.paper, str(self.world.repository) if repository else None, shop)
+
+    def shop(self, runner: Runner | None = QuickRunner(), model: Model | None = None) -> Workshop:  # noqa: B008
+        settings = settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1)
+        return Workshop(settings, HashEmbedder(), runner, None, self.events.append, (), model)  # type: ignore[arg-type]
 
     @property
     def asked(self) -> list[str]:
@@ -239,12 +236,12 @@ def test_declined_code_is_hidden_with_the_model_s_reason_and_complete(build: Bui
 
 
 def test_unrelated_code_is_hidden_whatever_its_level(build: Builder) -> None:
-    def verdict(asked: Question) -> Any:
+    def judged(asked: Question) -> Any:
         if asked.technique == "Median peak clipping":
-            return {"faults": [{"kind": "unrelated", "remark": "it sorts"}]}
+            return verdict(("unrelated", "it sorts"))
         return None
 
-    built = build(modularize=sound, fidelity=verdict)
+    built = build(modularize=sound, fidelity=judged)
     assert hidden(built.bundle)[CLIPPING] == "its code was judged to do something else: it sorts"
     assert built.bundle.paper.state == "complete"
 

@@ -1,0 +1,136 @@
+"""What a build would still ask, counted without asking."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.build.guided.test_stages import SPENT, Builder, failing
+from tests.tiny_world import declined, places
+from xkg.build.guided.plan import PlannedStage, plan
+from xkg.build.pipeline import open_paper
+from xkg.config import LlmSettings, Price
+from xkg.errors import AnswerError
+from xkg.llm_prices import Prices
+from xkg.sandbox import Runner
+
+BEFORE = ["extract", "enrich", "overview", "ground", "modularize", "debug", "check"]
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Builder:
+    return Builder(tmp_path)
+
+
+def planned(
+    build: Builder, *, repository: bool = True, settings: LlmSettings | None = None, runner: bool = True
+) -> dict[str, PlannedStage]:
+    shop = build.shop() if runner else build.shop(None)
+    if settings is not None:
+        shop = type(shop)(shop.settings.model_copy(update={"llm": settings}), shop.embedder, shop.runner, None)
+    opened, _ = open_paper(build.world.paper, str(build.world.repository) if repository else None, shop)
+    stages = plan(opened, shop)
+    assert len({stage.stage for stage in stages}) == len(stages)
+    return {stage.stage: stage for stage in stages}
+
+
+def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
+    stages = planned(build)
+    assert list(stages) == BEFORE
+    assert {name: stages[name].calls for name in BEFORE[:4]} == dict.fromkeys(BEFORE[:4], 1)
+    # as many techniques as static analysis locates
+    assert stages["check"].calls == stages["modularize"].calls >= 2
+    assert all(stage.input_tokens > 300 and stage.output_tokens > 0 for stage in stages.values())
+    for stage in stages.values():
+        assert stage.dollars == pytest.approx(Prices({}).dollars("o4-mini", stage.input_tokens, 0, stage.output_tokens))
+    written = build.world.paper.read_text()
+    assert stages["extract"].input_tokens > len(written) / 8
+
+
+def test_it_keeps_nothing_that_a_build_would_take_for_an_answer(build: Builder) -> None:
+    first = planned(build)
+    assert planned(build) == first
+    built = build()
+    assert built.bundle.paper.state == "complete"
+    assert {"extract", "enrich", "overview", "ground", "modularize"} <= set(build.asked)
+
+
+def test_after_a_build_nothing_is_left(build: Builder) -> None:
+    build()
+    assert planned(build) == {}
+    build(modularize=failing(AssertionError("asked again")))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "left"),
+    [
+        ("extract", BEFORE),
+        ("enrich", BEFORE[1:]),
+        ("overview", BEFORE[2:]),
+        ("ground", BEFORE[3:]),
+        ("modularize", BEFORE[4:]),
+        ("fidelity", BEFORE[4:]),
+    ],
+)
+def test_after_a_stop_the_rest_is_counted(build: Builder, prompt: str, left: list[str]) -> None:
+    stop = {prompt: failing(SPENT)}
+    try:
+        build(**stop)  # type: ignore[arg-type]
+    except type(SPENT):
+        assert prompt == "extract"
+    assert list(planned(build)) == left
+
+
+def test_what_failed_is_counted_again_and_alone(build: Builder) -> None:
+    build(modularize=failing(AnswerError("modularize: none"), "Median peak clipping"))
+    stages = planned(build)
+    assert next(iter(stages)) == "modularize"
+    # the filter is made anew with another component, which nobody knows yet
+    assert stages["modularize"].calls == 1
+
+
+def test_none_and_declined_are_answers_that_cost_nothing_more(build: Builder) -> None:
+    build(
+        ground=lambda asked: places(asked, {"Exponential damping": "damp"}),
+        modularize=lambda _: declined("It only plots."),
+    )
+    assert planned(build) == {}
+
+
+def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
+    assert list(planned(build, repository=False)) == ["extract", "enrich"]
+    build(repository=False)
+    assert planned(build, repository=False) == {}
+    assert list(planned(build)) == BEFORE[2:]
+
+
+def test_an_unknown_price_is_told_where_it_is_unknown(build: Builder) -> None:
+    stages = planned(build, settings=LlmSettings(code_model="nobody-knows"))
+    unknown = {name for name, stage in stages.items() if stage.dollars is None}
+    assert unknown == {"overview", "ground", "modularize", "debug", "check"}
+    own = planned(build, settings=LlmSettings(model="mine", prices={"mine": Price(input=1000, output=0)}))
+    assert own["extract"].dollars == pytest.approx(own["extract"].input_tokens / 1000)
+
+
+def test_another_model_is_another_build(build: Builder) -> None:
+    build()
+    assert list(planned(build, settings=LlmSettings(code_model="gpt-4o"))) == BEFORE[2:]
+
+
+def test_the_build_without_a_sandbox_is_planned_apart(build: Builder) -> None:
+    build(runner=None)
+    assert planned(build, runner=False) == {}
+    assert list(planned(build)) == ["modularize", "debug", "check"]
+
+
+def test_nothing_runs(build: Builder) -> None:
+    class Never:
+        name = "quick"
+        weaker: tuple[str, ...] = ()
+
+        def run(self, _: object) -> None:
+            pytest.fail("a plan runs nothing")
+
+    runner: Runner = Never()  # type: ignore[assignment]
+    shop = build.shop(runner)
+    opened, _ = open_paper(build.world.paper, str(build.world.repository), shop)
+    assert plan(opened, shop)
