@@ -19,6 +19,9 @@ from xkg.sandbox.mutants import Change, body_lines, mutants, stubs
 from xkg.sandbox.syntax import syntax_tree
 
 MUTATION_SECONDS = 60.0
+# A verdict must not depend on how busy the machine is: so many runs of the test there is always time for.
+_RUNS = 30
+_MOST_SECONDS = 600.0
 KILLED_SHARE = 0.6
 _MAX_MUTANTS = 64
 _FEWEST_MUTANTS = 5
@@ -64,11 +67,11 @@ def prove(
     """Tries the rungs in order. Without a test the highest is `imported`.
 
     `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
-    `implementation`, exits 0. `tested`: it asserts something, passes a second time, fails for each public function when
-    its body is left out, and on at least 60 % of the mutants of lines that it runs. These runs together take about
-    `seconds`, at most twice that for the few that a verdict needs, so that a busy machine seldom changes it; the
-    mutants tried are the first of an order that the node's id fixes. One that does not end in time, or is stopped at
-    another limit, counts as noticed.
+    `implementation`, exits 0. `tested`: it asserts something, passes a second time, fails for each public function
+    when its body is left out, and on at least 60 % of the mutants of lines that it runs. These runs together take
+    about `seconds`, or as long as thirty runs of a slow test, up to ten minutes, and at most twice that for the few
+    that a verdict needs, so that a busy machine seldom changes it; the mutants tried are the first of an order that
+    the node's id fixes. One that does not end in time, or is stopped at another limit, counts as noticed.
 
     A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
     `Interrupted` between two runs once `stopped` says so."""
@@ -126,6 +129,7 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         again = trial.run(code.implementation, limits)
         if not again.ended:
             return proves_nothing(f"the test does not pass every time: {_why(again, limits)}")
+    seconds = min(max(seconds, _RUNS * run.said.seconds), max(seconds, _MOST_SECONDS))
     deadline = time.monotonic() + seconds
     patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.said.seconds)})
 
