@@ -12,9 +12,9 @@ from xkg.build.guided import Draft
 from xkg.build.guided.check import Checked, check
 from xkg.build.guided.debug import Debugged, debug
 from xkg.build.guided.fidelity import judge_fidelity
-from xkg.build.guided.strengthen import strengthen
+from xkg.build.guided.strengthen import strengthen, unnoticed
 from xkg.errors import AnswerError, ModelUnavailableError
-from xkg.model import Level
+from xkg.model import Evidence, Level
 from xkg.sandbox.causes import Cause
 
 MODULE = '''\
@@ -114,6 +114,12 @@ def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
     missed = ask.asked[0][2]["unnoticed"]
     assert "line 4, `return [v / total for v in values]`" in missed
     assert "the test still passed" in missed
+
+
+def test_a_test_too_slow_to_be_tried_on_changes_is_told_so() -> None:
+    slow = Evidence(level=Level.EXECUTED, seconds=27.3, reason="whether the test can fail was not settled within 600 s")
+    assert "it has to be much quicker" in unnoticed(MODULE, slow)
+    assert "quicker" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
 
 
 def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:

@@ -13,6 +13,7 @@ from xkg.sandbox.proof import Proof
 
 _MOST_CHANGES = 12
 _MOST_LINES = 12
+_SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
@@ -82,6 +83,8 @@ def unnoticed(implementation: str, evidence: Evidence) -> str:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     said = [steady(evidence.reason or "the test proves too little")]
+    if evidence.mutants is None and not evidence.survivors and (evidence.seconds or 0.0) > _SLOW_SECONDS:
+        said.append("- the test is slow, so that too few changes of the code could be tried: it has to be much quicker")
     for survivor in evidence.survivors[:_MOST_CHANGES]:
         said.append(f"- line {survivor.line}, `{shown(survivor.line)}`: {survivor.change}; the test still passed")
     if len(evidence.survivors) > _MOST_CHANGES:
