@@ -58,7 +58,10 @@ def test_the_answer_is_found_in_what_stands_around_it(text: str) -> None:
     assert read(text) == Part.model_validate(TREE)
 
 
-@given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters='{"`<')), st.text())
+@given(
+    st.text(alphabet=st.characters(codec="utf-8", exclude_characters='{"`<')),
+    st.text(st.characters(exclude_categories=["Cc"], include_characters="\n\t\r")),
+)
 def test_any_text_fits_into_an_answer_and_words_may_surround_it(around: str, name: str) -> None:
     """Fences, braces, quotes and escapes inside of a string end nothing."""
     sent = {**LEAF, "name": f"x{name}"}
@@ -148,3 +151,15 @@ def test_the_schema_is_one_that_strict_structured_output_takes() -> None:
     assert schema["properties"]["top"]["description"] == "the outermost"
     assert schema["properties"]["top"]["properties"]["name"]["type"] == "string"
     assert schema["$defs"]["Part"]["properties"]["parts"]["items"] == {"$ref": "#/$defs/Part"}
+
+
+@pytest.mark.parametrize("said", [r"\frac12", r"\beta", "\\u001b[31m", "\\u009b31m"])
+def test_what_a_terminal_would_obey_is_refused_with_what_to_do(said: str) -> None:
+    with pytest.raises(UnusableError, match="a backslash is written twice"):
+        read(f'{{"name": "{said}", "kind": "technique", "parts": [], "weight": null}}')
+
+
+def test_backslashes_that_are_written_twice_and_lines_are_text() -> None:
+    said = r"\\frac12 \\beta \\u001b\n\tx\\\\b"
+    answer = read(f'{{"name": "{said}", "kind": "technique", "parts": [], "weight": null}}')
+    assert answer.name == "\\frac12 \\beta \\u001b\n\tx\\\\b"

@@ -13,6 +13,8 @@ _SHOWN_FAULTS = 6
 _MAX_STARTS = 1000
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.S)
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
+# As they are written in JSON: a terminal obeys them, and `\frac` with a single backslash holds one.
+_CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
 _FENCE = re.compile(r"^[ \t]*```", re.M)
 # What strict structured output does not take; the validation here still holds answers to it.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
@@ -33,7 +35,14 @@ def read_answer(text: str, kind: type[A]) -> A:
         raise UnusableError("it holds no complete JSON object; give exactly one", shapeless=True)
     for each in reversed(found):
         try:
-            return kind.model_validate_json(each, strict=True)
+            answer = kind.model_validate_json(each, strict=True)
+            if control := _CONTROL.search(answer.model_dump_json()):
+                raise UnusableError(
+                    f"a text holds the control character {control[1]!a}: in JSON a backslash is written twice, as in "
+                    "\\\\frac",
+                    shapeless=False,
+                )
+            return answer
         except ValidationError as error:
             complaint = complaint_of(error)
             if each is found[-1]:

@@ -17,7 +17,7 @@ from xkg.build.guided.passages import Passages, read_passages
 from xkg.build.guided.retrieval import TOP, Chunk, nearest_chunks
 from xkg.build.guided.symbols_in_text import unsupported, unsupported_numbers
 from xkg.build.guided.threads import each
-from xkg.build.guided.wording import pointer
+from xkg.build.guided.wording import mangled, pointer
 from xkg.embed import Embedder
 from xkg.errors import AnswerError
 from xkg.llm import AnswerType, Ask
@@ -153,6 +153,8 @@ class _Enrichment:
             return technique
         if len(text) > _LONGEST:
             return "its definition is too long: at most 8 sentences"
+        if place := mangled(text):
+            return f"its definition lost a backslash before {place!r}: in JSON each is written twice"
         if place := pointer(text):
             return f"its definition points to {place!r}: say it in the definition's own words"
         own = [technique.name, *technique.aliases, technique.definition]

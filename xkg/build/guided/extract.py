@@ -12,7 +12,7 @@ from xkg.build.guided import prompt
 from xkg.build.guided.outline import condensed, room
 from xkg.build.guided.passages import Passages, read_passages
 from xkg.build.guided.symbols_in_text import unsupported_numbers
-from xkg.build.guided.wording import pointer
+from xkg.build.guided.wording import mangled, pointer
 from xkg.build.names import words
 from xkg.build.technique_tree import MAX_TECHNIQUES, Node
 from xkg.build.vocabulary import LITTLE, SAME_KIND
@@ -100,6 +100,8 @@ def complaint(answer: Components, passages: Passages) -> str | None:
             faults.append(f"{c.name!r} is listed twice: list it once, under the nearest component that holds its uses")
         if _IN_PAPER.match(c.name.strip()) or _KINDS.issuperset(words(c.name)):
             faults.append(f"the name {c.name!r} says nothing outside this paper: give it its academic name")
+        if place := mangled(f"{c.name} {c.definition}"):
+            faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON each is written twice")
         if place := pointer(c.definition):
             faults.append(f"the definition of {c.name!r} points to {place!r}: say it in the definition's own words")
         if not any(n in passages for n in c.passages):

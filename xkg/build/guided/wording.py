@@ -11,6 +11,16 @@ _POINTER = re.compile(
 )
 
 
+# What a backslash that stood alone in JSON made of \\theta, \\rho and \\nabla.
+_MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
+
+
+def mangled(text: str) -> str | None:
+    """The first place of `text` that lost its backslash; None where none did."""
+    match = _MANGLED.search(text)
+    return match[0].strip() if match else None
+
+
 def pointer(text: str) -> str | None:
     """The first place of `text` that points out of it, to a section, an equation, a citation; None where none does."""
     plain = re.sub(r"\$\$?[^$]*\$\$?|\\\(.*?\\\)|\\\[.*?\\\]", " ", text, flags=re.DOTALL)
