@@ -21,6 +21,8 @@ from xkg.sandbox.syntax import syntax_tree
 _ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
+# A part with no larger share of lines of its own is told already.
+_REPEATED = 0.15
 
 
 class Component(BaseModel):
@@ -120,15 +122,20 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, and of others the parts whose lines do not stand there or in another part."""
+    """An excerpt, and of others the parts that tell much that it, or another part, does not: slices of overlapping
+    lines differ in a name or an import."""
     parts = [part.strip("\n") for excerpt in others for part in _PART.split(excerpt) if part.strip("\n")]
-    said, kept = own, []
+    said, kept = set(_said(own)), []
     for i, part in sorted(enumerate(parts), key=lambda pair: (-len(pair[1]), pair[0])):
-        lines = part.partition("\n")[2] if part.startswith("# --- ") else part
-        if lines not in said:
-            said += f"\n{part}"
+        lines = _said(part)
+        if sum(line not in said for line in lines) > _REPEATED * len(lines):
+            said.update(lines)
             kept.append(i)
     return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(kept))])
+
+
+def _said(part: str) -> list[str]:
+    return [line for each in part.splitlines() if (line := each.strip()) and not line.startswith("# --- ")]
 
 
 def _done_alike(code: str, components: str) -> frozenset[str]:
