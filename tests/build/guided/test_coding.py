@@ -80,6 +80,7 @@ class Build:
         desk = Desk(
             folder=self.folder,
             title="A paper",
+            why={},
             settings=settings,
             codebase=CODEBASE,
             model=self,

@@ -109,7 +109,7 @@ def test_declined_everywhere_is_complete_and_says_why(build: Pipeline) -> None:
     built = build(modularize=lambda _: declined("It is configuration alone."))
     assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
     reasons = hidden(built)
-    assert reasons[GAPS] == "no code in the repository was found for it"
+    assert reasons[GAPS] == "no code in the repository was found for it: nothing does it"
     assert {reasons[t] for t in (FILTER, CLIPPING, DAMPING)} == {
         "the model found no code for it: It is configuration alone."
     }

@@ -129,7 +129,7 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
         DAMPING: "located",
         GAPS: "none",
     }
-    assert hidden(bundle) == {GAPS: "no code in the repository was found for it"}
+    assert hidden(bundle) == {GAPS: "no code in the repository was found for it: nothing does it"}
     (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
     assert "$r = 0.25$" in damping.definition  # enriched
     assert set(build.asked) == set(script())
@@ -220,7 +220,7 @@ def test_what_could_not_be_located_says_so(build: Builder) -> None:
 def test_none_for_every_technique_is_a_complete_answer(build: Builder) -> None:
     built = build(ground=lambda asked: places(asked, {}))
     assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
-    assert set(hidden(built.bundle).values()) == {"no code in the repository was found for it"}
+    assert set(hidden(built.bundle).values()) == {"no code in the repository was found for it: nothing does it"}
     assert len(hidden(built.bundle)) == 4
     build(ground=failing(AssertionError("asked again")))
     assert build.asked == []
@@ -288,7 +288,7 @@ def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
     assert built.bundle.paper.incomplete == (str(built.stopped),)
     reasons = hidden(built.bundle)
     if stage == "code":
-        assert reasons[GAPS] == "no code in the repository was found for it"
+        assert reasons[GAPS] == "no code in the repository was found for it: nothing does it"
         written = {c.technique for c in built.bundle.code}
         left = {FILTER, CLIPPING, DAMPING} - written
         assert left

@@ -65,8 +65,8 @@ class Coded(BaseModel):
 
 @dataclass(frozen=True)
 class Desk:
-    """What code is made with. `title` is the paper's; `runs` says whether this machine can contain code: else there are
-    no `trials`, and levels stop at `parsed`."""
+    """What code is made with. `title` is the paper's, `why` says by technique why it is located where it is; `runs`
+    says whether this machine can contain code: else there are no `trials`, and levels stop at `parsed`."""
 
     folder: Path
     settings: Settings
@@ -76,6 +76,7 @@ class Desk:
     trials: Trials | None
     runs: bool
     title: str
+    why: Mapping[str, str]
 
 
 def code_techniques(
@@ -156,6 +157,7 @@ def _kept(technique: Technique, located: Sequence[str], components: Sequence[Com
             "located": list(located),
             "components": [c.model_dump() for c in components],
             "paper": desk.title,
+            "why": desk.why.get(technique.id, ""),
             "repository": desk.codebase.repository.id,
             "prompts": desk.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
@@ -173,7 +175,8 @@ def _kept(technique: Technique, located: Sequence[str], components: Sequence[Com
 
 def _coded(technique: Technique, located: Sequence[str], components: Sequence[Component], desk: Desk) -> Coded:
     try:
-        draft = modularize_with_model(technique, located, components, desk.codebase, desk.ask, desk.title)
+        why = desk.why.get(technique.id, "")
+        draft = modularize_with_model(technique, located, components, desk.codebase, desk.ask, desk.title, why)
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))
     if isinstance(draft, Declined):

@@ -55,11 +55,13 @@ class Places(AnswerType):
 
 
 class GuidedGrounding(BaseModel):
-    """`failed` says, by technique, why no answer of the model could be used; such a technique is not located."""
+    """`why` says by technique, in the model's words, which code it needs and what has it, or that nothing does;
+    `failed` why no answer could be used: such a technique is not located."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     grounding: Grounding
+    why: Mapping[str, str] = {}
     failed: Mapping[str, str] = {}
 
 
@@ -81,7 +83,7 @@ def ground_with_model(
     index = SymbolIndex(codebase)
     found = candidates(techniques, codebase, embedder, document, limit=CANDIDATES, index=index)
     judge = _Judge(techniques, found, index, overview, ask)
-    judged: dict[str, tuple[tuple[str, _Sure], ...]] = {}
+    judged: dict[str, _Found] = {}
     failed: dict[str, str] = {}
     for places, reasons in each(judge.batch, batches(techniques), jobs):
         judged |= places
@@ -90,7 +92,7 @@ def ground_with_model(
     primaries: dict[str, str] = {}
     doubtful: list[str] = []
     for technique in techniques:
-        found_here = judged.get(technique.id, ())
+        found_here = judged[technique.id].places if technique.id in judged else ()
         score = 1.0
         for rank, (symbol, sure) in enumerate(found_here, start=1):
             score = round(min(score, _SCORES[sure] - _STEP * (rank - 1)), 4)
@@ -99,7 +101,11 @@ def ground_with_model(
             primaries[technique.id] = primary([symbol for symbol, _ in found_here], index)
             doubtful += [technique.id] if found_here[0][1] == "low" else []
     grounding = Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(doubtful)))
-    return GuidedGrounding(grounding=grounding, failed={t.id: failed[t.id] for t in techniques if t.id in failed})
+    return GuidedGrounding(
+        grounding=grounding,
+        why={t.id: judged[t.id].why for t in techniques if t.id in judged and judged[t.id].why},
+        failed={t.id: failed[t.id] for t in techniques if t.id in failed},
+    )
 
 
 def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
@@ -107,6 +113,14 @@ def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
     count = math.ceil(len(techniques) / _BATCH)
     edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
     return [techniques[a:b] for a, b in itertools.pairwise(edges)]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Symbols, best first, and the model's sentence about them."""
+
+    places: tuple[tuple[str, _Sure], ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,11 +133,11 @@ class _Judge:
     overview: str
     ask: Ask
 
-    def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, tuple[tuple[str, _Sure], ...]], dict[str, str]]:
-        """Technique → its places, best first, and technique → why there is no answer."""
+    def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Found], dict[str, str]]:
+        """Technique → what was found for it, and technique → why there is no answer."""
         entries = self._listed(batch)
         if not entries:
-            return {technique.id: () for technique in batch}, {}
+            return {technique.id: _Found() for technique in batch}, {}
         inputs = {
             "overview": self.overview or "(no description)",
             "techniques": self._described(batch),
@@ -142,7 +156,10 @@ class _Judge:
             return first | second, lost | also_lost
         by_number = {judged.technique: judged for judged in answer.techniques}
         return {
-            technique.id: tuple((entries[place.symbol - 1].id, place.sure) for place in by_number[i].places)
+            technique.id: _Found(
+                tuple((entries[place.symbol - 1].id, place.sure) for place in by_number[i].places),
+                " ".join(by_number[i].why.split()),
+            )
             for i, technique in enumerate(batch, start=1)
         }, {}
 

@@ -60,10 +60,12 @@ def modularize_with_model(
     codebase: Codebase,
     ask: Ask,
     paper: str,
+    why: str = "",
 ) -> Draft | Declined:
     """One question: the code of a technique of `paper` (its title), written from the symbols it is located at (ids,
-    best first, at least one). What it calls of its components is put in front of what was written, so that the
-    implementation is one module; the excerpt then holds what those components were made from, too.
+    best first, at least one; `why` says what of them does it). What it calls of its components is put in front of what
+    was written, so that the implementation is one module; the excerpt then holds what those components were made from,
+    too.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
     found = material(codebase, located)
@@ -72,7 +74,7 @@ def modularize_with_model(
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
-        "located": "\n".join(_place(identity, codebase) for identity in found.used),
+        "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
         "code": without(found.code, _done_alike(found.code, together(parts)), found.entries),
         "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
         "packages": ", ".join(allowed),

@@ -72,6 +72,7 @@ class GuidedBuild:
         self._overview = ""
         self._nodes = CodeNodes()
         self._reasons: dict[str, str] = {}
+        self._why: Mapping[str, str] = {}
         self._incomplete: list[str] = []
         self._stopped: Stopped | None = None
         self.techniques: Sequence[Technique] = ()
@@ -152,6 +153,9 @@ class GuidedBuild:
         places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
         self.located = {technique: symbols for technique, symbols in places.items() if symbols}
         self._note_failed(grounded.failed)
+        self._why = grounded.why
+        nowhere = (t.id for t in self.techniques if t.id not in self.located and t.id in grounded.why)
+        self._reasons |= {t: f"no code in the repository was found for it: {grounded.why[t]}" for t in nowhere}
         self._reasons |= {technique: f"not located: {why}" for technique, why in grounded.failed.items()}
 
     def code(self, codebase: Codebase) -> None:
@@ -166,6 +170,7 @@ class GuidedBuild:
             trials,
             runs=self._shop.runner is not None,
             title=self._opened.document.title,
+            why=self._why,
         )
 
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
