@@ -99,3 +99,10 @@ def test_a_text_supports_itself(text: str) -> None:
 @given(st.text(), st.text())
 def test_no_text_is_too_odd(definition: str, source: str) -> None:
     unsupported(definition, [source])
+
+
+def test_a_pair_without_a_space_is_two_numbers_or_one_with_thousands() -> None:
+    assert unsupported("Values in $[-128,127]$.", ["clamped to $[-128, 127]$"]) == []
+    assert unsupported("It has 60,000 images.", ["60000 images"]) == []
+    assert unsupported("It has 60,000 images.", ["6000 images"]) == ["60,000"]
+    assert unsupported("Values in $[-128,127]$.", ["clamped to $[-128, 255]$"]) == ["128,127"]
