@@ -3,6 +3,7 @@
 import ast
 import functools
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -69,9 +70,10 @@ def prove(
     `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
     `implementation`, exits 0. `tested`: it asserts something, passes a second time, fails for each public function
     when its body is left out, and on at least 60 % of the mutants of lines that it runs. These runs together take
-    about `seconds`, or as long as thirty runs of a slow test, up to ten minutes, and at most twice that for the few
-    that a verdict needs, so that a busy machine seldom changes it; the mutants tried are the first of an order that
-    the node's id fixes. One that does not end in time, or is stopped at another limit, counts as noticed.
+    about `seconds`; the stubs and the few mutants that a verdict needs may take twice as long, or as long as thirty
+    runs of a slow test, up to ten minutes, so that a busy machine seldom changes it; the mutants tried are the
+    first of an order that the node's id fixes. One that does not end in time, or is stopped at another limit,
+    counts as noticed.
 
     A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
     `Interrupted` between two runs once `stopped` says so."""
@@ -129,16 +131,17 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         again = trial.run(code.implementation, limits)
         if not again.ended:
             return proves_nothing(f"the test does not pass every time: {_why(again, limits)}")
-    seconds = min(max(seconds, _RUNS * run.said.seconds), max(seconds, _MOST_SECONDS))
-    deadline = time.monotonic() + seconds
+    longest = max(2 * seconds, min(_RUNS * run.said.seconds, _MOST_SECONDS))
+    start = time.monotonic()
     patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.said.seconds)})
 
-    def unnoticed(changes: Iterator[Change]) -> tuple[int, list[Change], bool]:
-        """How many were tried, those that the test passed with, and whether there was time for all."""
+    def unnoticed(changes: Iterator[Change], needed: float) -> tuple[int, list[Change], bool]:
+        """How many were tried, those that the test passed with, and whether there was time for all: for as many as a
+        verdict needs there is longer."""
         tried = 0
         missed: list[Change] = []
         for change in changes:
-            if time.monotonic() > deadline + (seconds if tried < _FEWEST_MUTANTS else 0):
+            if time.monotonic() > start + (longest if tried < needed else seconds):
                 return tried, missed, False
             tried += 1
             if trial.run(change.apply(code.implementation), patience).ended:
@@ -146,16 +149,16 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         return tried, missed, True
 
     # Lines that run in another process are not seen, so that every stub is tried.
-    _, unneeded, in_time = unnoticed(iter(stubs(code.implementation)))
+    _, unneeded, in_time = unnoticed(iter(stubs(code.implementation)), math.inf)
     if unneeded:
         others = f", and with {len(unneeded) - 1} others" if len(unneeded) > 1 else ""
         return proves_nothing(f"the test passes with {unneeded[0].what}{others}", survivors=_survivors(unneeded))
     if not in_time:
-        return proves_nothing(f"whether the test can fail was not settled within {seconds:g} s")
+        return proves_nothing(f"whether the test can fail was not settled within {longest:.0f} s")
     sample = islice(mutants(code.implementation, lines, code.id), _MAX_MUTANTS)
-    tried, missed, in_time = unnoticed(sample)
+    tried, missed, in_time = unnoticed(sample, _FEWEST_MUTANTS)
     if tried < _FEWEST_MUTANTS and not in_time:
-        return proves_nothing(f"only {tried} mutants could be tried within {seconds:g} s")
+        return proves_nothing(f"only {tried} mutants could be tried within {longest:.0f} s")
     if not tried:
         return proves_nothing("nothing in the code that the test runs could be changed")
     score = round((tried - len(missed)) / tried, 3)
