@@ -122,6 +122,11 @@ class Fidelity(Node):
     share: float
     faults: tuple[Fault, ...] | None = None
 
+    @property
+    def unrelated(self) -> str | None:
+        """Why the implementation does something else altogether; None where nobody says so."""
+        return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
+
 
 class Evidence(Node):
     """How a level was reached, or why the next one was not.

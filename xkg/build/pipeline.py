@@ -1,6 +1,5 @@
 """One paper's way through the stages: paper and repository in, `PaperBundle` out."""
 
-import hashlib
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +11,12 @@ from xkg.build.parse.paper import parse_paper
 from xkg.build.parse.repository import parse_repository
 from xkg.build.prune import prune
 from xkg.build.source import find_paper
-from xkg.build.stages import StageReport, Workbench, pipeline_version
+from xkg.build.stages import StageReport, Workbench, folder_name, pipeline_version
 from xkg.build.static import static_stages
 from xkg.build.workshop import Built, Contents, Opened, Workshop
 from xkg.config import Settings
 from xkg.errors import InputError
-from xkg.model import Level, Paper, PaperBundle, paper_id, slug
+from xkg.model import Level, Paper, PaperBundle, paper_id
 
 
 def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, given_id: str | None = None) -> Built:
@@ -71,11 +70,6 @@ def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, gi
         *_advice(bundle, shop),
     )
     return Built(bundle, tuple(bench.reports), notes, contents.stopped)
-
-
-def folder_name(identity: str) -> str:
-    """A readable prefix of an id, and its hash: safe as a name on any file system."""
-    return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def open_paper(

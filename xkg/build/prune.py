@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xkg.model import Code, Fault, Level, Technique
+from xkg.model import Code, Level, Technique
 
 
 def prune(
@@ -28,19 +28,14 @@ def prune(
 def _reason(technique: Technique, code: Code | None, min_level: Level | None, reachable: Level) -> str | None:
     if code is None:
         return technique.hidden or "no code in the repository was found for it"
-    for fault in _faults(code):
-        if fault.kind == "unrelated":
-            return f"its code was judged to do something else: {fault.remark}"
+    fidelity = code.evidence[-1].fidelity if code.evidence else None
+    if fidelity is not None and fidelity.unrelated is not None:
+        return f"its code was judged to do something else: {fidelity.unrelated}"
     asked = min_level or _could_be_tried(code, reachable)
     if code.level.rank >= asked.rank:
         return None
     why = next((e.reason for e in reversed(code.evidence) if e.reason), None)
     return f"its code is at '{code.level}', below '{asked}'" + (f": {why}" if why else "")
-
-
-def _faults(code: Code) -> tuple[Fault, ...]:
-    fidelity = code.evidence[-1].fidelity if code.evidence else None
-    return (fidelity.faults or ()) if fidelity else ()
 
 
 def _could_be_tried(code: Code, reachable: Level) -> Level:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xkg.durable import write_whole
 from xkg.errors import StoreError
-from xkg.model import Code, Level
+from xkg.model import Code, Level, slug
 from xkg.sandbox import Environment
 
 T = TypeVar("T", bound=BaseModel)
@@ -129,6 +129,11 @@ class Workbench:
     def progress(self, stage: str, done: int, total: int, about: str) -> None:
         """Tells how far a stage is."""
         self._notify(Progress(stage=stage, done=done, total=total, about=about))
+
+
+def folder_name(identity: str) -> str:
+    """A readable prefix of an id, and its hash: safe as a name on any file system."""
+    return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def stage_key(inputs: Mapping[str, object]) -> str:

@@ -14,9 +14,8 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.build.fidelity import is_met
 from xkg.build.imported_names import imported_names
-from xkg.build.pipeline import folder_name
 from xkg.build.prune import prune
-from xkg.build.stages import Workbench
+from xkg.build.stages import Workbench, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
 from xkg.sandbox.causes import Cause

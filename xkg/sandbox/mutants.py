@@ -32,7 +32,7 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitOr: ast.BitAnd,
     ast.BitXor: ast.BitAnd,
 }
-_NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+NEGATED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.GtE,
     ast.GtE: ast.Lt,
     ast.Gt: ast.LtE,
@@ -243,7 +243,7 @@ class _Sites(ast.NodeVisitor):
 
     def visit_Compare(self, node: ast.Compare) -> None:
         for i, operator in enumerate(node.ops):
-            operators = [*node.ops[:i], _NEGATED[type(operator)](), *node.ops[i + 1 :]]
+            operators = [*node.ops[:i], NEGATED[type(operator)](), *node.ops[i + 1 :]]
             self._replace(node, ast.Compare(node.left, operators, node.comparators))
         self.generic_visit(node)
 

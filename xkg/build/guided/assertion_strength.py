@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from xkg.build.guided.reach import constant_truth
+from xkg.sandbox.mutants import NEGATED
 
 # A float32 that was computed in another order differs by no more; what is compared more loosely is compared loosely.
 ROUNDING = 1e-5
@@ -273,24 +274,10 @@ def positive(node: ast.expr) -> ast.expr:
             op: ast.boolop = ast.And() if isinstance(inner.op, ast.Or) else ast.Or()
             return ast.BoolOp(op, [positive(ast.UnaryOp(ast.Not(), value)) for value in inner.values])
         if isinstance(inner, ast.Compare) and len(inner.ops) == 1:
-            return ast.Compare(inner.left, [_OPPOSITE[type(inner.ops[0])]()], inner.comparators)
+            return ast.Compare(inner.left, [NEGATED[type(inner.ops[0])]()], inner.comparators)
         if isinstance(inner, ast.UnaryOp) and isinstance(inner.op, ast.Not):
             return positive(inner.operand)
     return node
-
-
-_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Lt: ast.GtE,
-    ast.GtE: ast.Lt,
-    ast.Gt: ast.LtE,
-    ast.LtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-}
 
 
 def sides_of(node: ast.expr) -> list[ast.expr]:

@@ -7,7 +7,7 @@ from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
 from xkg.build.guided import Draft, prompt
 from xkg.build.guided.debug import ROUNDS, Debugged, Trial, debug, room_for
 from xkg.build.guided.edits import EditError, Repair, applied
-from xkg.build.guided.fidelity import judge_fidelity, listed_unmatched, unrelated
+from xkg.build.guided.fidelity import judge_fidelity, listed_unmatched
 from xkg.build.guided.repair import complaint
 from xkg.build.guided.strengthen import strength, strengthen
 from xkg.build.statements import statements
@@ -122,7 +122,7 @@ def _judged(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None
 
 def _can_be_mended(state: Debugged, fidelity: Fidelity) -> bool:
     proven = state.proof.evidence.level.rank >= Level.TESTED.rank
-    return proven and not is_met(fidelity) and unrelated(fidelity) is None
+    return proven and not is_met(fidelity) and fidelity.unrelated is None
 
 
 def _worth(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
@@ -131,7 +131,7 @@ def _worth(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool,
     level, score = strength(state.proof)
     proven = level >= Level.TESTED.rank
     faults = -99 if fidelity.faults is None else -len(fidelity.faults)
-    alike = unrelated(fidelity) is None
+    alike = fidelity.unrelated is None
     return proven and is_met(fidelity), level, alike, faults, fidelity.share, score
 
 
@@ -165,7 +165,7 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> 
         evidence=(state.first, final) if state.repairs else (final,),
         refused=state.refused,
         rounds=state.rounds,
-        unrelated=unrelated(fidelity) if fidelity is not None else None,
+        unrelated=fidelity.unrelated if fidelity is not None else None,
         failed=failed,
     )
 

@@ -16,8 +16,7 @@ from xkg.build.guided.debug import debug
 from xkg.build.guided.modularize import Component, Declined, modularize_with_model
 from xkg.build.guided.threads import each
 from xkg.build.guided.trial import Trials, node
-from xkg.build.pipeline import folder_name
-from xkg.build.stages import Workbench
+from xkg.build.stages import Workbench, folder_name
 from xkg.config import Settings
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm import Ask
@@ -128,7 +127,7 @@ def _components(technique: Technique, techniques: Sequence[Technique], done: Map
     found: list[Component] = []
     for child in (t for t in techniques if t.parent == technique.id):
         coded = done.get(child.id)
-        if coded and coded.code and coded.code.level.rank >= Level.EXECUTED.rank and not _unrelated(coded.code):
+        if coded and coded.code and coded.code.level.rank >= Level.EXECUTED.rank and not _is_unrelated(coded.code):
             found.append(
                 Component(
                     name=child.name,
@@ -143,9 +142,9 @@ def _components(technique: Technique, techniques: Sequence[Technique], done: Map
     return found
 
 
-def _unrelated(code: Code) -> bool:
+def _is_unrelated(code: Code) -> bool:
     fidelity = code.evidence[-1].fidelity if code.evidence else None
-    return bool(fidelity and any(fault.kind == "unrelated" for fault in fidelity.faults or ()))
+    return fidelity is not None and fidelity.unrelated is not None
 
 
 def _kept(technique: Technique, located: Sequence[str], components: Sequence[Component], desk: Desk) -> Coded:

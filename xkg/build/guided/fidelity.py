@@ -44,11 +44,6 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
     return Fidelity(share=share, faults=faults)
 
 
-def unrelated(fidelity: Fidelity) -> str | None:
-    """Why a draft has nothing to do with what it was made for; None where nobody says so."""
-    return next((fault.remark for fault in fidelity.faults or () if fault.kind == "unrelated"), None)
-
-
 def listed_unmatched(draft: Draft) -> str:
     """The statements of a draft that have no counterpart in its source lines, a line each."""
     found = unmatched(draft.implementation, draft.excerpt)
