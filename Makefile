@@ -8,7 +8,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: demo test check-shared lint bench bench-gpu verify-peer clean sandbox
+.PHONY: demo test search check-shared lint bench bench-gpu verify-peer clean sandbox
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -42,6 +42,10 @@ lint: .venv/.ready
 
 test: lint sandbox
 	$(BIN)/python -m pytest -n auto -m "not shared"
+
+# Property tests with examples that nobody has tried yet, many of them: what is found becomes a test. Minutes.
+search: .venv/.ready sandbox
+	$(BIN)/python -m pytest -n auto -m "hypothesis and not shared" --hypothesis-profile=search
 
 # Needs the shared papers and graphs in $(XKG_SHARED).
 check-shared: .venv/.ready sandbox

@@ -10,9 +10,11 @@ from xkg.application import build, import_graphs
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 
-# How fast an example runs is the machine's affair, and says nothing of the code.
-settings.register_profile("xkg", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("xkg")
+# How fast an example runs is the machine's affair, and says nothing of the code. A gate judges a change by the same
+# examples each time; new ones are looked for by `make search`.
+settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2000)
+settings.load_profile("gate")
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "svgd"
