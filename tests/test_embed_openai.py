@@ -436,10 +436,10 @@ def test_a_server_starts_without_the_libraries_of_providers(library: str, tmp_pa
     code = (
         "import sys\n"
         f"sys.modules[{library!r}] = None\n"
-        "from xkg.config import EmbeddingSettings\n"
+        "from xkg.config import EmbeddingSettings, Settings\n"
         "from xkg.serve.service import Service\n"
         "import xkg.serve.server, pathlib\n"
         "for provider in ('openai', 'sentence-transformers', 'onnx'):\n"
-        "    Service(pathlib.Path(sys.argv[1]), EmbeddingSettings(provider=provider, model='m')).close()\n"
+        "    Service(Settings(kg=sys.argv[1], embedding=EmbeddingSettings(provider=provider, model='m'))).close()\n"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=ROOT)

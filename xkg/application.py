@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.sandbox import Runner
     from xkg.serve.answers import Answer
     from xkg.serve.service import Service
-    from xkg.store.embedded import EmbeddedStore
+    from xkg.store import GraphStore
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
@@ -39,14 +39,12 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 
 @contextmanager
-def open_store(settings: Settings) -> "Iterator[EmbeddedStore]":
+def open_store(settings: Settings) -> "Iterator[GraphStore]":
     """The store of the graph in force, closed at the end. Opening reads nothing."""
-    from xkg.store.embedded import EmbeddedStore
+    from xkg.store.opening import open_graph
 
     with ExitStack() as opened:
-        store = EmbeddedStore(
-            settings.kg, lambda: opened.enter_context(embedder(settings)), model=settings.embedding.vectors
-        )
+        store = open_graph(settings, lambda: opened.enter_context(embedder(settings)))
         opened.callback(store.close)
         yield store
 
@@ -56,7 +54,7 @@ def open_service(settings: Settings) -> "Iterator[Service]":
     """What answers questions about the graph in force, closed at the end. Opening reads nothing."""
     from xkg.serve.service import Service
 
-    with closing(Service(settings.kg, settings.embedding)) as service:
+    with closing(Service(settings)) as service:
         yield service
 
 
@@ -197,7 +195,7 @@ def build(
     that, or holds it whole and this build was stopped. What a verification has found since of the same code stays.
     `notify` hears of stages, their progress, and calls of the language model.
 
-    Raises what `build_paper` and `EmbeddedStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
+    Raises what `build_paper` and `GraphStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
     key is there, and `InputError` for an id that no paper can have."""
     from xkg.build.arxiv_source import ArxivSource
     from xkg.build.pipeline import build_paper
@@ -307,7 +305,7 @@ def _runner(settings: Settings) -> "Runner | None":
         return None
 
 
-def _stored(store: "EmbeddedStore", paper: str) -> "tuple[int, PaperBundle] | None":
+def _stored(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | None":
     with store.snapshot() as snapshot:
         try:
             return snapshot.generation, snapshot.bundle(paper)
@@ -317,7 +315,7 @@ def _stored(store: "EmbeddedStore", paper: str) -> "tuple[int, PaperBundle] | No
 
 def import_graphs(settings: Settings, folder: Path) -> ImportResult:
     """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. Raises what
-    `EmbeddedStore.publish` raises, and `InputError` where the folder has no graph file."""
+    `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
     from xkg.sandbox.levels import check_parsed
     from xkg.store.exchange import import_folder
 
@@ -337,7 +335,7 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
     with open_store(settings) as store, store.snapshot() as snapshot:
         wanted = list(papers) or [p.id for p in snapshot.papers()]
         if not wanted:
-            raise UnknownIdError(f"{settings.kg} holds no paper yet; build or import one first")
+            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
         for paper in wanted:
             snapshot.require_paper(paper)
         files = export_folder((snapshot.bundle(paper) for paper in wanted), to, form)

@@ -18,6 +18,7 @@ from xkg.errors import ConfigError
 from xkg.model import Level
 
 OPENAI_URL = "https://api.openai.com/v1"
+NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
@@ -34,6 +35,21 @@ def plain_url(url: str) -> str:
         plain = False
     if not plain or "@" in parts.netloc or parts.query or parts.fragment or not url.isascii() or " " in url:
         raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
+    return url
+
+
+def neo4j_url(url: str) -> str:
+    """The address of a Neo4j, as it was given. Raises `ValueError` where it is none, or holds a user or a password."""
+    try:
+        parts = urlsplit(url)
+        plain = parts.scheme in NEO4J_SCHEMES and parts.hostname and parts.port != 0
+    except ValueError:
+        plain = False
+    if not plain or "@" in parts.netloc or parts.path.strip("/") or parts.fragment or not url.isascii() or " " in url:
+        raise ValueError(
+            "give neo4j+s://host, bolt://host:7687 or their like; user and password come from NEO4J_USERNAME and "
+            "NEO4J_PASSWORD, or a file that store.credentials names"
+        )
     return url
 
 
@@ -129,6 +145,28 @@ class PruneSettings(_Section):
     min_level: Level | None = None
 
 
+class StoreSettings(_Section):
+    """Where the graph lives: None is the folder of the graph; else a Neo4j, `neo4j+s://host`, `bolt://host:7687` and
+    their like. User and password come from `credentials`, a file as Aura hands it out (`NEO4J_USERNAME=…`,
+    `NEO4J_PASSWORD=…`, a line each), or from the environment variables of these names."""
+
+    url: str | None = None
+    database: str = Field(default="neo4j", min_length=1)
+    credentials: Path | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _neo4j_url(cls, url: str | None) -> str | None:
+        return None if url is None else neo4j_url(url)
+
+
+class IndexSettings(_Section):
+    """`vectors`: `local` keeps vectors and texts of the graph in files on this machine; `neo4j` searches the indexes of
+    the Neo4j that holds the graph, so that a server keeps nothing."""
+
+    vectors: Literal["local", "neo4j"] = "local"
+
+
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies; None is the folder that `xkg serve` was
     started in, unless that holds somebody's home folder; empty opens none."""
@@ -160,6 +198,8 @@ class Settings(BaseSettings):
     sandbox: SandboxSettings = SandboxSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
     prune: PruneSettings = PruneSettings()
+    store: StoreSettings = StoreSettings()
+    index: IndexSettings = IndexSettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod

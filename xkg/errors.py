@@ -6,6 +6,8 @@
     ├── UnknownIdError          no such paper, technique or code in this graph
     ├── StoreError              the stored graph cannot be read or written as it is
     │   ├── StoreBusyError      another process is writing to it
+    │   ├── StoreUnreachableError  the server that holds it does not answer, or does not let us in
+    │   ├── SchemaVersionError  it has the schema of another version of xkg
     │   ├── CorruptStoreError   a stored file is not what was written
     │   └── ModelMismatchError  the indexes were made by another embedding model
     ├── QueryRefusedError       a Cypher statement that the guard does not let through
@@ -45,6 +47,14 @@ class StoreError(XkgError):
 
 
 class StoreBusyError(StoreError):
+    pass
+
+
+class StoreUnreachableError(StoreError):
+    pass
+
+
+class SchemaVersionError(StoreError):
     pass
 
 

@@ -14,10 +14,9 @@ from xkg.errors import AnswerError, CorruptStoreError, LanguageModelError, Model
 
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.llm import Ask
-    from xkg.store import Link
+    from xkg.store import GraphStore, Link
     from xkg.store.deciding import Pair
     from xkg.store.decisions import Decision
-    from xkg.store.embedded import EmbeddedStore
 
 
 class LinkResult(BaseModel):
@@ -55,7 +54,7 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
     None leaves them open, as a model without a key does.
 
     What was decided is published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model
-    gave up on the way, `UnknownIdError` for an empty graph, and what `EmbeddedStore.decide` raises."""
+    gave up on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
     from xkg.application import open_store
 
     notes: list[str] = []
@@ -86,19 +85,19 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
     )
 
 
-def _linked(store: "EmbeddedStore") -> "tuple[int, Sequence[Link], list[Pair]]":
+def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
     """The generation, its links, and the open pairs, the most alike first: money may not last for all."""
     for _ in range(2):
         with store.snapshot() as snapshot:
             if snapshot.generation == 0:
-                raise UnknownIdError(f"{store.folder} holds no paper yet; build or import one first")
+                raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
             links = snapshot.links()
             if links is not None:
                 waiting = sorted((link for link in links if link.how == "open"), key=lambda link: -link.score)
                 pairs = [(snapshot.technique(link.first), snapshot.technique(link.second)) for link in waiting]
                 return snapshot.generation, links, pairs
         store.decide([])  # a graph from before there were links
-    raise CorruptStoreError(f"{store.folder} was written by another version of xkg meanwhile: try again")
+    raise CorruptStoreError(f"{store.place} was written by another version of xkg meanwhile: try again")
 
 
 def _decided(

@@ -14,7 +14,7 @@ from xkg.model import Level, paper_of
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.build.verify import NodeResult
     from xkg.model import PaperBundle
-    from xkg.store.embedded import EmbeddedStore
+    from xkg.store import GraphStore
 
 _EXAMPLE = 90
 
@@ -80,7 +80,7 @@ def verify(
     meanwhile keep their new nodes as they are. Interrupted, it leaves the graph as it was.
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
-    `xkg.build.verify` and `EmbeddedStore.publish` raise."""
+    `xkg.build.verify` and `GraphStore.publish` raise."""
     from xkg.application import open_store
     from xkg.build.verify import Bench, apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
@@ -124,11 +124,11 @@ def verify(
     )
 
 
-def _bundles(store: "EmbeddedStore", papers: Sequence[str]) -> "list[PaperBundle]":
+def _bundles(store: "GraphStore", papers: Sequence[str]) -> "list[PaperBundle]":
     with store.snapshot() as snapshot:
         wanted = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
         if not wanted:
-            raise UnknownIdError(f"{store.folder} holds no paper yet; build or import one first")
+            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
         for paper in wanted:
             snapshot.require_paper(paper)
         return [snapshot.bundle(paper) for paper in wanted]

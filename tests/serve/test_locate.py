@@ -12,7 +12,7 @@ from mcp import Client
 from xkg.build.fetch import fetch_repository
 from xkg.build.parse.repository import parse_repository
 from xkg.cli import main
-from xkg.config import EmbeddingSettings
+from xkg.config import EmbeddingSettings, Settings
 from xkg.embed import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
@@ -84,7 +84,7 @@ def kg(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Path
 
 @pytest.fixture(scope="module")
 def service(kg: Path) -> Iterator[Service]:
-    service = Service(kg, EmbeddingSettings(threads=1))
+    service = Service(Settings(kg=kg, embedding=EmbeddingSettings(threads=1)))
     yield service
     service.close()
 
@@ -209,7 +209,7 @@ def test_ids_that_are_not_here_and_folders_that_hold_nothing(service: Service, t
 
 
 def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
-    service = Service(tmp_path / "none", EmbeddingSettings(threads=1))
+    service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings(threads=1)))
     assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
     with pytest.raises(StoreError, match="xkg build"):
         service.locate("RBF kernel")

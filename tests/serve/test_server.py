@@ -13,7 +13,7 @@ from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters
 from mcp.server import MCPServer
 
-from xkg.config import EmbeddingSettings
+from xkg.config import EmbeddingSettings, Settings
 from xkg.embed import OnnxEmbedder
 from xkg.model import Paper, PaperBundle
 from xkg.serve import answers
@@ -26,7 +26,7 @@ STEAM = "title:bread/ovens#baking/steam"
 
 @pytest.fixture(scope="module")
 def server(graph: Path) -> Iterator[MCPServer]:
-    service = Service(graph, EmbeddingSettings(threads=1))
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
     yield make_server(service)
     service.close()
 
@@ -170,7 +170,7 @@ async def test_resources_are_read_by_percent_encoded_ids(server: MCPServer) -> N
 
 
 async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:
-    service = Service(tmp_path / "none", EmbeddingSettings())
+    service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings()))
     async with Client(make_server(service)) as client:
         for tool, arguments in (
             ("search_techniques", {"query": "x"}),
@@ -185,7 +185,7 @@ async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:
 async def test_a_reader_moves_on_to_a_new_generation_between_calls(tmp_path: Path, embedder: OnnxEmbedder) -> None:
     store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
     store.publish([PaperBundle(paper=Paper(id="title:a", title="A", origin="build"))])
-    service = Service(tmp_path / "kg", EmbeddingSettings(threads=1))
+    service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
     async with Client(make_server(service)) as client:
         assert (await ask(client, "cypher", query="MATCH (p:Paper) RETURN count(*) AS n"))["rows"] == [[1]]
         store.publish([PaperBundle(paper=Paper(id="title:b", title="B", origin="build"))])

@@ -50,7 +50,7 @@ def make_server(service: Service, roots: Sequence[Path] = ()) -> MCPServer:
 def serve(settings: "Settings") -> None:
     """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots."""
     roots = open_roots(settings.serve.roots)
-    service = Service(settings.kg, settings.embedding)
+    service = Service(settings)
     try:
         make_server(service, roots).run("stdio")
     finally:

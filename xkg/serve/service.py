@@ -13,26 +13,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from xkg.build.working_copy import WorkingCopies
-    from xkg.config import EmbeddingSettings
+    from xkg.config import Settings
     from xkg.embed import Embedder
     from xkg.serve import answers
-    from xkg.store.embedded import EmbeddedStore
-    from xkg.store.snapshot import EmbeddedSnapshot
+    from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
 
 
 class Service:
-    """Answers about the graph in `folder`, each from the generation that is current when it is asked.
+    """Answers about the graph in force, each from the generation that is current when it is asked.
 
     Every method raises `XkgError` children, `StoreError` with what to do where the graph is empty. Safe to use from
     several threads."""
 
-    def __init__(self, folder: Path, embedding: "EmbeddingSettings") -> None:
-        self.folder = folder
-        self._embedding = embedding
+    def __init__(self, settings: "Settings") -> None:
+        self.folder = settings.kg
+        self._settings = settings
         self._turn = threading.Lock()
-        self._store: EmbeddedStore | None = None
+        self._store: GraphStore | None = None
         self._embedder: Embedder | None = None
         self._cached: Embedder | None = None
         self._copies: WorkingCopies | None = None
@@ -85,25 +84,22 @@ class Service:
 
     def schema(self) -> "answers.SchemaAnswer":
         from xkg.serve.answers import schema_answer
-        from xkg.store.graph import schema
+        from xkg.store.cypher_files import embedded_schema
 
         with self._snapshot() as snapshot:
-            return schema_answer(snapshot, schema())
+            return schema_answer(snapshot, embedded_schema())
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
         from xkg.serve.answers import cypher_answer
-        from xkg.store.guard import guard
 
-        statement = guard(query)
-        with self._snapshot() as snapshot:
-            return cypher_answer(snapshot.queries().run(statement, parameters, rows=rows, seconds=QUERY_SECONDS))
+        with self._snapshot():
+            return cypher_answer(self._opened().query(query, parameters, rows=rows, seconds=QUERY_SECONDS))
 
     def warm(self) -> None:
         """Loads what the first search and the first query need; what is wrong is said when they are asked."""
         try:
             self.search("warm", 1)
-            with self._snapshot() as snapshot:
-                snapshot.queries().start()
+            self._opened().warm_queries()
         except XkgError:
             pass
         finally:
@@ -118,15 +114,19 @@ class Service:
                 self._store.close()
 
     @contextmanager
-    def _snapshot(self) -> "Iterator[EmbeddedSnapshot]":
+    def _snapshot(self) -> "Iterator[Snapshot]":
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise StoreError(self._empty())
             yield snapshot
 
+    @property
+    def _place(self) -> str:
+        return self._settings.store.url or str(self.folder)
+
     def _empty(self) -> str:
         return (
-            f"the graph in {self.folder} is empty: run `xkg build --paper FILE --repo URL` or "
+            f"the graph in {self._place} is empty: run `xkg build --paper FILE --repo URL` or "
             "`xkg import FOLDER`, then ask again; another graph is chosen with --kg"
         )
 
@@ -138,14 +138,14 @@ class Service:
                 self._copies = WorkingCopies()
             return self._copies
 
-    def _opened(self) -> "EmbeddedStore":
+    def _opened(self) -> "GraphStore":
         with self._turn:
             if self._closed:
-                raise StoreError(f"the graph in {self.folder} was closed: open it again")
+                raise StoreError(f"the graph in {self._place} was closed: open it again")
             if self._store is None:
-                from xkg.store.embedded import EmbeddedStore
+                from xkg.store.opening import open_graph
 
-                self._store = EmbeddedStore(self.folder, self._model, model=self._embedding.vectors)
+                self._store = open_graph(self._settings, self._cached_model, background=True)
             return self._store
 
     def _model(self) -> "Embedder":
@@ -153,7 +153,7 @@ class Service:
             if self._embedder is None:
                 from xkg.embed import make_embedder
 
-                self._embedder = make_embedder(self._embedding)
+                self._embedder = make_embedder(self._settings.embedding)
             return self._embedder
 
     def _cached_model(self) -> "Embedder":
@@ -164,7 +164,9 @@ class Service:
             if self._cached is None:
                 from xkg.embed_cache import CachedEmbedder
 
-                self._cached = CachedEmbedder(self._model, self.folder / "embeddings.sqlite", self._embedding.vectors)
+                self._cached = CachedEmbedder(
+                    self._model, self.folder / "embeddings.sqlite", self._settings.embedding.vectors
+                )
             return self._cached
 
     def _vector(self, text: str) -> "NDArray[np.float32]":

@@ -1,6 +1,6 @@
 """`PaperBundle` to graph and side indexes, and back. Knows nothing of papers' formats."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
     import numpy as np
     from numpy.typing import NDArray
+
+    from xkg.store.decisions import Decision
 
 
 class _Value(BaseModel):
@@ -55,12 +57,17 @@ class TechniqueView(_Value):
 
 
 class Snapshot(Protocol):
-    """One published generation, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids
-    that do exist in its message."""
+    """One state of the graph, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids that
+    do exist in its message.
+
+    `generation` is 0 for a graph that holds nothing. `searchable` is False while the indexes are being made: names and
+    ids are looked up as always, and `find_text` and `find_vector` find nothing."""
 
     generation: int
+    searchable: bool
 
     def papers(self) -> Sequence[Paper]: ...
+    def require_paper(self, paper: str) -> None: ...
     def bundle(self, paper: str) -> PaperBundle: ...
     def technique(self, technique: str) -> TechniqueView: ...
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
@@ -69,24 +76,55 @@ class Snapshot(Protocol):
         """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation."""
         ...
 
+    def links(self) -> Sequence[Link] | None:
+        """`SAME_CONCEPT` and the pairs that wait for a decision; None in a graph from before there were any."""
+        ...
+
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def embedding_model(self) -> str: ...
 
 
 class GraphStore(Protocol):
-    """Where graphs live. Every write is one atomic step: readers see all of it or nothing."""
+    """Where graphs live. Every write is one atomic step: readers see all of it or nothing. `place` is what a person
+    calls it: a folder, or the address of a server without any secret."""
+
+    place: str
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
-    def publish(self, bundles: Sequence[PaperBundle]) -> int:
-        """Adds or replaces these papers; gives the new generation's number. Raises `StoreBusyError`."""
+    def publish(self, new: Sequence[PaperBundle]) -> int:
+        """Adds or replaces these papers; gives the new generation's number. Raises `InputError` for a bundle that
+        contradicts itself, and `StoreError` where it cannot be written."""
+        ...
+
+    def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work."""
+        ...
+
+    def decide(self, found: "Iterable[Decision]") -> int:
+        """Adds decisions about pairs of techniques, and links all papers anew."""
         ...
 
     def remove(self, papers: Sequence[str]) -> int: ...
+    def rollback(self) -> int: ...
+    def rebuild(self) -> tuple[int, list[str]]:
+        """Makes everything that is derived anew; gives the generation's number and notes, a line each."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with what is stored, one line each; empty where all is well."""
+        ...
+
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a statement that the guard has passed, in a process without file access."""
+        """Runs a read-only statement, which the guard looks at first. Raises `QueryRefusedError` and
+        `QueryFailedError`."""
+        ...
+
+    def warm_queries(self) -> None:
+        """Starts what the first query would have to wait for."""
         ...
 
     def bundles(self) -> Iterator[PaperBundle]: ...
+    def close(self) -> None: ...

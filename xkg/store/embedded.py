@@ -47,6 +47,7 @@ class EmbeddedStore:
         wait: float = WAIT_SECONDS,
     ) -> None:
         self.folder = folder
+        self.place = str(folder)
         self._embedder = embedder
         self._model = model
         self._wait = wait
@@ -191,6 +192,11 @@ class EmbeddedStore:
 
         with self.snapshot() as snapshot:
             return snapshot.queries().run(guard(statement), parameters, rows=rows, seconds=seconds)
+
+    def warm_queries(self) -> None:
+        """Starts the process that runs queries. Raises `QueryFailedError`."""
+        with self.snapshot() as snapshot:
+            snapshot.queries().start()
 
     def close(self) -> None:
         """Lets go of the open generation; the store can be used again after it."""

@@ -32,6 +32,8 @@ class EmbeddedSnapshot:
     it.
     """
 
+    searchable = True
+
     def __init__(self, root: Path, opened: Generation | None) -> None:
         self._root = root
         self._opened = opened

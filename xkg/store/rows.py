@@ -1,0 +1,166 @@
+"""A paper as rows of a property graph: what both engines hold of it, with the same names and values.
+
+Values are strings, numbers, booleans and tuples of strings; what is nested is a JSON string.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from xkg.model import Paper, PaperBundle
+from xkg.store.citing import Stub, cited
+from xkg.store.visible import Entry, encodable
+
+Value = str | int | float | bool | tuple[str, ...] | None
+
+NODES = {
+    "Paper": "id title abstract authors[] year arxiv_id references code_files[] code_overview origin state "
+    "incomplete[] source_sha256 pipeline_version built_at cost_usd",
+    "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
+    "Code": "id implementation test documentation language packages[] level evidence claims",
+    "Symbol": "id kind path qualified_name start_line end_line signature",
+    "Repository": "id url commit license is_official",
+    "Finding": "id name description",
+    "Resource": "id name description",
+}
+"""The properties of each label, in the order of a row's values; `[]` marks lists of strings."""
+
+EDGES = {
+    "PROPOSES": ("Paper", "Technique", "order"),
+    "HAS_COMPONENT": ("Technique", "Technique", "order"),
+    "IMPLEMENTED_BY": ("Technique", "Code", ""),
+    "LOCATED_AT": ("Technique", "Symbol", "score rank"),
+    "DERIVED_FROM": ("Code", "Symbol", ""),
+    "HAS_REPOSITORY": ("Paper", "Repository", ""),
+    "DEFINES": ("Repository", "Symbol", ""),
+    "CITES": ("Paper", "Paper", ""),
+    "SAME_CONCEPT": ("Technique", "Technique", "score how"),
+    "REPORTS": ("Paper", "Finding", ""),
+    "RELEASES": ("Paper", "Resource", ""),
+}
+"""Labels of both ends and the properties of each type; the values of a row are both ids, then the properties."""
+
+
+class Row(NamedTuple):
+    """A node or an edge: `table` is its label or type."""
+
+    table: str
+    values: tuple[Value, ...]
+
+
+def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
+    """A paper with its visible techniques and all of its repositories and symbols; edges come after what they join.
+    Another paper may have the same repositories and symbols."""
+    paper = bundle.paper
+    own = key(paper.id)
+    yield Row(
+        "Paper",
+        (
+            own, encodable(paper.title), encodable(paper.abstract), _texts(paper.authors), paper.year,
+            _text(paper.arxiv_id),
+            None if paper.references is None else _json([r.model_dump() for r in paper.references]),
+            _texts(paper.code_files), encodable(paper.code_overview), paper.origin, paper.state,
+            _texts(paper.incomplete), _text(paper.source_sha256), _text(paper.pipeline_version),
+            _text(paper.built_at), paper.cost_usd,
+        ),
+    )  # fmt: skip
+    for entry in entries:
+        yield from _technique(own, entry)
+    shown = {entry.technique.id for entry in entries}
+    shown_code = {entry.code.id for entry in entries if entry.code is not None}
+    for repository in bundle.repositories:
+        values = (encodable(repository.url), _text(repository.commit), _text(repository.license))
+        yield Row("Repository", (key(repository.id), *values, repository.is_official))
+        yield Row("HAS_REPOSITORY", (own, key(repository.id)))
+    for symbol in bundle.symbols:
+        yield Row(
+            "Symbol",
+            (
+                key(symbol.id), symbol.kind, encodable(symbol.path), encodable(symbol.qualified_name),
+                symbol.start_line, symbol.end_line, encodable(symbol.signature),
+            ),
+        )  # fmt: skip
+        yield Row("DEFINES", (key(symbol.repository), key(symbol.id)))
+    for place in bundle.locations:
+        if place.technique in shown:
+            yield Row("LOCATED_AT", (key(place.technique), key(place.symbol), place.score, place.rank))
+    for source in bundle.derivations:
+        if source.code in shown_code:
+            yield Row("DERIVED_FROM", (key(source.code), key(source.symbol)))
+    for finding in bundle.findings:
+        yield Row("Finding", (key(finding.id), encodable(finding.name), _text(finding.description)))
+        yield Row("REPORTS", (own, key(finding.id)))
+    for resource in bundle.resources:
+        yield Row("Resource", (key(resource.id), encodable(resource.name), _text(resource.description)))
+        yield Row("RELEASES", (own, key(resource.id)))
+
+
+def citation_rows(papers: Iterable[Paper]) -> Iterator[Row]:
+    """The stubs of papers that are cited and not among `papers`, then who cites whom."""
+    stubs, edges = cited(papers)
+    for stub in stubs:
+        yield stub_row(stub)
+    for citing, meant in edges:
+        yield Row("CITES", (key(citing), key(meant)))
+
+
+def stub_row(stub: Stub) -> Row:
+    return Row(
+        "Paper",
+        (
+            key(stub.id), encodable(stub.title), "", (), stub.year, _text(stub.arxiv_id), None, (), "", None, "stub",
+            (), None, None, None, 0.0,
+        ),
+    )  # fmt: skip
+
+
+def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
+    """An edge between two techniques, the lower id first."""
+    return Row("SAME_CONCEPT", (key(first), key(second), score, how))
+
+
+def key(node_id: str) -> str:
+    """An id as the engines can hold it; two ids that differ only in what they cannot hold stay two."""
+    clean = encodable(node_id)
+    if clean == node_id:
+        return node_id
+    return f"{clean}~{hashlib.sha256(node_id.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def _technique(paper: str, entry: Entry) -> Iterator[Row]:
+    technique, code = entry.technique, entry.code
+    own = key(technique.id)
+    yield Row(
+        "Technique",
+        (
+            own, encodable(technique.name), _texts(technique.aliases), technique.kind, encodable(technique.definition),
+            technique.depth, technique.weight, technique.grounding, _json([e.model_dump() for e in technique.excerpts]),
+        ),
+    )  # fmt: skip
+    if technique.parent is None:
+        yield Row("PROPOSES", (paper, own, entry.order))
+    else:
+        yield Row("HAS_COMPONENT", (key(technique.parent), own, entry.order))
+    if code is not None:
+        yield Row(
+            "Code",
+            (
+                key(code.id), encodable(code.implementation), encodable(code.test), encodable(code.documentation),
+                encodable(code.language), _texts(code.packages), code.level.value,
+                _json([e.model_dump() for e in code.evidence]), _json(code.claims),
+            ),
+        )  # fmt: skip
+        yield Row("IMPLEMENTED_BY", (own, key(code.id)))
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else encodable(text)
+
+
+def _texts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(encodable(text) for text in texts)
+
+
+def _json(value: object) -> str:
+    return encodable(json.dumps(value, ensure_ascii=False))
