@@ -1,5 +1,5 @@
 // Findings whose text mentions a technique, by the name that is given or any other name of techniques that are called
-// so.
+// so; names of one or two letters count only when given.
 //
 // Group: findings
 // Parameters:
@@ -7,11 +7,12 @@
 // Example: xkg cypher findings-on-technique --param technique=SVGD
 
 WITH toLower($technique) AS wanted
+OPTIONAL MATCH (t:Technique)
+WHERE toLower(t.name) = wanted OR any(alias IN t.aliases WHERE toLower(alias) = wanted)
+UNWIND coalesce(t.aliases, [wanted]) + [coalesce(t.name, wanted), wanted] AS called
+WITH DISTINCT wanted, toLower(called) AS name
+WHERE name = wanted OR size(name) > 2
 MATCH (p:Paper)-[:REPORTS]->(f:Finding)
-WITH wanted, p, f, toLower(f.name + ' ' + coalesce(f.description, '')) AS text
-WHERE text CONTAINS wanted
-  OR EXISTS {MATCH (t:Technique)
-    WHERE (toLower(t.name) = wanted OR any(alias IN t.aliases WHERE toLower(alias) = wanted))
-      AND (text CONTAINS toLower(t.name) OR any(alias IN t.aliases WHERE text CONTAINS toLower(alias)))}
-RETURN f.name AS finding, f.description AS description, f.id AS finding_id, p.title AS paper
+WHERE toLower(f.name) CONTAINS name OR toLower(coalesce(f.description, '')) CONTAINS name
+RETURN DISTINCT f.name AS finding, f.description AS description, f.id AS finding_id, p.title AS paper
 ORDER BY finding_id

@@ -6,6 +6,7 @@
 // Example: xkg cypher resources --param text=dataset
 
 MATCH (p:Paper)-[:RELEASES]->(r:Resource)
-WHERE toLower(r.name + ' ' + coalesce(r.description, '')) CONTAINS toLower($text)
+WHERE $text = '' OR toLower(r.name) CONTAINS toLower($text)
+  OR toLower(coalesce(r.description, '')) CONTAINS toLower($text)
 RETURN r.name AS resource, r.description AS description, r.id AS resource_id, p.title AS paper
 ORDER BY resource_id

@@ -115,7 +115,7 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
     takes = f"{query.name} takes " + (", ".join(map(str, query.parameters)) or "no parameters")
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise InputError(f"unknown parameter {', '.join(name[:80] for name in unknown)}: {takes}")
+        raise InputError(f"unknown parameter {', '.join(map(_shown, unknown))}: {takes}")
     missing = [
         parameter.name for parameter in query.parameters if parameter.default is None and not values.get(parameter.name)
     ]
@@ -218,11 +218,11 @@ def _typed(value: Any, kind: str) -> Value | None:
         value = plain(value.strip().lower())
     if kind == "boolean":
         return value if isinstance(value, bool) else None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**63:
+        return None  # neither not a number nor infinite, nor beyond what the engines hold
     if kind == "number":
         return float(value)
-    return int(value) if int(value) == value and abs(value) < 2**63 else None
+    return int(value) if int(value) == value else None
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
