@@ -84,10 +84,11 @@ class Service:
 
     def schema(self) -> "answers.SchemaAnswer":
         from xkg.serve.answers import schema_answer
+        from xkg.store import library
         from xkg.store.cypher_files import embedded_schema
 
         with self._snapshot() as snapshot:
-            return schema_answer(snapshot, embedded_schema())
+            return schema_answer(snapshot, embedded_schema(), map(str, library.queries()))
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
         """The rows of a statement, or of the named query of that name."""
