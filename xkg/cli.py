@@ -310,6 +310,28 @@ def index_rebuild(context: typer.Context) -> None:
     typer.echo(f"rebuilt; the graph is generation {generation}")
 
 
+@store_app.command("copy")
+def store_copy(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j.")],
+    as_json: Json = False,
+) -> None:
+    """Copy every paper of one graph into another, and compare what is there then.
+
+    An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
+    NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
+    from xkg import application, moving
+
+    settings = _settings(context)
+    with (
+        application.open_store(moving.at(settings, source)) as first,
+        application.open_store(moving.at(settings, target)) as second,
+    ):
+        result = moving.copy(first, second, lambda papers: typer.echo(f"  {papers} papers", err=True))
+    _print(result, as_json)
+
+
 @store_app.command("rollback")
 def store_rollback(context: typer.Context) -> None:
     """Go back to the generation before the current one."""

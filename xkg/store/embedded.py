@@ -183,6 +183,11 @@ class EmbeddedStore:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
 
+    def decisions(self) -> Sequence[Decision]:
+        """What was decided about pairs of techniques. Raises `CorruptStoreError`."""
+        with generation_or_none(self.folder) as opened:
+            return tuple(decisions.read(self.folder, opened.manifest.decisions).values()) if opened else ()
+
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
