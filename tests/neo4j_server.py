@@ -1,6 +1,7 @@
 """A real Neo4j for the tests that ask for one: started once a run by scripts/neo4j-dev, emptied before each test."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ class Neo4jServer:
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
     """The server, with whatever the last test left in it. It ends with this process, however that ends."""
     folder = tmp_path_factory.mktemp("neo4j")
-    command = [COMMAND, "run", "--folder", folder]
+    command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
