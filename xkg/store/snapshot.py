@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from xkg.store.feed import Position
     from xkg.store.query_process import QueryProcess
     from xkg.store.text import TextIndex
     from xkg.store.vectors import VectorIndex
@@ -48,7 +49,8 @@ class EmbeddedSnapshot:
         if opened is not None:
             opened.verify(CATALOGUE)
             self._catalogue = Catalogue(opened.folder / CATALOGUE)
-            self.generation = opened.manifest.number
+            at = opened.manifest.position
+            self.generation = opened.manifest.number if at is None else at.counter
 
     def close(self) -> None:
         with self._turn:
@@ -63,6 +65,11 @@ class EmbeddedSnapshot:
     def embedding_model(self) -> str:
         """The model of the vectors; empty where there are none."""
         return self._opened.manifest.model if self._opened else ""
+
+    @property
+    def position(self) -> "Position | None":
+        """How far the graph was that this copies; None for what is a graph itself, and for nothing at all."""
+        return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> Sequence[Paper]:
         """All papers in id order; stubs of cited papers are only in the graph."""
@@ -143,7 +150,7 @@ class EmbeddedSnapshot:
     def graph_file(self) -> Path | None:
         """The LadybugDB file of this generation, checked once, to be opened read-only while the snapshot is held."""
         with self._turn:
-            if self._opened is None:
+            if self._opened is None or GRAPH not in self._opened.manifest.files:
                 return None
             if not self._graph_checked:
                 self._opened.verify(GRAPH)
