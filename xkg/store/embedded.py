@@ -172,7 +172,7 @@ class EmbeddedStore:
 
     def decisions(self) -> Sequence[Decision]:
         """What was decided about pairs of techniques. Raises `CorruptStoreError`."""
-        with generation_or_none(self.folder) as opened:
+        with self._generations.opened() as opened:
             return tuple(decisions.read(self.folder, opened.manifest.decisions).values()) if opened else ()
 
     def query(

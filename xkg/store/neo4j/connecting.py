@@ -50,7 +50,7 @@ class _Drawn(Exception):
     """All is drawn as it should be: nothing is to be committed."""
 
 
-def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:
+def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot | None]]) -> int:
     """Draws what follows from all papers, and gives the number of the commit that shows it.
 
     Raises `StoreBusyError` where others go on writing; what is not drawn then, is by the last of them."""
@@ -59,10 +59,10 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
         if state.connected >= state.generation:
             return state.generation
         with snapshot() as seen:
+            if seen is None or seen.generation != state.generation:
+                continue
             generation = seen.generation
-            wanted = _wanted(seen) if generation == state.generation else None
-        if wanted is None:
-            continue
+            wanted = _wanted(seen)
         try:
             return connection.write(lambda transaction, w=wanted, g=generation: _draw(transaction, w, g))  # type: ignore[misc]
         except _Moved:

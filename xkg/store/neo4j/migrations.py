@@ -1,11 +1,12 @@
 """The schema of a graph on Neo4j: numbered files under `cypher/schema/neo4j/`, applied in order.
 
-Neo4j takes no schema and data in one transaction, so a migration is not one step: each of its statements can be run
-twice, and its number is recorded when all of them hold. What was interrupted is run again from its beginning.
+Neo4j takes no schema and data in one transaction, so a migration is two steps: its statements, each of which can be run
+twice, and the record that all of them hold. What was interrupted between is run again.
 """
 
 import re
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ _AWAIT_SECONDS = 600
 _STATE = (
     "MATCH (m:Meta {id: 'graph'}) "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
-    "m.connected AS connected, m.forgotten AS forgotten"
+    "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
 )
 # Two that migrate at once draw two names, and the constraint lets one of them in.
 _RECORD = (
@@ -33,7 +34,9 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'Bundle'))}) RETURN n.id AS id LIMIT 1
 
 
 class State(NamedTuple):
-    """What `(:Meta)` says: see the design, section 4. All zero and empty in a database without a graph."""
+    """What `(:Meta)` says: the graph's name, the number of its last commit, that of its last migration, the embedding
+    model that it is linked with, up to which commit it is linked, from which on tombstones are kept, and the model of
+    its own search indexes where it has some. All zero and empty in a database without a graph."""
 
     graph: str = ""
     generation: int = 0
@@ -41,6 +44,7 @@ class State(NamedTuple):
     model: str = ""
     connected: int = 0
     forgotten: int = 0
+    search: str = ""
 
 
 class Migration(NamedTuple):
@@ -94,8 +98,7 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
     for migration in known:
         if migration.number <= state.schema:
             continue
-        for statement in migration.statements:
-            connection.write(lambda transaction, s=statement: transaction.run(s).consume())  # type: ignore[misc]
+        connection.write(lambda transaction, s=migration.statements: _run(transaction, s))  # type: ignore[misc]
         connection.read(lambda transaction: transaction.run("CALL db.awaitIndexes($s)", s=_AWAIT_SECONDS).consume())
         values = {"graph": uuid.uuid4().hex, "schema": migration.number}
         connection.write(lambda transaction, v=values: transaction.run(_RECORD, v).consume())  # type: ignore[misc]
@@ -111,6 +114,11 @@ def prepare(connection: Connection, folder: Path | None = None) -> State:
         migrate(connection, folder)
         state = connection.read(read_state)
     return require_schema(state, connection, folder)
+
+
+def _run(transaction: neo4j.ManagedTransaction, statements: Sequence[str]) -> None:
+    for statement in statements:
+        transaction.run(statement).consume()
 
 
 def _require_empty(connection: Connection) -> None:

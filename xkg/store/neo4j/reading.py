@@ -6,7 +6,7 @@ hash that its bundle carries, and read again where it is not whole. A difference
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import neo4j
@@ -19,6 +19,7 @@ from xkg.store.feed import Changes, Position
 from xkg.store.neo4j.connection import Connection
 from xkg.store.neo4j.migrations import State, read_state, require_schema
 from xkg.store.neo4j.rest import Parts, Rest, unpack
+from xkg.store.rows import key
 
 BATCH = 50
 """Papers that are read together: two round trips each, and some megabytes."""
@@ -82,10 +83,18 @@ def read(connection: Connection, keys: Sequence[str]) -> Iterator[Stored]:
     cannot be a bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
-        found = _settled(connection, part)
+        found = _settled(lambda keys: connection.read(lambda transaction: read_within(transaction, keys)), part)
         for one in part:
             if one in found:
                 yield found[one]
+
+
+def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
+    """Papers by their own ids, those that are not there left out. Raises as `read` does."""
+    for start in range(0, len(papers), BATCH):
+        part = [key(paper) for paper in papers[start : start + BATCH]]
+        found = _settled(lambda keys: read_within(transaction, keys), part)
+        yield from (found[one].bundle for one in part if one in found)
 
 
 def read_within(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
@@ -169,7 +178,7 @@ def _is_whole(state: State, since: Position | None) -> bool:
     )
 
 
-def _settled(connection: Connection, keys: Sequence[str]) -> dict[str, Stored]:
+def _settled(look: Callable[[Sequence[str]], dict[str, Stored]], keys: Sequence[str]) -> dict[str, Stored]:
     """Papers as they are once they are read the same twice, or as they were written."""
     settled: dict[str, Stored] = {}
     before: dict[str, Stored] = {}
@@ -177,7 +186,7 @@ def _settled(connection: Connection, keys: Sequence[str]) -> dict[str, Stored]:
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE_SECONDS)
-        found = connection.read(lambda transaction, k=tuple(waiting): read_within(transaction, k))  # type: ignore[misc]
+        found = look(waiting)
         for one, stored in found.items():
             if stored.as_written or (stored.sha256 and before.get(one) == stored) or attempt == _ATTEMPTS - 1:
                 settled[one] = stored

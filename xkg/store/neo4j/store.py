@@ -7,7 +7,7 @@ copy with its indexes beside the graph, which follows it.
 import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import neo4j
@@ -20,7 +20,9 @@ from xkg.store.decisions import Decision
 from xkg.store.feed import Changes, Position
 from xkg.store.neo4j import connecting, migrations, reading, writing
 from xkg.store.neo4j.connection import Connection
-from xkg.store.neo4j.follower import Follower
+from xkg.store.neo4j.search import Search
+from xkg.store.neo4j.snapshot import RemoteSnapshot
+from xkg.store.replica import Replica
 from xkg.store.rows import key
 
 if TYPE_CHECKING:
@@ -46,14 +48,25 @@ class Neo4jStore:
         self._embedder = embedder
         self._background = background
         self._turn = threading.RLock()
-        self._copy: Follower | None = None
+        self._copy: Replica | None = None
+        self._search = Search(self.connection, embedder, background=background)
         self._written = False
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The graph as it is now, by its copy on this machine. Raises `StoreError` where it cannot be reached."""
+        """The graph as it is now: from its copy on this machine, or, where the settings say so or the copy is being
+        made in the background, from the server. Raises `StoreError` where it cannot be reached, and what the copy or
+        the server's own indexes raise."""
+        if self._settings.index.vectors == "neo4j":
+            at = self.position().counter
+            index = self._search.index() if at else None
+            yield RemoteSnapshot(self.connection, at, reading.bundles, index=index)
+            return
         with self._replica().snapshot() as snapshot:
-            yield snapshot
+            if snapshot is not None:
+                yield snapshot
+            else:
+                yield RemoteSnapshot(self.connection, self.position().counter, reading.bundles)
 
     def publish(self, new: Sequence[PaperBundle]) -> int:
         """Adds or replaces papers, and gives the number of the commit. A batch that is too large for one transaction
@@ -65,7 +78,10 @@ class Neo4jStore:
             raise StoreError("one paper was given twice: give each once")
         for bundle in new:
             bundles.validate(bundle)
-        generation = self._prepare().generation
+        state = self._prepare()
+        generation = state.generation
+        for bundle in new if state.search else ():
+            self._search.entries(bundle)  # embedded before others have to wait for it
         for part in _parts(new):
             generation = self._replace(part, ())
         return generation
@@ -89,7 +105,7 @@ class Neo4jStore:
                     revised.append(changed[one][1])
             if not revised:
                 raise _Unchanged
-            writing.replace(transaction, state, writing.Write(revised, (), self._model))
+            writing.replace(transaction, state, self._task(revised, ()))
             return state.generation
 
         try:
@@ -115,7 +131,9 @@ class Neo4jStore:
     def connect(self) -> int:
         """Draws `CITES` and `SAME_CONCEPT` for all that was written, by whomever, and gives the number of the commit
         that shows them. Raises as `publish` does."""
-        generation = connecting.connect(self.connection, self._replica().snapshot)
+        with ExitStack() as held:
+            copy = self._replica() if not self._background else held.enter_context(closing(self._make_replica()))
+            generation = connecting.connect(self.connection, copy.snapshot)
         self._written = False
         return generation
 
@@ -143,6 +161,7 @@ class Neo4jStore:
         number of the commit, and notes."""
         self._prepare()
         self._write(lambda transaction: writing.renew(transaction, self._begin(transaction), self._model))
+        self._search.rebuild()
         return self.connect(), []
 
     def check(self) -> list[str]:
@@ -172,6 +191,9 @@ class Neo4jStore:
         """Connects. Raises `StoreUnreachableError`."""
         _ = self.connection.driver
 
+    def decisions(self) -> Sequence[Decision]:
+        return reading.all_decisions(self.connection)
+
     def bundles(self) -> Iterator[PaperBundle]:
         """Every paper's bundle, in order of its key. Raises `CorruptStoreError`."""
         for _, one in reading.papers(self.connection):
@@ -196,13 +218,21 @@ class Neo4jStore:
                 copy, self._copy = self._copy, None
             if copy is not None:
                 copy.close()
+            self._search.close()
             self.connection.close()
 
-    def _replica(self) -> Follower:
+    def _replica(self) -> Replica:
         with self._turn:
             if self._copy is None:
-                self._copy = Follower(self._settings.kg / "replica", self, self._embedder, model=self._model)
+                self._copy = self._make_replica(background=self._background)
             return self._copy
+
+    def _make_replica(self, *, background: bool = False) -> Replica:
+        folder = self._settings.kg / "replica"
+        return Replica(folder, self, self._embedder, model=self._model, background=background)
+
+    def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> writing.Write:
+        return writing.Write(new, gone, self._model, self._search.entries)
 
     def _prepare(self) -> migrations.State:
         return migrations.prepare(self.connection)
@@ -213,7 +243,7 @@ class Neo4jStore:
     def _replace(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> int:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
-            writing.replace(transaction, state, writing.Write(new, gone, self._model))
+            writing.replace(transaction, state, self._task(new, gone))
             return state.generation
 
         return self._write(work)

@@ -8,7 +8,7 @@ anew; and what it had before and has no longer goes, unless another paper has it
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import neo4j
@@ -18,7 +18,9 @@ from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.decisions import Decision
 from xkg.store.neo4j.migrations import State
+from xkg.store.neo4j.name_lookup import NameRow, name_rows, write_names
 from xkg.store.neo4j.rest import Rest, pack, unpack
+from xkg.store.neo4j.search_entries import EntryRow, write_entries
 from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
 from xkg.store.visible import entries
 
@@ -26,7 +28,7 @@ _OWN = ("Technique", "Code", "Finding", "Resource")
 _COUNT = (
     "MATCH (m:Meta {id: 'graph'}) SET m.generation = m.generation + 1 "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
-    "m.connected AS connected, m.forgotten AS forgotten"
+    "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
 )
 # One property, and so never half of it: a reader counts that it sees all of the newest commit.
 STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $newest, m.model = $model, m.connected = $connected"
@@ -40,11 +42,13 @@ _SHARERS = (
 
 
 class Write(NamedTuple):
-    """What one transaction is to do, and the embedding model that the graph is linked with."""
+    """What one transaction is to do, the embedding model that the graph is linked with, and what makes the entries of a
+    paper for the graph's own search indexes, which is asked where the graph has some."""
 
     new: Sequence[PaperBundle]
     gone: Sequence[str]
     model: str
+    search: Callable[[PaperBundle], list[EntryRow]]
 
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
@@ -66,8 +70,10 @@ def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -
     earlier = _earlier(transaction, papers)
     rows = _Rows()
     stored = []
+    names: list[NameRow] = []
     for bundle in write.new:
         shown = list(entries(bundle))
+        names += name_rows(bundle, shown)
         for row in paper_rows(bundle, shown):
             rows.add(row)
         stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in shown), state.generation))
@@ -79,6 +85,11 @@ def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -
             "UNWIND $papers AS id MATCH (p:Paper {id: id}) DETACH DELETE p", papers=[key(paper) for paper in gone]
         )
     transaction.run(_BUNDLES, bundles=stored)
+    touched = [*(bundle.paper.id for bundle in write.new), *gone]
+    write_names(transaction, touched, names)
+    if state.search:
+        found = [row for bundle in write.new for row in write.search(bundle)]
+        write_entries(transaction, touched, found, write.model if write.new else state.search)
     stamp(transaction, state, len(stored), model=state.model or (write.model if write.new else ""))
 
 
