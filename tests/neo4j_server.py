@@ -58,10 +58,15 @@ def empty(driver: neo4j.Driver) -> None:
         running = session.run("SHOW TRANSACTIONS YIELD transactionId, currentQuery").data()
         if others := [row["transactionId"] for row in running if "SHOW TRANSACTIONS" not in row["currentQuery"]]:
             session.run("TERMINATE TRANSACTIONS $others", others=others).consume()
-        for name in session.run("SHOW CONSTRAINTS YIELD name").value():
-            session.run("DROP CONSTRAINT $name IF EXISTS", name=name).consume()
-        for name in session.run("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name").value():
-            session.run("DROP INDEX $name IF EXISTS", name=name).consume()
+        constraints = session.run("SHOW CONSTRAINTS YIELD name").value()
+        free = "type <> 'LOOKUP' AND owningConstraint IS NULL"
+        indexes = session.run(f"SHOW INDEXES YIELD name, type, owningConstraint WHERE {free} RETURN name").value()
+        with session.begin_transaction() as transaction:
+            for name in constraints:
+                transaction.run("DROP CONSTRAINT $name", name=name).consume()
+            for name in indexes:
+                transaction.run("DROP INDEX $name", name=name).consume()
+            transaction.commit()
         session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS").consume()
 
 
