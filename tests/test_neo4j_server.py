@@ -44,12 +44,13 @@ def test_routing_leads_to_the_same_server(neo4j_database: Neo4jServer) -> None:
         assert rows(driver, "RETURN 1 AS one") == [{"one": 1}]
 
 
-def test_apoc_is_installed_and_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
+def test_apoc_is_installed_and_the_server_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
     """Attacks on the read-only guard prove something only where they would succeed without it."""
     assert rows(driver, "RETURN apoc.version() AS version")[0]["version"].startswith("5.26.")
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps({"key": "s3cret"}))
     assert rows(driver, "CALL apoc.load.json($url) YIELD value", url=secret.as_uri()) == [{"value": {"key": "s3cret"}}]
+    assert rows(driver, "LOAD CSV FROM $url AS line RETURN line", url=secret.as_uri())
     written = tmp_path / "written.csv"
     rows(driver, "CALL apoc.export.csv.query('RETURN 1 AS a', $path, {})", path=str(written))
     assert written.read_text().splitlines() == ['"a"', '"1"']
