@@ -1,6 +1,7 @@
 """A real Neo4j for the tests that ask for one: started once a run by scripts/neo4j-dev, emptied before each test."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +30,7 @@ class Neo4jServer:
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
     """The server, with whatever the last test left in it. It ends with this process, however that ends."""
     folder = tmp_path_factory.mktemp("neo4j")
-    command = [COMMAND, "run", "--folder", folder]
+    command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -57,10 +58,15 @@ def empty(driver: neo4j.Driver) -> None:
         running = session.run("SHOW TRANSACTIONS YIELD transactionId, currentQuery").data()
         if others := [row["transactionId"] for row in running if "SHOW TRANSACTIONS" not in row["currentQuery"]]:
             session.run("TERMINATE TRANSACTIONS $others", others=others).consume()
-        for name in session.run("SHOW CONSTRAINTS YIELD name").value():
-            session.run("DROP CONSTRAINT $name IF EXISTS", name=name).consume()
-        for name in session.run("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP' RETURN name").value():
-            session.run("DROP INDEX $name IF EXISTS", name=name).consume()
+        constraints = session.run("SHOW CONSTRAINTS YIELD name").value()
+        free = "type <> 'LOOKUP' AND owningConstraint IS NULL"
+        indexes = session.run(f"SHOW INDEXES YIELD name, type, owningConstraint WHERE {free} RETURN name").value()
+        with session.begin_transaction() as transaction:
+            for name in constraints:
+                transaction.run("DROP CONSTRAINT $name", name=name).consume()
+            for name in indexes:
+                transaction.run("DROP INDEX $name", name=name).consume()
+            transaction.commit()
         session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS").consume()
 
 
