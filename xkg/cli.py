@@ -250,23 +250,38 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
 @app.command()
 def cypher(
     context: typer.Context,
-    statement: Annotated[str, typer.Argument(help="One read-only statement.")],
+    query: Annotated[
+        str | None, typer.Argument(help="Name of a query that --list tells, or one read-only statement.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json all of each.")] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
+    ] = None,
     format: Annotated[Literal["table", "json", "csv"], typer.Option(help="How to print the rows.")] = "table",
     rows: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 1000,
     seconds: Annotated[float, typer.Option(min=0.1, help="At most so long.")] = 30,
+    as_json: Json = False,
 ) -> None:
-    """Ask the graph in read-only Cypher.
+    """Ask the graph a named query, or in read-only Cypher.
 
-    Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
-    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS,
-    RELEASES.
+    In a statement of your own a value given by --param is what JSON makes of it, else a string; "2" in quotes is a
+    string too. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
     """
-    from xkg import application
-    from xkg.tables import render
+    from xkg import application, tables
+    from xkg.store import library
 
-    with application.open_store(_settings(context)) as store:
-        table = store.query(statement, rows=rows, seconds=seconds)
-    typer.echo(render(table, format), nl=False)
+    if listed:
+        typer.echo(tables.query_list(library.queries(), as_json), nl=False)
+        return
+    if query is None:
+        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` tells the names")
+    settings = _settings(context)
+    values = _values(param or (), typed=not library.is_name(query))
+    statement, parameters = library.prepare(query, values, library.engine(settings.store))
+    with application.open_store(settings) as store:
+        table = store.query(statement, parameters, rows=rows, seconds=seconds)
+    typer.echo(tables.render(table, "json" if as_json else format), nl=False)
     if table.truncated:
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
 
@@ -308,6 +323,50 @@ def index_rebuild(context: typer.Context) -> None:
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"rebuilt; the graph is generation {generation}")
+
+
+@store_app.command("copy")
+def store_copy(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j.")],
+    as_json: Json = False,
+) -> None:
+    """Copy every paper of one graph into another, and compare what is there then.
+
+    An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
+    NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
+    from xkg import application, moving
+
+    settings = _settings(context)
+    with (
+        application.open_store(moving.at(settings, source)) as first,
+        application.open_store(moving.at(settings, target)) as second,
+    ):
+        result = moving.copy(first, second, lambda papers: typer.echo(f"  {papers} papers", err=True))
+    _print(result, as_json)
+
+
+@store_app.command("push")
+def store_push(context: typer.Context, as_json: Json = False) -> None:
+    """Send papers that were kept while the graph's server was away."""
+    from xkg import application
+
+    result = application.push(_settings(context))
+    for problem in result.problems:
+        typer.echo(f"not sent: {problem}", err=True)
+    _print(result, as_json)
+    if result.problems:
+        raise StoreError(f"{len(result.problems)} papers were not sent; do what their lines say")
+
+
+@store_app.command("migrate")
+def store_migrate(context: typer.Context) -> None:
+    """Bring a graph on Neo4j to the schema of this version."""
+    from xkg.store.neo4j.migrations import migrate_graph
+
+    applied = migrate_graph(_settings(context))
+    typer.echo("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
 
 
 @store_app.command("rollback")
@@ -366,6 +425,21 @@ def _settings(context: typer.Context, **flags: object) -> "Settings":
 def _given(**values: object) -> dict[str, object] | None:
     """Those that are not None, or None without any."""
     return {name: value for name, value in values.items() if value is not None} or None
+
+
+def _values(given: Sequence[str], *, typed: bool) -> dict[str, Any]:
+    """Parameters as `name=value`; `typed` ones are what JSON makes of them."""
+    from xkg.store.library import plain
+
+    values: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"--param {each[:80]}: write NAME=VALUE")
+        if name.strip() in values:
+            raise typer.BadParameter(f"--param {name.strip()} is given twice; a list is one value, such as a,b")
+        values[name.strip()] = plain(value) if typed else value
+    return values
 
 
 def _show_node(result: "NodeResult") -> None:

