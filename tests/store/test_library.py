@@ -3,11 +3,11 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import neo4j
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,16 +34,17 @@ from tests.store.flows import (
     code_of,
     decisions,
 )
-from tests.store.graphs import open_store
+from tests.store.graphs import FakeHashEmbedder, open_store
+from xkg.config import Settings, StoreSettings
 from xkg.errors import InputError, StoreError
 from xkg.model import Paper, PaperBundle
-from xkg.store import Table, library
+from xkg.store import library
 from xkg.store.cypher_files import folder
+from xkg.store.cypher_tokens import tokenize
 from xkg.store.embedded import EmbeddedStore
-from xkg.store.guard import guard, tokenize
+from xkg.store.guard import guard
 from xkg.store.library import NamedQuery, bind, find, is_name, plain, queries
-from xkg.store.rows import EDGES, NODES, Row, citation_rows, paper_rows, same_concept_row
-from xkg.store.visible import entries
+from xkg.store.neo4j.store import Neo4jStore
 
 NAMES = [query.name for query in queries()]
 
@@ -259,45 +260,27 @@ def test_they_run_on_a_graph_without_all_that(tmp_path: Path) -> None:
     store.close()
 
 
-def test_rows_are_the_same_on_neo4j(store: EmbeddedStore, neo4j_database: Neo4jServer) -> None:
-    different: list[str] = []
-    with neo4j.GraphDatabase.driver(neo4j_database.url, auth=neo4j_database.auth) as driver:
-        _load(driver, store)
-        with driver.session(default_access_mode=neo4j.READ_ACCESS) as session:
-            for query in queries():
-                here = store.query(query.statement("embedded"), asked(query))
-                answer = session.run(guard(query.statement("neo4j")), asked(query))  # type: ignore[arg-type]
-                there = Table(columns=tuple(answer.keys()), rows=tuple(map(tuple, answer.values())))
-                if here != there:
-                    different.append(f"{query.name}\n{here}\n{there}")
+def test_rows_are_the_same_on_neo4j(
+    store: EmbeddedStore, neo4j_database: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_database.password)
+    settings = Settings(kg=tmp_path / "kg", store=StoreSettings(url=neo4j_database.url))
+
+    def embedder() -> FakeHashEmbedder:
+        return FakeHashEmbedder(settings.embedding.vectors)
+
+    with closing(Neo4jStore(settings, embedder)) as shared:
+        shared.publish(bundles())
+        shared.decide(decisions())
+    different = []
+    with closing(Neo4jStore(settings, embedder)) as shared:
+        for query in queries():
+            here = store.query(query.statement("embedded"), asked(query))
+            there = shared.query(query.statement(library.engine(settings.store)), asked(query), seconds=60)
+            if here != there:
+                different.append(f"{query.name}\n{here}\n{there}")
     assert not different, "\n\n".join(different)
-
-
-def _load(driver: neo4j.Driver, store: EmbeddedStore) -> None:
-    """The rows that the embedded graph holds."""
-    with store.snapshot() as snapshot:
-        links = [link for link in snapshot.links() or () if link.how != "open"]
-    papers = bundles()
-    rows: list[Row] = [row for bundle in papers for row in paper_rows(bundle, list(entries(bundle)))]
-    rows += citation_rows(bundle.paper for bundle in papers)
-    rows += [same_concept_row(link.first, link.second, link.score, link.how) for link in links]
-    with driver.session() as session:
-        for label, columns in NODES.items():
-            names = columns.replace("[]", "").split()
-            maps = [dict(zip(names, row.values, strict=True)) for row in rows if row.table == label]
-            session.run(f"UNWIND $rows AS row CREATE (n:{label}) SET n = row", rows=maps).consume()
-        for type, (start, end, columns) in EDGES.items():
-            names = columns.split()
-            maps = [
-                {"from": row.values[0], "to": row.values[1], "fields": dict(zip(names, row.values[2:], strict=True))}
-                for row in rows
-                if row.table == type
-            ]
-            session.run(
-                f"UNWIND $rows AS row MATCH (a:{start} {{id: row.from}}), (b:{end} {{id: row.to}}) "
-                f"CREATE (a)-[edge:{type}]->(b) SET edge = row.fields",
-                rows=maps,
-            ).consume()
 
 
 HEADER = """// What it answers.
