@@ -191,6 +191,8 @@ def _verify(path: Path, stamp: FileStamp) -> None:
         seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256)
         same = seen in _sound or sha256_of(path) == stamp.sha256
         if same:
+            if len(_sound) > 10_000:
+                _sound.clear()
             _sound.add(seen)
     except PermissionError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error

@@ -81,16 +81,28 @@ class Replica:
 
         Raises `StoreError` where the graph cannot be reached, where the folder cannot be written, and what went wrong
         in the background since the last call."""
-        if not self._reached(self._feed.position()) and not self._follow():
+        position = self._feed.position()
+        if not self._reached(position) and not self._follow():
             yield None
             return
-        with self._generations.snapshot() as snapshot:
+        with contextlib.ExitStack() as held:
+            snapshot: EmbeddedSnapshot | None = held.enter_context(self._generations.snapshot())
+            at = snapshot.position if snapshot else None
+            if at is None or at.graph != position.graph or at.counter < position.counter:
+                # What was made in the background begins where the graph was when that was begun.
+                snapshot = held.enter_context(self.snapshot())
             try:
                 yield snapshot
             except CorruptStoreError:
                 # Of files that are read only when they are asked for: the next call makes all of it anew.
                 self._damaged = True
                 raise
+
+    def rebuild(self) -> None:
+        """Makes all of it anew from what the graph holds, while the caller waits. Raises as `snapshot` does."""
+        with self._turn:
+            self._damaged = True
+            self._make(False, wait=True)
 
     def wait(self) -> None:
         """Returns when nothing is being made in the background. Raises what went wrong there."""
@@ -148,7 +160,7 @@ class Replica:
             behind = standing is not None and standing.graph == position.graph
             if behind:
                 try:
-                    if self._catch_up():
+                    if self._catch_up(position):
                         return True
                 except (CorruptStoreError, ModelMismatchError):
                     self._damaged, behind = True, False
@@ -160,18 +172,20 @@ class Replica:
             self._begin(behind)
             return False
 
-    def _catch_up(self) -> bool:
+    def _catch_up(self, position: Position) -> bool:
         """Publishes what changed as a layer above the base, if that is large enough to be worth one. False, and nothing
         done, where it is not, and where more changed than a layer may hold."""
         from xkg.store.layering import add_layer, rows_of, size
 
+        with self._generations.opened() as start:
+            if start is None or _base_rows(start) <= SMALL:
+                return False
         with self._generations.writing() as current, self._generations.opened() as start:
-            manifest = start.manifest if start else None
-            if start is None or manifest is None or manifest.vectors is None:
+            if self._reached(position):
+                return True
+            if start is None or (base := _base_rows(start)) <= SMALL:
                 return False
-            base = manifest.layers.base_rows if manifest.layers else manifest.counts["vectors"]
-            if base <= SMALL:
-                return False
+            manifest = start.manifest
             changes = self._feed.changes(manifest.position)
             if changes.whole:
                 return False
@@ -299,6 +313,8 @@ class Replica:
         made = making / "generation"
         made.mkdir()
         built = build_files(made, stored(), lambda _: self._stoppable(), None, settled, graph=False)
+        if start is not None:
+            start.close()  # what only the earlier generation needed may go with the step to this one
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)
@@ -316,6 +332,11 @@ class Replica:
 
     def _stoppable(self) -> "Embedder":
         return _Stoppable(self._embedder(), self._closing)
+
+
+def _base_rows(generation: Generation) -> int:
+    manifest = generation.manifest
+    return manifest.layers.base_rows if manifest.layers else manifest.counts["vectors"]
 
 
 class _Closing(Exception):
