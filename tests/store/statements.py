@@ -458,10 +458,6 @@ UNBOUNDED = [
     "MATCH (a)-[:CITES|REPORTS *]-(b) RETURN a",
     "MATCH (a)-[:CITES*2..]->(b) RETURN a",
     "MATCH (a)-[:CITES*..]->(b) RETURN a",
-    "MATCH (a)-[:CITES*1..31]->(b) RETURN a",
-    "MATCH (a)-[:CITES*1000000]->(b) RETURN a",
-    "MATCH (a)-[:CITES*1..99999999999999999999]->(b) RETURN a",
-    "MATCH (a)-[:CITES*0..017]->(b) RETURN a",
     "MATCH (a)<-[:!CITES*]-(b) RETURN a",
     "MATCH (a)-[:(CITES|REPORTS)*]-(b) RETURN a",
     "MATCH (a)-[where*]-(b) RETURN a",
@@ -481,8 +477,6 @@ UNBOUNDED = [
     "MATCH (a)<--/**/+(b) RETURN a",
     "MATCH (a)-[:CITES]->{2,}(b) RETURN a",
     "MATCH (a)-[:CITES]->{,}(b) RETURN a",
-    "MATCH (a)-[:CITES]->{1,31}(b) RETURN a",
-    "MATCH (a)-[:CITES]->{40}(b) RETURN a",
     "MATCH ((a)-[:CITES]->(b))+ RETURN a",
     "MATCH ((a)-[:CITES]->(b))* RETURN a",
     "MATCH ((a)--(b) WHERE a.year > 1){2,} RETURN a",
@@ -495,7 +489,17 @@ UNBOUNDED = [
     "MATCH (a) WHERE EXISTS { (a)-[:CITES*]->(a) } RETURN a",
     "MATCH (a) RETURN [(a)-[:CITES*2..]->(b) | b.id] AS ids",
 ]
-"""Walks to everything that can be reached, or further than any path is long."""
+"""Walks to everything that can be reached."""
+
+TOO_LONG = [
+    "MATCH (a)-[:CITES*1..31]->(b) RETURN a",
+    "MATCH (a)-[:CITES*1000000]->(b) RETURN a",
+    "MATCH (a)-[:CITES*1..99999999999999999999]->(b) RETURN a",
+    "MATCH (a)-[:CITES*0..017]->(b) RETURN a",
+    "MATCH (a)-[:CITES]->{1,31}(b) RETURN a",
+    "MATCH (a)-[:CITES]->{40}(b) RETURN a",
+]
+"""Walks further than any path of interest is long."""
 
 SLOW = [
     "RETURN 'aaaa' =~ '(a+)+b'",
@@ -523,7 +527,17 @@ SLOW = [
 ]
 """Regular expressions that keep a backtracking engine busy for hours, or that cannot be judged before they run."""
 
-ATTACKS = [*FILES, *WRITES, *LADYBUG, *NEO4J, *MALFORMED, *UNBOUNDED, *SLOW, *(harm.statement for harm in HARM)]
+ATTACKS = [
+    *FILES,
+    *WRITES,
+    *LADYBUG,
+    *NEO4J,
+    *MALFORMED,
+    *UNBOUNDED,
+    *TOO_LONG,
+    *SLOW,
+    *(harm.statement for harm in HARM),
+]
 
 
 def filled(statement: str, *, file: object, out: object, url: str) -> str:
