@@ -455,6 +455,25 @@ def test_with_another_embedding_model_all_is_embedded_anew(folder: Path) -> None
         assert len(snapshot.find_vector(FakeHashEmbedder("other", 8).embed(["x"])[0], 9)) == 3
 
 
+@pytest.mark.parametrize("small", [0, 2000])
+def test_a_commit_that_changes_no_paper_costs_nothing(folder: Path, small: int) -> None:
+    embedder, feed = FakeHashEmbedder(), FeedInMemory()
+    feed.put(*some_papers(1, 2))
+    replica = Replica(folder, feed, lambda: embedder, background=False)
+    titles(replica)
+    before = {path.stat().st_ino for path in folder.glob("generations/*/*.*")} - {
+        path.stat().st_ino for path in folder.glob("generations/*/manifest.json")
+    }
+    feed.put()
+    embedder.texts.clear()
+    with mock.patch("xkg.store.replica.SMALL", small), replica.snapshot() as snapshot:
+        assert snapshot is not None
+        assert snapshot.generation == feed.counter
+        assert len(snapshot.find_text("method", 9)) == 6
+    assert before < {path.stat().st_ino for path in folder.glob("generations/*/*.*")}
+    assert not embedder.texts
+
+
 def test_all_can_be_made_anew_when_asked(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(a_paper(1))

@@ -5,6 +5,7 @@
     links/<hash>.json             immutable; what was decided about pairs of techniques, for all papers
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
+                    base/           what has not changed since, linked from generation to generation (`Layers`)
 
 A reader holds a shared lock on the manifest of its generation; clean-up leaves held generations alone.
 """

@@ -49,6 +49,15 @@ def rows_of(generation: Generation, papers: Iterable[str]) -> int:
         catalogue.close()
 
 
+def unchanged(folder: Path, start: Generation) -> Built:
+    """Fills the empty `folder` with what `start` holds."""
+    manifest = start.manifest
+    for name in manifest.files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        _link(start.folder / name, folder / name)
+    return Built(manifest.model, manifest.dimension, manifest.vectors, manifest.counts, manifest.layers)
+
+
 def add_layer(
     folder: Path,
     start: Generation,

@@ -175,7 +175,7 @@ class Replica:
     def _catch_up(self, position: Position) -> bool:
         """Publishes what changed as a layer above the base, if that is large enough to be worth one. False, and nothing
         done, where it is not, and where more changed than a layer may hold."""
-        from xkg.store.layering import add_layer, rows_of, size
+        from xkg.store.layering import add_layer, rows_of, size, unchanged
 
         with self._generations.opened() as start:
             if start is None or _base_rows(start) <= SMALL:
@@ -212,15 +212,13 @@ class Replica:
             if len(decided) > MOST_DECIDED:
                 return False
             name = decisions.write(self.folder, settled.values()) if decided else manifest.decisions
-            embedder = self._embedder()
-            self._generations.publish(
-                current,
-                lambda folder: add_layer(folder, start, changed, removed, embedder, settled, decided),
-                known,
-                name,
-                changes.to,
-                start,
-            )
+
+            def fill(folder: Path) -> Built:
+                if not (changed or removed or decided):
+                    return unchanged(folder, start)
+                return add_layer(folder, start, changed, removed, self._embedder(), settled, decided)
+
+            self._generations.publish(current, fill, known, name, changes.to, start)
         if self._background:
             with self._generations.opened() as opened:
                 if opened is not None and size(opened) > most:
@@ -268,9 +266,9 @@ class Replica:
             try:
                 if behind and not self._damaged:
                     with contextlib.suppress(CorruptStoreError), self._generations.opened() as start:
-                        return self._build(making, start, limit)
+                        return self._build(making, start, limit, compact)
                     shutil.rmtree(making, ignore_errors=True)
-                return self._build(making, None, limit)
+                return self._build(making, None, limit, compact)
             finally:
                 shutil.rmtree(making, ignore_errors=True)
 
@@ -283,8 +281,9 @@ class Replica:
             self.folder.mkdir(parents=True, exist_ok=True)
             own.touch()
 
-    def _build(self, making: Path, start: Generation | None, limit: int | None) -> bool:
+    def _build(self, making: Path, start: Generation | None, limit: int | None, compact: bool) -> bool:
         from xkg.store.building import build_files
+        from xkg.store.layering import unchanged
 
         fresh = making / "bundles"
         fresh.mkdir(parents=True)
@@ -293,6 +292,8 @@ class Replica:
             start = None
         known = dict(start.manifest.bundles) if start else {}
         techniques = start.manifest.counts["vectors"] if start else 0
+        if limit is not None and techniques > limit:
+            return False
         for paper in changes.removed:
             known.pop(paper, None)
         for bundle in self._going_on(changes.bundles):
@@ -300,10 +301,16 @@ class Replica:
             if limit is not None and techniques > limit:
                 return False
             known[bundle.paper.id] = bundles.write(fresh, bundle, durable=False)
-        if changes.decisions is None:
-            settled = decisions.read(self.folder, start.manifest.decisions) if start else {}
-        else:
-            settled = {decision.key: decision for decision in changes.decisions}
+        before = decisions.read(self.folder, start.manifest.decisions) if start else {}
+        settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
+        if start is not None and known == start.manifest.bundles and settled == before and not compact:
+            with self._generations.writing() as current:
+                if current.generation == start.manifest.number:
+                    name = start.manifest.decisions
+                    self._generations.publish(
+                        current, lambda folder: unchanged(folder, start), known, name, changes.to, start
+                    )
+                    return True
 
         def stored() -> Iterable[tuple[PaperBundle, BundleFile]]:
             for paper, file in self._going_on(sorted(known.items())):
