@@ -158,7 +158,8 @@ def _scope(snapshot: Snapshot, papers: Sequence[str], with_code: bool) -> str:
     which = f"{'these' if papers else 'all'} {count} papers"
     if count == 1:
         which = "this paper" if papers else "the one paper"
-    return f"{which}, {'only techniques with code' if with_code else 'all techniques'}"
+    names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
+    return f"{which}, {'only techniques with code' if with_code else 'all techniques'}{names}"
 
 
 def _cut(more: int, fits: bool, k: int) -> str:

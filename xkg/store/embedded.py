@@ -191,7 +191,7 @@ class EmbeddedStore:
         from xkg.store.guard import guard
 
         with self.snapshot() as snapshot:
-            return snapshot.queries().run(guard(statement), parameters, rows=rows, seconds=seconds)
+            return snapshot.queries().run(guard(statement, parameters), parameters, rows=rows, seconds=seconds)
 
     def warm_queries(self) -> None:
         """Starts the process that runs queries. Raises `QueryFailedError`."""

@@ -5,13 +5,14 @@ twice, and the record that all of them hold. What was interrupted between is run
 """
 
 import re
+import time
 import uuid
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import neo4j
+from neo4j.exceptions import Neo4jError
 
 from xkg.config import Settings
 from xkg.errors import ConfigError, SchemaVersionError, StoreError
@@ -21,6 +22,7 @@ from xkg.store.rows import NODES
 
 MIGRATE = "run `xkg store migrate`"
 _AWAIT_SECONDS = 600
+_AT_ONCE = 20
 _STATE = (
     "MATCH (m:Meta {id: 'graph'}) "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
@@ -100,7 +102,7 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
     for migration in known:
         if migration.number <= state.schema:
             continue
-        connection.write(lambda transaction, s=migration.statements: _run(transaction, s))  # type: ignore[misc]
+        _apply(connection, migration)
         connection.read(lambda transaction: transaction.run("CALL db.awaitIndexes($s)", s=_AWAIT_SECONDS).consume())
         values = {"graph": uuid.uuid4().hex, "schema": migration.number}
         connection.write(lambda transaction, v=values: transaction.run(_RECORD, v).consume())  # type: ignore[misc]
@@ -126,9 +128,22 @@ def prepare(connection: Connection, folder: Path | None = None) -> State:
     return require_schema(state, connection, folder)
 
 
-def _run(transaction: neo4j.ManagedTransaction, statements: Sequence[str]) -> None:
-    for statement in statements:
-        transaction.run(statement).consume()
+def _apply(connection: Connection, migration: Migration) -> None:
+    """Runs the statements, again where somebody else made the same thing at the same time."""
+
+    def run(transaction: neo4j.ManagedTransaction) -> None:
+        for statement in migration.statements:
+            transaction.run(statement).consume()
+
+    for attempt in range(_AT_ONCE):
+        try:
+            return connection.write(run)
+        except StoreError as error:
+            code = error.__cause__.code if isinstance(error.__cause__, Neo4jError) else ""
+            if not code.endswith("AlreadyExists") or attempt == _AT_ONCE - 1:
+                raise
+        time.sleep(0.1)
+    return None
 
 
 def _require_empty(connection: Connection) -> None:

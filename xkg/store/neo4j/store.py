@@ -181,17 +181,17 @@ class Neo4jStore:
     ) -> Table:
         """Runs a read-only statement; the guard looks at it first. Raises `QueryRefusedError` and
         `QueryFailedError`."""
-        from xkg.store.guard import guard
+        from xkg.store.neo4j.queries import read
 
-        allowed = guard(statement)
-
-        def work(transaction: neo4j.ManagedTransaction) -> Table:
-            result = transaction.run(allowed, dict(parameters or {}))
-            found = result.fetch(rows + 1)
-            shown = tuple(tuple(record.values()) for record in found[:rows])
-            return Table(columns=tuple(result.keys()), rows=shown, truncated=len(found) > rows)
-
-        return self.connection.read(neo4j.unit_of_work(timeout=seconds)(work))
+        with self.connection.explaining():
+            return read(
+                self.connection.driver,
+                self._settings.store.database,
+                statement,
+                parameters,
+                rows=rows,
+                seconds=seconds,
+            )
 
     def warm_queries(self) -> None:
         """Connects. Raises `StoreUnreachableError`."""

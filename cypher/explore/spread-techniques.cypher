@@ -1,0 +1,16 @@
+// Techniques that are located in several files: what an ablation cannot switch off in one place.
+//
+// Group: repositories
+// Parameters:
+//   files: integer = 2 -- in at least so many files
+//   paper: string = "" -- only of this paper, by id; empty takes all
+// Example: xkg cypher spread-techniques --param files=3
+
+MATCH (t:Technique)-[:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)
+WITH t, r.id AS repository_id, count(DISTINCT s.path) AS files, count(DISTINCT s.id) AS places
+WHERE files >= $files
+WITH t, repository_id, files, places, split(t.id, '#')[0] AS paper_id
+WHERE $paper = '' OR paper_id = $paper
+MATCH (p:Paper {id: paper_id})
+RETURN t.name AS technique, t.id AS technique_id, p.title AS paper, repository_id, files, places
+ORDER BY files DESC, places DESC, technique_id, repository_id
