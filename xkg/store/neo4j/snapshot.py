@@ -33,7 +33,7 @@ _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 
 _COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
 _IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
-_PRESENT: LiteralString = "MATCH (b:Bundle {id: $paper}) WHERE b.removed = false RETURN count(b)"
+_PRESENT: LiteralString = "UNWIND $papers AS id MATCH (b:Bundle {id: id}) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
     "MATCH (b:Bundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
 )
@@ -62,6 +62,7 @@ class RemoteSnapshot:
         self._index = index
         self._turn = threading.RLock()
         self._kept: OrderedDict[str, _PaperViews | None] = OrderedDict()
+        self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
         self._papers: _Papers | None = None
         self.generation = generation
@@ -81,12 +82,7 @@ class RemoteSnapshot:
 
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
-        with self._turn:
-            if self._kept.get(paper) is not None:
-                return
-            ((present,),) = self._read(_PRESENT, paper=rows.key(paper))
-            if not present:
-                raise self._unknown("paper", paper)
+        self._require([paper])
 
     def bundle(self, paper: str) -> PaperBundle:
         found = self._views([paper])[paper]
@@ -134,8 +130,7 @@ class RemoteSnapshot:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
         if self._index is None:
             return []
-        for paper in papers:
-            self.require_paper(paper)
+        self._require(papers)
         return self._index.find_text(query, k, papers)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
@@ -143,8 +138,7 @@ class RemoteSnapshot:
         `UnknownIdError` for a paper that is not here."""
         if self._index is None:
             return []
-        for paper in papers:
-            self.require_paper(paper)
+        self._require(papers)
         return self._index.find_vector(vector, k, papers)
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
@@ -173,6 +167,16 @@ class RemoteSnapshot:
 
     def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
         return unknown_id(kind, wanted, self)
+
+    def _require(self, papers: Sequence[str]) -> None:
+        with self._turn:
+            asked = [paper for paper in papers if paper not in self._present]
+            if asked:
+                found = self._read(_PRESENT, papers=[rows.key(paper) for paper in asked])
+                self._present.update(json.loads(paper) for (paper,) in found)
+            for paper in asked:
+                if paper not in self._present:
+                    raise self._unknown("paper", paper)
 
     def _views(self, papers: Sequence[str]) -> "dict[str, _PaperViews | None]":
         """These papers, read at most once while they are among the last `_MOST_BUNDLES`; None for one that is not
