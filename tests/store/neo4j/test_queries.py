@@ -418,6 +418,6 @@ def test_whatever_passes_only_reads_in_the_eyes_of_the_server(
         assert "LoadCSV" not in operator, passed
         assert "apoc" not in details, passed
         if "ProcedureCall" in operator:
-            assert details.lower().split("(")[0] in PROCEDURES, passed
+            assert details.split("(")[0] in PROCEDURES, passed
         if operator.startswith(("VarLength", "PruningVar", "BFSPruning", "ShortestPath", "Repeat", "StatefulShortest")):
             assert not any(end in details for end in ("*]", "..]", "*}", ", }")), passed
