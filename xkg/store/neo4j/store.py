@@ -7,7 +7,7 @@ copy with its indexes beside the graph, which follows it.
 import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import neo4j
@@ -137,8 +137,7 @@ class Neo4jStore:
         self._connect()
 
     def _connect(self) -> int:
-        with ExitStack() as held:
-            copy = self._replica() if not self._background else held.enter_context(closing(self._make_replica()))
+        with closing(self._make_replica()) if self._background else nullcontext(self._replica()) as copy:
             generation = connecting.connect(self.connection, copy.snapshot)
         self._written = False
         return generation
@@ -201,10 +200,9 @@ class Neo4jStore:
         return reading.all_decisions(self.connection)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Every paper's bundle, in order of its key. Raises `CorruptStoreError`."""
-        for _, one in reading.papers(self.connection):
-            for stored in reading.read(self.connection, [one]):
-                yield stored.bundle
+        """Every paper's bundle in id order. Raises `CorruptStoreError`."""
+        keys = [one for _, one in sorted(reading.papers(self.connection))]
+        return (stored.bundle for stored in reading.read(self.connection, keys))
 
     def position(self) -> Position:
         return reading.position(self.connection)
