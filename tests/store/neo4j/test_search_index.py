@@ -1,5 +1,6 @@
 import itertools
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 
 from tests.store.graphs import FakeHashEmbedder, a_paper
 from tests.store.neo4j.loading import EMBEDDER, Graph
+from xkg.config import EmbeddingSettings, IndexSettings, Settings, StoreSettings
 from xkg.errors import ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import Paper, PaperBundle, Technique
 from xkg.store import Hit, Snapshot
 from xkg.store.embedded import EmbeddedStore
 from xkg.store.neo4j.search_index import SearchIndex
 from xkg.store.neo4j.snapshot import RemoteSnapshot
+from xkg.store.neo4j.store import Neo4jStore
 
 WORDS = "sparse gradient kernel LayerNorm gated attention schedule warm-up posterior residual codebook 정규화".split()
 
@@ -207,3 +210,23 @@ def test_indexes_that_somebody_dropped_are_said_and_made_again(graph: Graph) -> 
     with pytest.raises(StoreError, match="xkg index rebuild"):
         index.find_vector(EMBEDDER.embed(["x"])[0], 3)
     assert len(opened(graph).find_text("warm-up", 3)) == 1
+
+
+def test_a_store_searches_what_every_writer_writes(graph: Graph, tmp_path: Path) -> None:
+    where = StoreSettings(url=graph.connection.address)
+    vectors = EmbeddingSettings(model=EMBEDDER.model)
+    plain = Settings(kg=tmp_path / "plain", store=where, embedding=vectors)
+    chosen = Settings(kg=tmp_path / "bare", store=where, embedding=vectors, index=IndexSettings(vectors="neo4j"))
+    embedder = FakeHashEmbedder(chosen.embedding.vectors)
+    with closing(Neo4jStore(plain, lambda: embedder)) as writer, closing(Neo4jStore(chosen, lambda: embedder)) as store:
+        writer.publish([a_paper(1)])
+        with store.snapshot() as snapshot:
+            assert ids(snapshot.find_text("warm-up", 3)) == ["arxiv:2101.00001#method/warm-up"]
+        writer.publish([a_paper(2)])
+        with store.snapshot() as snapshot:
+            assert len(snapshot.find_text("warm-up", 3)) == 2
+            assert len(snapshot.find_vector(embedder.embed(["x"])[0], 9, ["arxiv:2101.00002"])) == 3
+        writer.remove(["arxiv:2101.00001"])
+        with store.snapshot() as snapshot:
+            assert ids(snapshot.find_text("warm-up", 3)) == ["arxiv:2101.00002#method/warm-up"]
+        assert not (tmp_path / "bare" / "replica").exists()
