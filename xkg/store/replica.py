@@ -266,9 +266,9 @@ class Replica:
             try:
                 if behind and not self._damaged:
                     with contextlib.suppress(CorruptStoreError), self._generations.opened() as start:
-                        return self._build(making, start, limit, compact)
+                        return self._build(making, start, limit)
                     shutil.rmtree(making, ignore_errors=True)
-                return self._build(making, None, limit, compact)
+                return self._build(making, None, limit)
             finally:
                 shutil.rmtree(making, ignore_errors=True)
 
@@ -281,9 +281,9 @@ class Replica:
             self.folder.mkdir(parents=True, exist_ok=True)
             own.touch()
 
-    def _build(self, making: Path, start: Generation | None, limit: int | None, compact: bool) -> bool:
+    def _build(self, making: Path, start: Generation | None, limit: int | None) -> bool:
         from xkg.store.building import build_files
-        from xkg.store.layering import unchanged
+        from xkg.store.layering import size, unchanged
 
         fresh = making / "bundles"
         fresh.mkdir(parents=True)
@@ -303,7 +303,7 @@ class Replica:
             known[bundle.paper.id] = bundles.write(fresh, bundle, durable=False)
         before = decisions.read(self.folder, start.manifest.decisions) if start else {}
         settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
-        if start is not None and known == start.manifest.bundles and settled == before and not compact:
+        if start is not None and not size(start) and known == start.manifest.bundles and settled == before:
             with self._generations.writing() as current:
                 if current.generation == start.manifest.number:
                     name = start.manifest.decisions
