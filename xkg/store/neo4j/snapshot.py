@@ -1,4 +1,4 @@
-"""`RemoteSnapshot`: one graph read straight from Neo4j, for as long as one answer takes."""
+"""`RemoteSnapshot`: one graph read straight from Neo4j, until its next commit."""
 
 import json
 import re
@@ -28,6 +28,8 @@ ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle
 
 _MOST_BUNDLES = 256
 """Papers that are kept once read: more than one answer speaks of."""
+_MOST_NAMES = 10_000
+"""Looked-up names that are kept: every query is one."""
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 """How `rows.key` ends what stands for an id that no engine holds."""
 
@@ -111,6 +113,8 @@ class RemoteSnapshot:
 
     def named(self, name: str) -> Sequence[str]:
         with self._turn:
+            if len(self._names) > _MOST_NAMES:
+                self._names.clear()
             if name not in self._names:
                 found = self._connection.read(lambda transaction: name_lookup.named(transaction, name))
                 self._names[name] = tuple(found)

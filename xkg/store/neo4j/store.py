@@ -27,6 +27,7 @@ from xkg.store.rows import key
 
 if TYPE_CHECKING:
     from xkg.embed import Embedder
+    from xkg.store.neo4j.search_index import SearchIndex
 
 T = TypeVar("T")
 
@@ -49,6 +50,7 @@ class Neo4jStore:
         self._background = background
         self._turn = threading.RLock()
         self._copy: Replica | None = None
+        self._remote: tuple[Position, RemoteSnapshot] | None = None
         self._search = Search(self.connection, embedder, background=background)
         self._written = False
         self._prepared: migrations.State | None = None
@@ -59,15 +61,14 @@ class Neo4jStore:
         made in the background, from the server. Raises `StoreError` where it cannot be reached, and what the copy or
         the server's own indexes raise."""
         if self._settings.index.vectors == "neo4j":
-            at = self.position().counter
-            index = self._search.index() if at else None
-            yield RemoteSnapshot(self.connection, at, reading.bundles, index=index)
+            at = self.position()
+            yield self._direct(at, self._search.index() if at.counter else None)
             return
         with self._replica().snapshot() as snapshot:
             if snapshot is not None:
                 yield snapshot
             else:
-                yield RemoteSnapshot(self.connection, self.position().counter, reading.bundles)
+                yield self._direct(self.position(), None)
 
     def publish(self, new: Sequence[PaperBundle]) -> int:
         """Adds or replaces papers, and gives the number of the commit. A batch that is too large for one transaction
@@ -224,6 +225,14 @@ class Neo4jStore:
                 copy.close()
             self._search.close()
             self.connection.close()
+
+    def _direct(self, at: Position, index: "SearchIndex | None") -> RemoteSnapshot:
+        """What was read once serves every answer until the next commit."""
+        with self._turn:
+            held = self._remote
+            if held is None or held[0] != at or held[1].searchable != (index is not None):
+                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, reading.bundles, index=index)
+            return held[1]
 
     def _replica(self) -> Replica:
         with self._turn:
