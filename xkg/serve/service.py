@@ -37,6 +37,11 @@ class Service:
         self._copies: WorkingCopies | None = None
         self._closed = False
 
+    def state(self) -> tuple[int, int]:
+        """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
+        with self._snapshot() as snapshot:
+            return snapshot.generation, len(snapshot.papers())
+
     def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
         from xkg.serve.retrieval import search
 
