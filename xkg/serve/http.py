@@ -42,11 +42,11 @@ def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.L
     host, port = parse(address)
     _refuse_the_open(settings, host)
     open_roots(settings.serve.roots or ())
-    logs.configure(level)
     listener = _bind(host, port)
     bound = f"[{host}]" if ":" in host else host
     url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"
     issuer_of(settings.serve.oauth, url)
+    logs.configure(level)
     config = _config(functools.partial(_process, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}
     log.info("listening", extra={"facts": facts})
