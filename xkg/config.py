@@ -1,13 +1,15 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
 import os
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -177,8 +179,8 @@ class HttpSettings(_Section):
     most `body_kb` large and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
-    hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    origins: Annotated[tuple[str, ...], NoDecode] = ()
     per_minute: int = Field(default=1200, ge=0)
     concurrency: int = Field(default=16, ge=1, le=256)
     queue: int = Field(default=256, ge=0)
@@ -199,9 +201,23 @@ class OAuthSettings(_Section):
     they must be issued for, by default the server's address; `jwks` the address of the issuer's keys where its metadata
     do not tell it."""
 
-    issuer: str | None = Field(default=None, pattern=r"^https?://[^\s?#]+$")
+    issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
-    jwks: str | None = Field(default=None, pattern=r"^https?://[^\s#]+$")
+    jwks: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s#]*)?$")
+
+    @field_validator("issuer", "jwks")
+    @classmethod
+    def _safe(cls, address: str | None) -> str | None:
+        """Who could change keys on their way could make tokens."""
+        if address is not None and address.startswith("http:"):
+            host = urlsplit(address).hostname or ""
+            try:
+                here = host == "localhost" or ip_address(host).is_loopback
+            except ValueError:
+                here = False
+            if not here:
+                raise ValueError("must be https, or on this machine")
+        return address
 
 
 class ServeSettings(_Section):

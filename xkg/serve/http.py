@@ -19,7 +19,6 @@ from xkg.config import Settings
 from xkg.errors import ConfigError
 from xkg.serve import logs, tracing
 from xkg.serve.metrics import SHARED
-from xkg.serve.oauth import issuer_of
 from xkg.serve.roots import open_roots
 from xkg.serve.tokens import Tokens
 
@@ -45,7 +44,6 @@ def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.L
     listener = _bind(host, port)
     bound = f"[{host}]" if ":" in host else host
     url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"
-    issuer_of(settings.serve.oauth, url)
     logs.configure(level)
     config = _config(functools.partial(_process, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}

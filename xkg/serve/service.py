@@ -1,5 +1,6 @@
 """One graph, open for reading: what the tools call. Heavy libraries and the model are loaded when first needed."""
 
+import functools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS = 10.0
 
+QUERIES_KEPT = 1024
+"""Vectors of so many queries stay in memory, 1.5 KB each: agents ask again what they or others asked."""
+
 
 class Service:
     """Answers about the graph in force, each from the generation that is current when it is asked.
@@ -36,6 +40,7 @@ class Service:
         self._cached: Embedder | None = None
         self._copies: WorkingCopies | None = None
         self._closed = False
+        self._vector = functools.lru_cache(QUERIES_KEPT)(self._embedded)
 
     def state(self) -> tuple[int, int]:
         """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
@@ -174,6 +179,7 @@ class Service:
                 )
             return self._cached
 
-    def _vector(self, text: str) -> "NDArray[np.float32]":
+    def _embedded(self, text: str) -> "NDArray[np.float32]":
         vector: NDArray[np.float32] = self._model().embed([text])[0]
+        vector.setflags(write=False)  # callers share it
         return vector
