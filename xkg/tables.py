@@ -4,10 +4,14 @@ import csv
 import io
 import json
 import shutil
-from itertools import chain, count
-from typing import Literal
+from collections.abc import Sequence
+from itertools import chain, count, groupby
+from typing import TYPE_CHECKING, Literal
 
 from xkg.store import Table
+
+if TYPE_CHECKING:
+    from xkg.store.library import NamedQuery
 
 
 def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
@@ -23,6 +27,26 @@ def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
         writer.writerows([[_cell(value) for value in row] for row in table.rows])
         return out.getvalue()
     return _aligned(table)
+
+
+def query_list(queries: "Sequence[NamedQuery]", as_json: bool) -> str:
+    """Named queries under their groups: name, what it answers, parameters; as JSON with all that is known of each."""
+    if as_json:
+        fields = ("name", "group", "summary", "parameters", "example", "statements")
+        all_of_each = [{field: getattr(query, field) for field in fields} for query in queries]
+        return json.dumps(all_of_each, indent=2, default=vars) + "\n"
+    lines: list[str] = []
+    for group, members in groupby(queries, key=lambda query: query.group):
+        lines += [group]
+        for query in members:
+            lines += [f"  {query.name}", f"    {query.summary}"]
+            lines += [f"    {parameter}  ({parameter.description})" for parameter in query.parameters]
+            lines += [f"    {query.example}"] if query.parameters else []
+        lines += [""]
+    return (
+        "\n".join([*lines, "xkg cypher NAME --param NAME=VALUE ... runs one; a parameter without '=' is required."])
+        + "\n"
+    )
 
 
 def _aligned(table: Table) -> str:

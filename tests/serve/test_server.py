@@ -126,6 +126,9 @@ async def test_text_carries_every_fact_of_the_structure(
         ("cypher", {"query": "CALL apoc.load.json('x')"}, "apoc.load.json"),
         ("cypher", {"query": "MATCH (n:Nope) RETURN n"}, "Nope"),
         ("cypher", {"query": "RETURN $x AS x", "parameters": {"x": {"a": 1}}}, "parameter $x"),
+        ("cypher", {"query": "component-trees"}, "nearest: component-tree"),
+        ("cypher", {"query": "component-tree"}, "parameter paper is missing"),
+        ("cypher", {"query": "find-paper", "parameters": {"text": 5}}, "parameter text of find-paper is a string"),
         ("search_techniques", {"query": ""}, "query"),
         ("search_techniques", {"query": "x", "k": 1000}, "k"),
         ("get_code", {"id": STEAM, "detail": "everything"}, "detail"),
@@ -152,9 +155,24 @@ async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> No
         assert "first 2 rows" in few["cut"]
 
 
+async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:
+    async with Client(server) as client:
+        listed = (await ask(client, "graph_schema"))["queries"]
+        assert any(line.startswith("component-tree(paper: string): The techniques of a paper") for line in listed)
+        told = (await client.call_tool("graph_schema", {})).content[0].text  # type: ignore[union-attr]
+        assert all(line in told for line in listed)
+        tree = await ask(client, "cypher", query="component-tree", parameters={"paper": "title:bread/ovens"})
+        names = [row[tree["columns"].index("technique")] for row in tree["rows"]]
+        assert names == ["Hearth Baking", "Steam Injection (SI)", "Scoring"]
+        few = await ask(client, "cypher", query="find-technique", parameters={"text": "steam", "limit": 1})
+        assert [row[0] for row in few["rows"]] == ["Steam Injection (SI)"]
+
+
 async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None:
     async with Client(server) as client:
-        for example in (await ask(client, "graph_schema"))["examples"]:
+        schema = await ask(client, "graph_schema")
+        assert sum(map(len, schema["queries"])) <= answers.QUERIES_CHARACTERS
+        for example in schema["examples"]:
             await ask(client, "cypher", query=example, parameters={"word": "steam"} if "$word" in example else {})
 
 

@@ -34,7 +34,8 @@ def _lines(answer: Answer) -> list[str]:
             return _locate_lines(answer)
         case SchemaAnswer():
             counts = f"{answer.papers} papers, generation {answer.generation}"
-            return [counts, "", answer.schema_text, "", "Examples:", *answer.examples]
+            named = "Named queries, for cypher by their name; a parameter without '=' is required:"
+            return [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
         case CypherAnswer():
             rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
             return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]

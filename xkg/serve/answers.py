@@ -183,11 +183,13 @@ class CodeAnswer(_Value):
 
 
 class SchemaAnswer(_Value):
-    """The graph's tables as the engine takes them, how many papers and techniques there are, and example queries."""
+    """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
+    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements."""
 
     schema_text: str
     papers: int
     generation: int
+    queries: tuple[str, ...]
     examples: tuple[str, ...]
 
 
@@ -376,11 +378,16 @@ EXAMPLES = (
 )
 
 
-def schema_answer(snapshot: Snapshot, schema_text: str) -> SchemaAnswer:
+QUERIES_CHARACTERS = 8000
+"""About as much as the tables; a test holds the library to it."""
+
+
+def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str]) -> SchemaAnswer:
     return SchemaAnswer(
         schema_text=schema_text,
         papers=len(snapshot.papers()),
         generation=snapshot.generation,
+        queries=tuple(queries),
         examples=EXAMPLES,
     )
 

@@ -61,6 +61,8 @@ def search(
     fits = any(scores[t] >= FITS for lead, relatives in families[:k] for t in (lead, *relatives))
     shown = [(lead, relatives[:MOST_RELATIVES]) for lead, relatives in families[:k]] if fits else []
     views = {v.technique.id: v for v in snapshot.techniques([t for lead, inside in shown for t in (lead, *inside)])}
+    # On a server that many write to, a technique may be gone by the time it is looked up.
+    shown = [(lead, [t for t in relatives if t in views]) for lead, relatives in shown if lead in views]
     rows = _rows(shown, views, scores)
     return SearchAnswer(
         query=query,
@@ -156,7 +158,8 @@ def _scope(snapshot: Snapshot, papers: Sequence[str], with_code: bool) -> str:
     which = f"{'these' if papers else 'all'} {count} papers"
     if count == 1:
         which = "this paper" if papers else "the one paper"
-    return f"{which}, {'only techniques with code' if with_code else 'all techniques'}"
+    names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
+    return f"{which}, {'only techniques with code' if with_code else 'all techniques'}{names}"
 
 
 def _cut(more: int, fits: bool, k: int) -> str:

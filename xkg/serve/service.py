@@ -94,16 +94,20 @@ class Service:
 
     def schema(self) -> "answers.SchemaAnswer":
         from xkg.serve.answers import schema_answer
+        from xkg.store import library
         from xkg.store.cypher_files import embedded_schema
 
         with self._snapshot() as snapshot:
-            return schema_answer(snapshot, embedded_schema())
+            return schema_answer(snapshot, embedded_schema(), map(str, library.queries()))
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
+        """The rows of a statement, or of the named query of that name."""
         from xkg.serve.answers import cypher_answer
+        from xkg.store import library
 
         with self._snapshot():
-            return cypher_answer(self._opened().query(query, parameters, rows=rows, seconds=QUERY_SECONDS))
+            statement, values = library.prepare(query, parameters, library.engine(self._settings.store))
+            return cypher_answer(self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS))
 
     def warm(self) -> None:
         """Loads what the first search and the first query need; what is wrong is said when they are asked."""

@@ -2,8 +2,8 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,8 @@ from xkg.store.bundles import BundleFile
 from xkg.store.catalogue import Catalogue, CatalogueWriter
 from xkg.store.decisions import Decisions
 from xkg.store.generation import Generation
-from xkg.store.graph import GraphWriter
 from xkg.store.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
+from xkg.store.publishing import Built
 from xkg.store.snapshot import CATALOGUE, GRAPH, TEXT, VECTORS
 from xkg.store.text import TextWriter
 from xkg.store.vectors import VectorIndex, VectorsInfo, build, neighbours
@@ -25,15 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-@dataclass(frozen=True)
-class Built:
-    """What a manifest says of built files; no model where there was nothing to embed."""
-
-    model: str
-    dimension: int
-    vectors: VectorsInfo | None
-    counts: dict[str, int]
+    from xkg.store.graph import GraphWriter
 
 
 def build_files(
@@ -42,21 +34,22 @@ def build_files(
     embedder: Callable[[str], Embedder],
     previous: Generation | None,
     decisions: Decisions,
+    *,
+    graph: bool,
 ) -> Built:
-    """Fills the empty `folder` with catalogue, text index, graph and vectors.
+    """Fills the empty `folder` with catalogue, text index and vectors, and with the graph where that is wanted.
 
     Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share,
     only when others are left. Techniques of different papers are linked as names, vectors and `decisions` say. Raises
     `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
-    scratch = folder / "scratch"
-    scratch.mkdir()
     (folder / TEXT).mkdir()
     texts: list[str] = []
     hashes: list[bytes] = []
     concepts: list[Concept] = []
     papers = 0
     model, matrix, info = "", None, None
-    with CatalogueWriter(folder / CATALOGUE) as catalogue, GraphWriter(scratch) as graph:
+    with CatalogueWriter(folder / CATALOGUE) as catalogue, ExitStack() as stack:
+        writer = stack.enter_context(_graph(folder)) if graph else None
         text = TextWriter(folder / TEXT)
         for bundle, file in stored:
             shown = list(entries(bundle))
@@ -66,7 +59,8 @@ def build_files(
             for row, entry in zip(rows, shown, strict=True):
                 text.add(row, papers, entry)
                 concepts.append(concept(row, papers, entry))
-            graph.add(bundle, shown)
+            if writer is not None:
+                writer.add(bundle, shown)
             texts += composed
             hashes += digests
             papers += 1
@@ -77,19 +71,38 @@ def build_files(
             info = build(folder / VECTORS, matrix)
             links = _links(folder / VECTORS, info, matrix, concepts, decisions)
         catalogue.link(links)
-        for edge in links:
-            if edge.how != OPEN_PAIR:
-                graph.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
-        counts = graph.load(folder / GRAPH)
         catalogue.close()
-    shutil.rmtree(scratch)
-    for lock in (folder / TEXT).glob(".tantivy-*.lock"):
-        lock.unlink()
-    for path in (folder / TEXT).iterdir():
-        shutil.copymode(folder / CATALOGUE, path)  # who may read the graph may read these, which come as 0600
+        counts = {} if writer is None else _load(writer, folder, links, concepts)
+    finish_text(folder)
     counts["vectors"] = len(texts)
     counts["papers"] = papers
     return Built(model, 0 if matrix is None else int(matrix.shape[1]), info, counts)
+
+
+@contextmanager
+def _graph(folder: Path) -> "Iterator[GraphWriter]":
+    from xkg.store.graph import GraphWriter
+
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    with GraphWriter(scratch) as writer:
+        yield writer
+    shutil.rmtree(scratch)
+
+
+def _load(writer: "GraphWriter", folder: Path, links: list[RowLink], concepts: list[Concept]) -> dict[str, int]:
+    for edge in links:
+        if edge.how != OPEN_PAIR:
+            writer.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
+    return writer.load(folder / GRAPH)
+
+
+def finish_text(folder: Path) -> None:
+    """Takes Tantivy's locks out of the text index of a generation, and lets read it who may read the catalogue."""
+    for lock in (folder / TEXT).glob(".tantivy-*.lock"):
+        lock.unlink()
+    for path in (folder / TEXT).iterdir():
+        shutil.copymode(folder / CATALOGUE, path)  # these come as 0600
 
 
 def _links(

@@ -7,6 +7,7 @@ prefix of the paper's id, the hash of the id, and the hash of the content: a fil
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,8 +33,9 @@ class BundleFile(BaseModel):
     sha256: str
 
 
-def write(folder: Path, bundle: PaperBundle) -> BundleFile:
-    """Stores a bundle under `folder`, which must exist. Raises `OSError`."""
+def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
+    """Stores a bundle under `folder`, which must exist; a copy of what is stored elsewhere need not be `durable`: a
+    power cut may damage it, which shows when it is read. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = data[len(_HEAD) : _HASH_END].decode("ascii")
     path = folder / _name(bundle.paper.id, sha256)
@@ -41,8 +43,12 @@ def write(folder: Path, bundle: PaperBundle) -> BundleFile:
         there = path.read_bytes() == data
     except OSError:
         there = False
-    if not there:
+    if not there and durable:
         write_whole(path, data)
+    elif not there:
+        partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        partial.write_bytes(data)
+        partial.replace(path)
     return BundleFile(name=path.name, size=len(data), sha256=sha256)
 
 
@@ -70,8 +76,17 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 def serialise(bundle: PaperBundle) -> bytes:
     """The bytes of a bundle file; equal bundles give equal bytes."""
-    payload = json.dumps(bundle.model_dump(), separators=(",", ":")).encode("ascii")
+    payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
+
+
+def sha256(bundle: PaperBundle) -> str:
+    """The hash that a bundle's file carries; equal bundles have equal ones."""
+    return hashlib.sha256(_payload(bundle)).hexdigest()
+
+
+def _payload(bundle: PaperBundle) -> bytes:
+    return json.dumps(bundle.model_dump(), separators=(",", ":")).encode("ascii")
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:

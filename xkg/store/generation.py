@@ -22,6 +22,7 @@ from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.store import decisions
 from xkg.store.bundles import BundleFile
+from xkg.store.feed import Position
 from xkg.store.lock import hold, unheld
 from xkg.store.vectors import VectorsInfo
 
@@ -43,7 +44,8 @@ class FileStamp(_Value):
 class Manifest(_Value):
     """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
     `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
-    `decisions` is the name of a file in `links/`, empty for none."""
+    `decisions` is the name of a file in `links/`, empty for none. `position` is how far the graph was that this
+    generation copies; None where the bundles are themselves the graph."""
 
     format: int = FORMAT
     number: int
@@ -56,6 +58,7 @@ class Manifest(_Value):
     files: dict[str, FileStamp]
     bundles: dict[str, BundleFile]
     decisions: str = ""
+    position: Position | None = None
 
 
 class Current(_Value):

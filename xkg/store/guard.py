@@ -5,25 +5,24 @@ DATABASE` write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and networ
 as both engines' grammars do it, and passes only if every clause, procedure and function in it is on a list. Nothing new
 can open a clause: a word that is no listed keyword never follows a finished expression.
 
-What runs is written anew from those tokens, without comments, so the engine reads what was checked. Where the engines
-could still split it differently, it is refused: escapes that Neo4j decodes before it looks for quotes, letters glued to
-numbers, letters that fold into those of a keyword, characters that neither grammar knows, comments ending in `**/`
-(LadybugDB reads on).
+What runs is written anew from those tokens, without comments, so the engine reads what was checked.
+`xkg.store.cypher_tokens` refuses what the engines could split differently, `xkg.store.repetition` what no time limit of
+theirs may reach.
 """
 
-import re
 import unicodedata
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any
 
 from xkg.errors import QueryRefusedError
+from xkg.store.cypher_tokens import Token, refused, tokenize
+from xkg.store.repetition import check_paths, check_patterns
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-LONGEST_STATEMENT = 20_000
 DEEPEST_NESTING = 60
 
 CLAUSES = _words("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD")
@@ -59,7 +58,12 @@ FUNCTIONS = _words(
     "century current_date current_timestamp date date_part datepart date_trunc datetrunc datetime dayname duration "
     "epoch_ms interval last_day localdatetime localtime make_date monthname time timestamp to_date to_days to_epoch_ms "
     "to_hours to_interval to_microseconds to_milliseconds to_minutes to_months to_seconds to_timestamp to_years "
-    "time_bucket "
+    "time_bucket date.realtime date.statement date.transaction date.truncate datetime.fromepoch "
+    "datetime.fromepochmillis datetime.realtime datetime.statement datetime.transaction datetime.truncate "
+    "duration.between duration.indays duration.inmonths duration.inseconds localdatetime.truncate localtime.truncate "
+    "time.truncate "
+    # places and vectors
+    "point point.distance point.withinbbox vector.similarity.cosine vector.similarity.euclidean "
     # lists and arrays
     "array_append array_cat array_concat array_contains array_cosine_similarity array_cross_product array_distance "
     "array_dot_product array_extract array_has array_indexof array_inner_product array_position array_prepend "
@@ -79,40 +83,17 @@ _FORBIDDEN = {
 }
 _FILLERS = _words(
     "WHERE AND OR XOR NOT IN STARTS ENDS CONTAINS IS AS DISTINCT CASE WHEN THEN ELSE BY ALL ANY SHORTEST TRAIL ACYCLIC "
-    "WSHORTEST"
+    "WSHORTEST TYPED"
 )
 _FINISHED_WORDS = _words("END NULL TRUE FALSE ASC DESC ASCENDING DESCENDING")
 _KEYWORDS = CLAUSES | _FILLERS | _FINISHED_WORDS
 _SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 _STARTERS = _words("MATCH OPTIONAL UNWIND WITH RETURN CALL")
 
-_SPACES = " \t\n\v\f\r\x1c-\x1f\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00a0"
-_TOKEN = re.compile(
-    rf"""
-      (?P<space>[{_SPACES}]+ | //[^\n\r]* | /\*.*?\*/)
-    | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
-    | (?P<quoted>(?:`[^`]*`)+)
-    | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)? | \.\d+(?:[eE][+-]?\d+)?)
-    | (?P<word>[^\W\d]\w*)
-    | (?P<mark>\.\. | /(?!\*) | [()\[\]{{}},:;.=<>+\-*%^|&!$~])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
-@dataclass(frozen=True)
-class Token:
-    """`text` as written; `word` in capitals for an unquoted word, else empty; `gap` says that space stood before it."""
-
-    kind: Literal["string", "quoted", "number", "word", "mark"]
-    text: str
-    word: str
-    gap: bool
-
-
-def guard(statement: str) -> str:
+def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
     """The statement as it may run: comments gone, each space one blank, no final semicolon.
 
     Raises `QueryRefusedError` that names the token it stops at.
@@ -122,73 +103,22 @@ def guard(statement: str) -> str:
         tokens.pop()
     if not tokens:
         raise QueryRefusedError("the statement is empty; give one that starts with MATCH and ends with RETURN")
+    for token in tokens:
+        if token.kind == "word" and not token.text.isascii():
+            _check_folding(token.text)
     _Reader(tokens).check()
+    check_paths(tokens)
+    check_patterns(tokens, parameters or {})
     return "".join((" " if token.gap else "") + token.text for token in tokens).strip()
 
 
-def tokenize(statement: str) -> list[Token]:
-    """The tokens of a statement without space and comments. Raises `QueryRefusedError` for text that cannot be split,
-    or that another lexer could split in another way."""
-    if len(statement) > LONGEST_STATEMENT:
-        raise QueryRefusedError(
-            f"the statement has over {LONGEST_STATEMENT:,} characters; pass long values as parameters"
-        )
-    for char in statement:
-        if char == "\0" or "\ud800" <= char <= "\udfff":
-            raise _refused(f"character U+{ord(char):04X}", "cannot stand in a statement")
-    tokens: list[Token] = []
-    position, gap = 0, False
-    while position < len(statement):
-        match = _TOKEN.match(statement, position)
-        kind = match.lastgroup if match else None
-        if match is None or kind is None:
-            raise _unreadable(statement, position)
-        text, position = match.group(), match.end()
-        _check_escapes(kind, text)
-        if kind == "space":
-            if text.startswith("/*") and text.endswith("**/") and text != "/**/":
-                raise _refused("a comment that ends in '**/'", "is read differently by the engines; end it with ' */'")
-            gap = True
-            continue
-        if kind == "number" and position < len(statement) and re.match(r"\w", statement[position]):
-            raise _refused(repr(text + statement[position]), "glues a letter to a number; put a space between them")
-        word = _keyword(text) if kind == "word" else ""
-        tokens.append(Token(kind, text, word, gap))  # type: ignore[arg-type]
-        gap = False
-    return tokens
-
-
-def _unreadable(statement: str, position: int) -> QueryRefusedError:
-    rest = statement[position:]
-    for opener, name in (("'", "string"), ('"', "string"), ("`", "backticked name"), ("/*", "comment")):
-        if rest.startswith(opener):
-            return _refused(f"a {name} at character {position + 1}", "is never closed; close it")
-    return _refused(f"{rest[0]!r} (U+{ord(rest[0]):04X})", "is no Cypher outside a string; remove it")
-
-
-def _check_escapes(kind: str, text: str) -> None:
-    for match in _DECODED.finditer(text):
-        # Neo4j decodes these before it looks for quotes and comment marks, four digits at a time
-        if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
-            raise _refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
-        if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:
-            raise _refused(repr(match[0]), "is half a character; write the character itself")
-
-
-def _keyword(text: str) -> str:
-    upper = text.upper()
-    if not text.isascii():
-        folded = unicodedata.normalize("NFKC", text)
-        for form in (folded.upper(), folded.casefold().upper(), folded.lower().upper()):
-            if form in _FORBIDDEN or form in _KEYWORDS:
-                raise _refused(repr(text), f"folds into the keyword {form}; put a name in backticks")
-        if not text.isidentifier():
-            raise _refused(repr(text), "is no name; put it in backticks")
-    return upper
-
-
-def _refused(what: str, why: str) -> QueryRefusedError:
-    return QueryRefusedError(f"query refused: {what} {why}")
+def _check_folding(text: str) -> None:
+    folded = unicodedata.normalize("NFKC", text)
+    for form in (text.upper(), folded.upper(), folded.casefold().upper(), folded.lower().upper()):
+        if form in _FORBIDDEN or form in _KEYWORDS:
+            raise refused(repr(text), f"folds into the keyword {form}; put a name in backticks")
+    if not text.isidentifier():
+        raise refused(repr(text), "is no name; put it in backticks")
 
 
 class _Reader:
@@ -219,15 +149,17 @@ class _Reader:
             elif token.kind in ("word", "quoted"):
                 self._check_word(i, token)
             if i == 0 and self.keyword(0) not in _STARTERS:
-                raise _refused(repr(token.text), "cannot start a query; start with MATCH, UNWIND, WITH, RETURN or CALL")
+                raise refused(repr(token.text), "cannot start a query; start with MATCH, UNWIND, WITH, RETURN or CALL")
         if self.nesting:
-            raise _refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; close it")
+            raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; close it")
 
     def _is_name(self, i: int) -> bool:
         """Whether the place alone makes word i a name in every grammar, whatever it spells."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):
+            return True
+        if self.tokens[i].word == "ORDER" and (self.at(i + 1) or _NOTHING).word != "BY":
             return True
         if i and after == "." and before not in (".", ".."):
             return True
@@ -238,7 +170,10 @@ class _Reader:
         return self.keyword(i - 1) == "AS" and self._is_finished(i - 2)
 
     def _is_lookup(self, dot: int) -> bool:
+        """Whether this is the dot of `n.name`, or of `n {.name}`."""
         before = self.at(dot - 1)
+        if self.nesting and self.nesting[-1] == "{" and self.mark(dot - 1) in ("{", ","):
+            return True
         return before is not None and before.kind != "number" and self._is_finished(dot - 1)
 
     def _is_label(self, separator: int) -> bool:
@@ -248,9 +183,14 @@ class _Reader:
             if before is None or (before.kind not in ("word", "quoted") and before.text not in ("(", "[")):
                 return False
             if mark == ":":
-                return True
+                return not self._is_entry(separator)
             separator -= 2
         return False
+
+    def _is_entry(self, colon: int) -> bool:
+        """Whether this is the colon of a map, so that an expression follows: `{id: …`."""
+        inside = self.nesting[-1] if self.nesting else ""
+        return inside == "{" and self.mark(colon - 2) in ("{", ",")
 
     def _is_finished(self, i: int) -> bool:
         """Whether token i ends an expression or a pattern, so that only a keyword or a mark may follow."""
@@ -266,29 +206,29 @@ class _Reader:
 
     def _check_mark(self, i: int, token: Token) -> None:
         if token.text == ";":
-            raise _refused("a second statement after ';'", "is not run; send one statement at a time")
+            raise refused("a second statement after ';'", "is not run; send one statement at a time")
         if token.text == "~" and (self.mark(i - 1) != "=" or token.gap):
-            raise _refused("'~'", "is no operator; use =~ for regular expressions")
+            raise refused("'~'", "is no operator; use =~ for regular expressions")
         if token.text == "$" and ((after := self.at(i + 1)) is None or after.gap or after.kind in ("mark", "string")):
-            raise _refused("'$'", "must be followed by the name of a parameter")
+            raise refused("'$'", "must be followed by the name of a parameter")
         if token.text in "([{":
             subquery = token.text == "{" and self.keyword(i - 1) in _SUBQUERIES
             self.nesting.append(f"{self.keyword(i - 1)} {{" if subquery else token.text)
             if len(self.nesting) > DEEPEST_NESTING:
-                raise _refused("the statement", f"is nested deeper than {DEEPEST_NESTING} brackets; simplify it")
-            if subquery and ((first := self.at(i + 1)) is None or first.word not in _STARTERS):
-                raise _refused(f"{self.keyword(i - 1)} {{", "must hold a query that starts with MATCH")
+                raise refused("the statement", f"is nested deeper than {DEEPEST_NESTING} brackets; simplify it")
+            if subquery and not (self.mark(i + 1) == "(" or (self.at(i + 1) or _NOTHING).word in _STARTERS):
+                raise refused(f"{self.keyword(i - 1)} {{", "must hold a query that starts with MATCH")
         elif token.text in _PAIRS and (not self.nesting or self.nesting.pop()[-1] != _PAIRS[token.text]):
-            raise _refused(repr(token.text), "closes nothing that is open; balance the brackets")
+            raise refused(repr(token.text), "closes nothing that is open; balance the brackets")
 
     def _check_word(self, i: int, token: Token) -> None:
         word = self.keyword(i)
         if word in _FORBIDDEN:
-            raise _refused(word, f"{_FORBIDDEN[word]}; put it in backticks if it is a name")
+            raise refused(word, f"{_FORBIDDEN[word]}; put it in backticks if it is a name")
         if word in CLAUSES:
             self._check_clause(i, word)
         elif word not in _KEYWORDS and self._is_finished(i - 1):
-            raise _refused(repr(token.text), "is no clause of a reading query; put it in backticks if it is a name")
+            raise refused(repr(token.text), "is no clause of a reading query; put it in backticks if it is a name")
         if self.mark(i + 1) == "(" and not (word in _KEYWORDS and word not in ("ALL", "ANY")):
             self._check_call(i)
 
@@ -296,12 +236,16 @@ class _Reader:
         if word == "WITH" and self.keyword(i - 1) in ("STARTS", "ENDS"):
             return
         if self.nesting and " " not in self.nesting[-1]:
-            raise _refused(word, "cannot stand inside brackets; put it in backticks if it is a name")
-        following = (self.at(i + 1) or Token("mark", "", "", False)).word
+            raise refused(word, "cannot stand inside brackets; put it in backticks if it is a name")
+        following = (self.at(i + 1) or _NOTHING).word
         if word == "OPTIONAL" and following != "MATCH":
-            raise _refused("OPTIONAL", "must be followed by MATCH")
+            raise refused("OPTIONAL", "must be followed by MATCH")
         if word == "ORDER" and following != "BY":
-            raise _refused("ORDER", "must be followed by BY")
+            raise refused("ORDER", "must be followed by BY")
+        if word == "UNION":
+            following = (self.at(i + 2) or _NOTHING).word if following in ("ALL", "DISTINCT") else following
+            if following not in _STARTERS:
+                raise refused("UNION", "must be followed by a query that starts with MATCH")
         if word == "CALL":
             self._check_procedure(i + 1)
 
@@ -320,7 +264,7 @@ class _Reader:
         name, end = self._dotted(i)
         if name not in PROCEDURES or self.mark(end) != "(":
             shown = name or (self.at(i) or self.tokens[-1]).text
-            raise _refused(f"CALL {shown}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
+            raise refused(f"CALL {shown}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
 
     def _check_call(self, i: int) -> None:
         start = i
@@ -329,7 +273,8 @@ class _Reader:
         name, _ = self._dotted(start)
         called = self.keyword(start - 1) == "CALL" and name in PROCEDURES
         if not called and name not in FUNCTIONS:
-            raise _refused(f"function {name}()", "is not one that a reading query may call")
+            raise refused(f"function {name}()", "is not one that a reading query may call")
 
 
+_NOTHING = Token("mark", "", "", False)
 _STAR_AFTER = frozenset(["RETURN", "WITH", "DISTINCT"])

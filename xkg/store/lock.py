@@ -32,6 +32,18 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def alone(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Holds a lock file of any name, and says whether it could be had: always, in time, for who waits."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if wait:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield wait or _try(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
+
+
 def hold(descriptor: int) -> bool:
     """Marks an open file as being read, until it is closed; False where it is being cleaned up."""
     return _try(descriptor, fcntl.LOCK_SH)

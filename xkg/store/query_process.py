@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import selectors
 import subprocess
 import sys
@@ -15,11 +14,11 @@ from typing import Any
 
 from xkg.errors import QueryFailedError
 from xkg.store import Table
+from xkg.store.asking import checked_parameters, failure, one_line, overran
 
 _WORKER = Path(__file__).with_name("query_worker.py")
 _STARTING_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class QueryProcess:
@@ -56,7 +55,7 @@ class QueryProcess:
         """
         request = {
             "statement": statement,
-            "parameters": _checked(parameters or {}),
+            "parameters": checked_parameters(parameters or {}),
             "rows": rows,
             "bytes": bytes,
             "seconds": seconds,
@@ -65,7 +64,7 @@ class QueryProcess:
             self._start()
             answer = self._ask(request, seconds + _GRACE_SECONDS)
         if "error" in answer:
-            raise QueryFailedError(_said(answer["error"], seconds))
+            raise _said(answer["error"], seconds)
         return Table(
             columns=tuple(answer["columns"]),
             rows=tuple(tuple(row) for row in answer["rows"]),
@@ -98,7 +97,7 @@ class QueryProcess:
         if ready is None or "error" in ready:
             self._stop()
             said = ready["error"] if ready else "it did not start"
-            raise QueryFailedError(f"the graph cannot be opened for queries: {_line(said)}; run `xkg index rebuild`")
+            raise QueryFailedError(f"the graph cannot be opened for queries: {one_line(said)}; run `xkg index rebuild`")
         self.landlock = ready["landlock"]
 
     def _stop(self) -> None:
@@ -148,36 +147,5 @@ class QueryProcess:
         return answer
 
 
-def _checked(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    checked = {}
-    for name, value in parameters.items():
-        if not _NAME.fullmatch(name):
-            raise QueryFailedError(f"parameter name {name!r} is not made of letters, digits and '_'; rename it")
-        if not _can_pass(value):
-            raise QueryFailedError(
-                f"parameter ${name} must be null, a boolean, a number, a string, or a non-empty list of one of these"
-            )
-        checked[name] = value
-    return checked
-
-
-def _can_pass(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        kinds = {type(item) for item in value}
-        return len(kinds) == 1 and not kinds & {list, tuple, type(None)} and all(_can_pass(item) for item in value)
-    if isinstance(value, int):
-        return -(2**63) <= value < 2**63
-    if isinstance(value, str):
-        return not any("\ud800" <= char <= "\udfff" for char in value)
-    return value is None or isinstance(value, float)
-
-
-def _line(said: str) -> str:
-    return " ".join(said.split())[:500]
-
-
-def _said(error: str, seconds: float) -> str:
-    said = _line(error)
-    if said.startswith("Interrupted"):
-        return f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT"
-    return f"the query failed: {said}"
+def _said(error: str, seconds: float) -> QueryFailedError:
+    return overran(seconds) if error.lstrip().startswith("Interrupted") else failure(error)

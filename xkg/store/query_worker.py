@@ -68,7 +68,8 @@ def open_nothing_more() -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value of the engine as JSON has it: nodes and relationships as their properties with `_label` and `_id`."""
+    """A value of the engine as JSON has it: nodes and relationships as the properties that they have, with `_label` and
+    `_id`."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -76,6 +77,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"offset", "table"}:
             return f"{value['table']}:{value['offset']}"
+        if "_LABEL" in value:  # with what else its pattern could have met, which is null
+            value = {k: v for k, v in value.items() if v is not None}
         return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]

@@ -1,21 +1,22 @@
 """Reading one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
 
-import difflib
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
-from xkg.model import Code, Paper, PaperBundle, paper_of
+from xkg.model import Code, Paper, PaperBundle
 from xkg.store import Hit, Link, TechniqueView, bundles
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import REBUILD, Generation
+from xkg.store.unknown import unknown_id
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from xkg.store.feed import Position
     from xkg.store.query_process import QueryProcess
     from xkg.store.text import TextIndex
     from xkg.store.vectors import VectorIndex
@@ -48,7 +49,8 @@ class EmbeddedSnapshot:
         if opened is not None:
             opened.verify(CATALOGUE)
             self._catalogue = Catalogue(opened.folder / CATALOGUE)
-            self.generation = opened.manifest.number
+            at = opened.manifest.position
+            self.generation = opened.manifest.number if at is None else at.counter
 
     def close(self) -> None:
         with self._turn:
@@ -63,6 +65,11 @@ class EmbeddedSnapshot:
     def embedding_model(self) -> str:
         """The model of the vectors; empty where there are none."""
         return self._opened.manifest.model if self._opened else ""
+
+    @property
+    def position(self) -> "Position | None":
+        """How far the graph was that this copies; None for what is a graph itself, and for nothing at all."""
+        return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> Sequence[Paper]:
         """All papers in id order; stubs of cited papers are only in the graph."""
@@ -143,7 +150,7 @@ class EmbeddedSnapshot:
     def graph_file(self) -> Path | None:
         """The LadybugDB file of this generation, checked once, to be opened read-only while the snapshot is held."""
         with self._turn:
-            if self._opened is None:
+            if self._opened is None or GRAPH not in self._opened.manifest.files:
                 return None
             if not self._graph_checked:
                 self._opened.verify(GRAPH)
@@ -193,28 +200,20 @@ class EmbeddedSnapshot:
         ids = self._catalogue.ids(row for row, _ in found)
         return [Hit(id=ids[row], score=score) for row, score in found]
 
-    def _unknown(self, kind: str, wanted: str) -> UnknownIdError:
-        shown = ascii(wanted[:120])
-        if self._catalogue is None:
-            return UnknownIdError(f"no {kind} {shown}: this graph is empty, build or import a paper first")
-        owner = paper_of(wanted)
-        technique = wanted.rpartition("@")[0] if kind == "code" else wanted
-        if kind != "paper" and (name := self._catalogue.paper_file(owner)) is not None:
-            reason = self._hidden(name, technique)
-            if reason is not None:
-                return UnknownIdError(f"{kind} {shown} is hidden: {reason}; export the paper's bundle to see it")
-            known = self._catalogue.technique_ids(owner)
-        else:
-            known = self._catalogue.paper_ids()
-        near = difflib.get_close_matches(wanted, known[:5000], n=3, cutoff=0.3) or known[:3]
-        if kind == "technique" and not self._catalogue.technique_ids(owner):
-            near = list(self.named(wanted.rpartition("/")[2]))[:3] or near
-        hint = f"nearest: {', '.join(near)}" if near else "this graph is empty"
-        return UnknownIdError(f"no {kind} {shown} in this graph; {hint}")
+    # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
-    def _hidden(self, name: str, technique: str) -> str | None:
+    def paper_ids(self) -> Sequence[str]:
+        return self._catalogue.paper_ids() if self._catalogue else []
+
+    def technique_ids(self, paper: str) -> Sequence[str]:
+        return self._catalogue.technique_ids(paper) if self._catalogue else []
+
+    def paper_bundle(self, paper: str) -> PaperBundle | None:
+        name = self._catalogue.paper_file(paper) if self._catalogue else None
         try:
-            bundle = bundles.read(self._root / "bundles" / name)
+            return None if name is None else bundles.read(self._root / "bundles" / name)
         except CorruptStoreError:
             return None
-        return next((t.hidden for t in bundle.techniques if t.id == technique), None)
+
+    def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
+        return unknown_id(kind, wanted, self)

@@ -6,6 +6,7 @@ compound also stands as one word, so "layernorm" finds the first two. Words are 
 
 import contextlib
 import errno
+import functools
 import re
 import tempfile
 import unicodedata
@@ -16,7 +17,8 @@ from typing import Any
 from xkg.ranking import split_identifier
 from xkg.store.visible import Entry, encodable
 
-_BOOSTS = {"name": 3.0, "aliases": 2.0, "path": 1.0, "definition": 1.0, "documentation": 1.0}
+BOOSTS = {"name": 3.0, "aliases": 2.0, "path": 1.0, "definition": 1.0, "documentation": 1.0}
+"""The fields that a technique is found by, and what a match in each counts."""
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
@@ -35,17 +37,41 @@ def words(text: str) -> str:
     return " ".join(word for word in result if len(word) <= _LONGEST_WORD)
 
 
+def fields(entry: Entry) -> dict[str, str]:
+    """The words of a technique by field, in the order of `BOOSTS`."""
+    technique = entry.technique
+    return {
+        "name": words(technique.name),
+        "aliases": words(" ".join(technique.aliases)),
+        "path": words(" ".join(entry.path[:-1])),
+        "definition": words(technique.definition),
+        "documentation": words(entry.code.documentation if entry.code else ""),
+    }
+
+
+def query_terms(query: str) -> list[str]:
+    """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`."""
+    return list(dict.fromkeys(analyzed(words(query))))[:_MOST_TERMS]
+
+
+def analyzed(split: str) -> list[str]:
+    """The terms of what `words` gave: stop words are gone, the others stemmed."""
+    terms: list[str] = _analyzer().analyze(split)
+    return terms
+
+
 def _schema() -> Any:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("row", stored=True, indexed=False, fast=True)
     builder.add_unsigned_field("paper", stored=False, indexed=True, fast=True)
-    for field in _BOOSTS:
+    for field in BOOSTS:
         builder.add_text_field(field, stored=False, tokenizer_name="words", index_option="freq")
     return builder.build()
 
 
+@functools.cache
 def _analyzer() -> Any:
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
@@ -70,11 +96,8 @@ class TextWriter:
         document = self._tantivy.Document()
         document.add_unsigned("row", row)
         document.add_unsigned("paper", paper)
-        document.add_text("name", words(entry.technique.name))
-        document.add_text("aliases", words(" ".join(entry.technique.aliases)))
-        document.add_text("path", words(" ".join(entry.path[:-1])))
-        document.add_text("definition", words(entry.technique.definition))
-        document.add_text("documentation", words(entry.code.documentation if entry.code else ""))
+        for field, text in fields(entry).items():
+            document.add_text(field, text)
         with _input_output():
             self._writer.add_document(document)
 
@@ -111,10 +134,9 @@ class TextIndex:
         import tantivy
 
         self._tantivy = tantivy
-        self._analyzer = _analyzer()
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
-            index.register_tokenizer("words", self._analyzer)
+            index.register_tokenizer("words", _analyzer())
             index.config_reader(reload_policy="manual")
             self._schema = index.schema
             self._searcher = index.searcher()
@@ -125,7 +147,7 @@ class TextIndex:
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """Rows with BM25 scores, best first, at most `k`; of `papers` only where they are given. No query is an error:
         there is no query syntax."""
-        terms = list(dict.fromkeys(self._analyzer.analyze(words(query))))[:_MOST_TERMS]
+        terms = query_terms(query)
         if not terms or (papers is not None and not papers):
             return []
         build, occur = self._tantivy.Query, self._tantivy.Occur
@@ -133,7 +155,7 @@ class TextIndex:
             [
                 (occur.Should, build.boost_query(build.term_query(self._schema, field, term, "freq"), boost))
                 for term in terms
-                for field, boost in _BOOSTS.items()
+                for field, boost in BOOSTS.items()
             ]
         )
         wanted = any_term

@@ -1,1 +1,1 @@
-"""A graph on a Neo4j that a team shares. The graph is the truth; bundles are made from it and into it."""
+"""A graph on a Neo4j server (5.26 or later). The nodes there are the truth; each bundle is read back from them."""

@@ -1,15 +1,272 @@
-"""`Neo4jStore`: one graph on one Neo4j database."""
+"""`Neo4jStore`: one graph on a Neo4j that a team shares.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+Writers commit a paper in one transaction, one after another by the counter of the graph. Readers of this machine keep a
+copy with its indexes beside the graph, which follows it.
+"""
+
+import difflib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import neo4j
 
 from xkg.config import Settings
-from xkg.errors import StoreError
+from xkg.errors import StoreError, UnknownIdError
+from xkg.model import PaperBundle
+from xkg.store import Snapshot, Table, bundles
+from xkg.store.decisions import Decision
+from xkg.store.feed import Changes, Position
+from xkg.store.neo4j import connecting, migrations, reading, writing
+from xkg.store.neo4j.connection import Connection
+from xkg.store.neo4j.search import Search
+from xkg.store.neo4j.snapshot import RemoteSnapshot
+from xkg.store.replica import Replica
+from xkg.store.rows import key
 
 if TYPE_CHECKING:
     from xkg.embed import Embedder
-    from xkg.store import GraphStore
+
+T = TypeVar("T")
+
+_LARGEST_COMMIT = 16 << 20
+"""Bytes of bundles in one transaction, which a server holds in memory until it commits."""
 
 
-def Neo4jStore(settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool) -> "GraphStore":  # noqa: ARG001
-    raise StoreError("not yet")
+class Neo4jStore:
+    """`xkg.store.GraphStore` on the Neo4j that the settings name; a `xkg.store.feed.Feed` too.
+
+    Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
+    work. Safe to use from several threads, and in a forked child."""
+
+    def __init__(self, settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False) -> None:
+        self._settings = settings
+        self._model = settings.embedding.vectors
+        self.connection = Connection(settings.store)
+        self.place = self.connection.address
+        self._embedder = embedder
+        self._background = background
+        self._turn = threading.RLock()
+        self._copy: Replica | None = None
+        self._search = Search(self.connection, embedder, background=background)
+        self._written = False
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """The graph as it is now: from its copy on this machine, or, where the settings say so or the copy is being
+        made in the background, from the server. Raises `StoreError` where it cannot be reached, and what the copy or
+        the server's own indexes raise."""
+        if self._settings.index.vectors == "neo4j":
+            at = self.position().counter
+            index = self._search.index() if at else None
+            yield RemoteSnapshot(self.connection, at, reading.bundles, index=index)
+            return
+        with self._replica().snapshot() as snapshot:
+            if snapshot is not None:
+                yield snapshot
+            else:
+                yield RemoteSnapshot(self.connection, self.position().counter, reading.bundles)
+
+    def publish(self, new: Sequence[PaperBundle]) -> int:
+        """Adds or replaces papers, and gives the number of the commit. A batch that is too large for one transaction
+        is written in several, each of whole papers.
+
+        Raises `InputError` for a bundle that contradicts itself, `StoreUnreachableError`, `SchemaVersionError`,
+        `ModelMismatchError` where the graph is linked with another model, and `StoreError`."""
+        if len({bundle.paper.id for bundle in new}) != len(new):
+            raise StoreError("one paper was given twice: give each once")
+        for bundle in new:
+            bundles.validate(bundle)
+        state = self._prepare()
+        generation = state.generation
+        for bundle in new if state.search else ():
+            self._search.entries(bundle)  # embedded before others have to wait for it
+        for part in _parts(new):
+            generation = self._replace(part, ())
+        return generation
+
+    def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
+        that are gone are left out. Raises as `publish` does."""
+        keys = [key(paper) for paper in dict.fromkeys(papers)]
+        changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
+        unchanged = self._prepare().generation
+
+        def work(transaction: neo4j.ManagedTransaction) -> int:
+            state = self._begin(transaction)
+            revised = []
+            for one, stored in reading.read_within(transaction, keys).items():
+                # A transaction may be done twice; who counts in `change` is asked once for one bundle.
+                if one not in changed or changed[one][0] != stored.bundle:
+                    changed[one] = (stored.bundle, change(stored.bundle))
+                bundles.validate(changed[one][1])
+                if changed[one][1] != stored.bundle:
+                    revised.append(changed[one][1])
+            if not revised:
+                raise _Unchanged
+            writing.replace(transaction, state, self._task(revised, ()))
+            return state.generation
+
+        try:
+            return self._write(work)
+        except _Unchanged:
+            return unchanged
+
+    def decide(self, found: Iterable[Decision]) -> int:
+        """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, and draws
+        what follows from them. Raises as `publish` does."""
+        decisions = list({decision.key: decision for decision in found}.values())
+        if self._prepare().generation == 0:
+            return 0
+
+        def work(transaction: neo4j.ManagedTransaction) -> int:
+            state = self._begin(transaction)
+            writing.decide(transaction, state, decisions)
+            return state.generation
+
+        self._write(work)
+        return self.connect()
+
+    def connect(self) -> int:
+        """Draws `CITES` and `SAME_CONCEPT` for all that was written, by whomever, and gives the number of the commit
+        that shows them. Raises as `publish` does."""
+        with ExitStack() as held:
+            copy = self._replica() if not self._background else held.enter_context(closing(self._make_replica()))
+            generation = connecting.connect(self.connection, copy.snapshot)
+        self._written = False
+        return generation
+
+    def remove(self, papers: Sequence[str]) -> int:
+        """Takes papers out in one step, and gives the number of the commit. Raises as `publish` does, and
+        `UnknownIdError`."""
+        self._prepare()
+        known = {paper for paper, _ in reading.papers(self.connection)}
+        for paper in papers:
+            if paper not in known:
+                near = difflib.get_close_matches(paper, sorted(known)[:5000], n=3, cutoff=0.3) or sorted(known)[:3]
+                hint = f"nearest: {', '.join(near)}" if near else "it is empty, build or import a paper first"
+                raise UnknownIdError(f"no paper {paper[:120]!a} in this graph; {hint}")
+        return self._replace((), papers)
+
+    def rollback(self) -> int:
+        """Raises `StoreError`: there are no earlier generations here."""
+        raise StoreError(
+            f"the Neo4j at {self.place} keeps no earlier generations: restore a backup of the database, or build or "
+            "import the paper again"
+        )
+
+    def rebuild(self) -> tuple[int, list[str]]:
+        """Links all papers anew with the embedding model in force, and has every copy of the graph made anew; gives the
+        number of the commit, and notes."""
+        self._prepare()
+        self._write(lambda transaction: writing.renew(transaction, self._begin(transaction), self._model))
+        self._search.rebuild()
+        return self.connect(), []
+
+    def check(self) -> list[str]:
+        """What is wrong with the graph, one line each, every paper read in full; empty where all is well."""
+        from xkg.store.neo4j.checking import problems
+
+        return problems(self.connection, self._model)
+
+    def query(
+        self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
+    ) -> Table:
+        """Runs a read-only statement; the guard looks at it first. Raises `QueryRefusedError` and
+        `QueryFailedError`."""
+        from xkg.store.neo4j.queries import read
+
+        with self.connection.explaining():
+            return read(
+                self.connection.driver,
+                self._settings.store.database,
+                statement,
+                parameters,
+                rows=rows,
+                seconds=seconds,
+            )
+
+    def warm_queries(self) -> None:
+        """Connects. Raises `StoreUnreachableError`."""
+        _ = self.connection.driver
+
+    def decisions(self) -> Sequence[Decision]:
+        return reading.all_decisions(self.connection)
+
+    def bundles(self) -> Iterator[PaperBundle]:
+        """Every paper's bundle, in order of its key. Raises `CorruptStoreError`."""
+        for _, one in reading.papers(self.connection):
+            for stored in reading.read(self.connection, [one]):
+                yield stored.bundle
+
+    def position(self) -> Position:
+        return reading.position(self.connection)
+
+    def changes(self, since: Position | None) -> Changes:
+        return reading.changes(self.connection, since)
+
+    def close(self) -> None:
+        """Draws what follows from what was written, and lets go of the server; the store can be used again. Raises as
+        `connect` does: what was written is stored all the same."""
+        try:
+            if self._written:
+                self.connect()
+        finally:
+            self._written = False
+            with self._turn:
+                copy, self._copy = self._copy, None
+            if copy is not None:
+                copy.close()
+            self._search.close()
+            self.connection.close()
+
+    def _replica(self) -> Replica:
+        with self._turn:
+            if self._copy is None:
+                self._copy = self._make_replica(background=self._background)
+            return self._copy
+
+    def _make_replica(self, *, background: bool = False) -> Replica:
+        folder = self._settings.kg / "replica"
+        return Replica(folder, self, self._embedder, model=self._model, background=background)
+
+    def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> writing.Write:
+        return writing.Write(new, gone, self._model, self._search.entries)
+
+    def _prepare(self) -> migrations.State:
+        return migrations.prepare(self.connection)
+
+    def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
+        return migrations.require_schema(writing.begin(transaction), self.connection)
+
+    def _replace(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> int:
+        def work(transaction: neo4j.ManagedTransaction) -> int:
+            state = self._begin(transaction)
+            writing.replace(transaction, state, self._task(new, gone))
+            return state.generation
+
+        return self._write(work)
+
+    def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
+        done = self.connection.write(work)
+        self._written = True
+        return done
+
+
+class _Unchanged(Exception):
+    """A revision changes nothing: nothing is to be committed."""
+
+
+def _parts(new: Sequence[PaperBundle]) -> Iterator[list[PaperBundle]]:
+    part: list[PaperBundle] = []
+    size = 0
+    for bundle in new:
+        own = len(bundles.serialise(bundle))
+        if part and size + own > _LARGEST_COMMIT:
+            yield part
+            part, size = [], 0
+        part.append(bundle)
+        size += own
+    if part:
+        yield part

@@ -1,0 +1,14 @@
+// Where the techniques of a paper are in its repository, best place first: the lines that an ablation edits.
+//
+// Group: repositories
+// Parameters:
+//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   places: integer = 3 -- at most so many places a technique
+// Example: xkg cypher ablation-targets --param paper=arxiv:1608.04471
+
+MATCH (p:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[at:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)
+WHERE at.rank <= $places
+RETURN t.name AS technique, t.id AS technique_id, at.rank AS rank, round(at.score, 3) AS score, s.path AS path,
+  s.start_line AS start_line, s.end_line AS end_line, s.qualified_name AS symbol, r.url AS repository,
+  r.`commit` AS `commit`
+ORDER BY technique_id, rank, path, start_line, symbol

@@ -1,0 +1,13 @@
+// Papers that a paper cites (direction: cites) and that cite it (direction: cited by).
+//
+// Group: citations
+// Parameters:
+//   paper: string -- id of the paper, such as arxiv:1608.04471
+// Example: xkg cypher citations --param paper=arxiv:1608.04471
+
+MATCH (p:Paper {id: $paper})-[:CITES]-(other:Paper)
+WITH DISTINCT p, other
+RETURN other.id AS paper_id, other.title AS paper, other.year AS year, other.state AS state,
+  CASE WHEN NOT EXISTS {MATCH (p)-[:CITES]->(other)} THEN 'cited by'
+    WHEN EXISTS {MATCH (other)-[:CITES]->(p)} THEN 'both' ELSE 'cites' END AS direction
+ORDER BY direction, paper_id

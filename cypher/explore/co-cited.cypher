@@ -1,0 +1,13 @@
+// Papers that are cited together with a paper (co-citation): by how many papers of the graph both are cited.
+//
+// Group: citations
+// Parameters:
+//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   limit: integer = 20 -- at most so many rows
+// Example: xkg cypher co-cited --param paper=arxiv:1608.04471
+
+MATCH (p:Paper {id: $paper})<-[:CITES]-(citing:Paper)-[:CITES]->(other:Paper)
+WHERE other.id <> $paper
+RETURN other.id AS paper_id, other.title AS paper, other.state AS state, count(DISTINCT citing.id) AS cited_together
+ORDER BY cited_together DESC, paper_id
+LIMIT $limit

@@ -1,0 +1,12 @@
+// Code nodes that have reached just this level, with their techniques and the packages they need.
+//
+// Group: code
+// Parameters:
+//   level: string -- none, parsed, imported, executed, tested or faithful
+//   paper: string = "" -- only of this paper, by id; empty takes all
+// Example: xkg cypher code-at-level --param level=executed
+
+MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[:IMPLEMENTED_BY]->(c:Code)
+WHERE c.level = $level AND ($paper = '' OR p.id = $paper)
+RETURN t.name AS technique, c.id AS code_id, p.title AS paper, c.language AS language, c.packages AS packages
+ORDER BY code_id

@@ -1,0 +1,13 @@
+// Code that needs a package: what breaks when it changes, and who shows how it is used.
+//
+// Group: code
+// Parameters:
+//   package: string -- its name as code lists it, such as numpy
+//   levels: strings = ["parsed", "imported", "executed", "tested", "faithful", "none"] -- only code of these levels
+// Example: xkg cypher code-needing-package --param package=numpy --param levels=tested,faithful
+
+WITH toLower($package) AS wanted
+MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[:IMPLEMENTED_BY]->(c:Code)
+WHERE any(package IN c.packages WHERE toLower(package) = wanted) AND c.level IN $levels
+RETURN t.name AS technique, c.id AS code_id, c.level AS level, p.title AS paper, c.packages AS packages
+ORDER BY code_id

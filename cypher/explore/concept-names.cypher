@@ -1,0 +1,16 @@
+// What a concept is called: the names and aliases of the techniques that are called so, and of the techniques of other
+// papers that are the same concept.
+//
+// Group: concepts
+// Parameters:
+//   name: string -- name or alias of a technique, in any case
+// Example: xkg cypher concept-names --param name=adam
+
+WITH toLower($name) AS wanted
+MATCH (t:Technique)
+WHERE toLower(t.name) = wanted OR any(alias IN t.aliases WHERE toLower(alias) = wanted)
+MATCH (t)-[:SAME_CONCEPT*0..1]-(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(p:Paper)
+UNWIND u.aliases + [u.name] AS called
+RETURN DISTINCT called, CASE WHEN called = u.name THEN 'name' ELSE 'alias' END AS used_as, u.id AS technique_id,
+  p.title AS paper
+ORDER BY called, technique_id, used_as

@@ -1,0 +1,18 @@
+// Findings whose text mentions a technique, by the name that is given or any other name of techniques that are called
+// so; names of one or two letters count only when given.
+//
+// Group: findings
+// Parameters:
+//   technique: string -- name or alias of a technique, in any case
+// Example: xkg cypher findings-on-technique --param technique=SVGD
+
+WITH toLower($technique) AS wanted
+OPTIONAL MATCH (t:Technique)
+WHERE toLower(t.name) = wanted OR any(alias IN t.aliases WHERE toLower(alias) = wanted)
+UNWIND coalesce(t.aliases, [wanted]) + [coalesce(t.name, wanted), wanted] AS called
+WITH DISTINCT wanted, toLower(called) AS name
+WHERE name = wanted OR size(name) > 2
+MATCH (p:Paper)-[:REPORTS]->(f:Finding)
+WHERE toLower(f.name) CONTAINS name OR toLower(coalesce(f.description, '')) CONTAINS name
+RETURN DISTINCT f.name AS finding, f.description AS description, f.id AS finding_id, p.title AS paper
+ORDER BY finding_id

@@ -1,0 +1,13 @@
+// Methods with the most techniques below and including them, how many levels these span, and how many have code.
+//
+// Group: techniques
+// Parameters:
+//   limit: integer = 20 -- at most so many rows
+// Example: xkg cypher largest-hierarchies --param limit=5
+
+MATCH (p:Paper)-[:PROPOSES]->(top:Technique)-[:HAS_COMPONENT*0..20]->(t:Technique)
+OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
+RETURN top.name AS technique, top.id AS technique_id, p.title AS paper, count(t) AS techniques,
+  max(t.depth) - min(t.depth) + 1 AS levels, count(c) AS coded
+ORDER BY techniques DESC, technique_id
+LIMIT $limit

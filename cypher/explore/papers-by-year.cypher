@@ -1,0 +1,12 @@
+// Papers of each year in the graph, with their techniques and how many of these have code. A year that is not known
+// comes last.
+//
+// Group: papers
+// Parameters: none
+// Example: xkg cypher papers-by-year
+
+MATCH (p:Paper) WHERE p.state <> 'stub'
+OPTIONAL MATCH (p)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
+OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
+RETURN p.year AS year, count(DISTINCT p.id) AS papers, count(t) AS techniques, count(c) AS coded
+ORDER BY year

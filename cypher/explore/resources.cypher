@@ -1,0 +1,12 @@
+// Datasets, weights and other resources that papers release, with the paper.
+//
+// Group: findings
+// Parameters:
+//   text: string = "" -- only those whose name or description holds this, in any case; empty takes all
+// Example: xkg cypher resources --param text=dataset
+
+MATCH (p:Paper)-[:RELEASES]->(r:Resource)
+WHERE $text = '' OR toLower(r.name) CONTAINS toLower($text)
+  OR toLower(coalesce(r.description, '')) CONTAINS toLower($text)
+RETURN r.name AS resource, r.description AS description, r.id AS resource_id, p.title AS paper
+ORDER BY resource_id

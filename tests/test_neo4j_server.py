@@ -1,0 +1,78 @@
+"""The server that tests of the shared store run against is the one that they are meant for."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import pytest
+from neo4j.exceptions import AuthError, ClientError
+
+from tests.neo4j_server import Neo4jServer, empty
+
+
+@pytest.fixture
+def driver(neo4j_database: Neo4jServer) -> Iterator[neo4j.Driver]:
+    with neo4j.GraphDatabase.driver(neo4j_database.url, auth=neo4j_database.auth) as opened:
+        yield opened
+
+
+def rows(driver: neo4j.Driver, query: str, **parameters: Any) -> list[dict[str, Any]]:
+    return [record.data() for record in driver.execute_query(query, parameters, database_="neo4j").records]
+
+
+def test_neo4j_5_26_community(driver: neo4j.Driver) -> None:
+    (kernel,) = rows(
+        driver, "CALL dbms.components() YIELD name, versions, edition WHERE name = 'Neo4j Kernel' RETURN *"
+    )
+    assert kernel["edition"] == "community"
+    assert kernel["versions"][0].startswith("5.26.")
+
+
+def test_a_wrong_password_is_refused(neo4j_database: Neo4jServer) -> None:
+    with (
+        neo4j.GraphDatabase.driver(neo4j_database.url, auth=("neo4j", "not the password")) as driver,
+        pytest.raises(AuthError),
+    ):
+        driver.verify_connectivity()
+
+
+def test_routing_leads_to_the_same_server(neo4j_database: Neo4jServer) -> None:
+    url = neo4j_database.url.replace("bolt:", "neo4j:")
+    with neo4j.GraphDatabase.driver(url, auth=neo4j_database.auth) as driver:
+        assert rows(driver, "RETURN 1 AS one") == [{"one": 1}]
+
+
+def test_apoc_is_installed_and_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
+    """Attacks on the read-only guard prove something only where they would succeed without it."""
+    assert rows(driver, "RETURN apoc.version() AS version")[0]["version"].startswith("5.26.")
+    secret = tmp_path / "secret.json"
+    secret.write_text(json.dumps({"key": "s3cret"}))
+    assert rows(driver, "CALL apoc.load.json($url) YIELD value", url=secret.as_uri()) == [{"value": {"key": "s3cret"}}]
+    written = tmp_path / "written.csv"
+    rows(driver, "CALL apoc.export.csv.query('RETURN 1 AS a', $path, {})", path=str(written))
+    assert written.read_text().splitlines() == ['"a"', '"1"']
+    rows(driver, "CALL apoc.cypher.runWrite('CREATE (:Planted)', {})")
+    assert rows(driver, "MATCH (n:Planted) RETURN count(n) AS n") == [{"n": 1}]
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_each_test_finds_the_database_empty(driver: neo4j.Driver, time: str) -> None:
+    assert rows(driver, "MATCH (n) RETURN count(n) AS n") == [{"n": 0}]
+    assert rows(driver, "SHOW CONSTRAINTS") == []
+    assert {row["type"] for row in rows(driver, "SHOW INDEXES")} == {"LOOKUP"}
+    rows(driver, "CREATE CONSTRAINT left_over FOR (n:Left) REQUIRE n.id IS UNIQUE")
+    rows(driver, "CREATE FULLTEXT INDEX `left ``over` FOR (n:Left) ON EACH [n.text]")
+    rows(driver, "UNWIND range(1, 100) AS id CREATE (:Left {id: id, text: $time})-[:TO]->(:Right)", time=time)
+
+
+def test_a_lock_that_a_test_left_does_not_stop_the_next(driver: neo4j.Driver) -> None:
+    rows(driver, "CREATE (:Locked)")
+    with driver.session(database="neo4j") as session:
+        transaction = session.begin_transaction()
+        transaction.run("MATCH (n:Locked) SET n.by = 'a test'").consume()
+        empty(driver)
+        with pytest.raises(ClientError, match="terminated"):
+            transaction.commit()
+    assert rows(driver, "MATCH (n) RETURN count(n) AS n") == [{"n": 0}]

@@ -1,0 +1,50 @@
+"""What queries of strangers have in common on both engines: the parameters they take, and how a failure is told."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from xkg.errors import QueryFailedError
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as both engines take them alike: a name is a word, a value null, a boolean, a number of at most
+    64 bits, a string, or a non-empty list of one of these. Raises `QueryFailedError` that names one that is not."""
+    checked = {}
+    for name, value in parameters.items():
+        if not _NAME.fullmatch(name):
+            raise QueryFailedError(f"parameter name {name!r} is not made of letters, digits and '_'; rename it")
+        if not _can_pass(value):
+            raise QueryFailedError(
+                f"parameter ${name} must be null, a boolean, a number, a string, or a non-empty list of one of these"
+            )
+        checked[name] = value
+    return checked
+
+
+def _can_pass(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        kinds = {type(item) for item in value}
+        return len(kinds) == 1 and not kinds & {list, tuple, type(None)} and all(_can_pass(item) for item in value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**63
+    if isinstance(value, str):
+        return not any("\ud800" <= char <= "\udfff" for char in value)
+    return value is None or isinstance(value, float)
+
+
+def one_line(said: str) -> str:
+    """An engine's words without line ends, at most 500 characters."""
+    return " ".join(said.split())[:500]
+
+
+def failure(said: str) -> QueryFailedError:
+    """The error with an engine's words."""
+    return QueryFailedError(f"the query failed: {one_line(said)}")
+
+
+def overran(seconds: float) -> QueryFailedError:
+    """The error of a query that was stopped because its time was over."""
+    return QueryFailedError(f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT")

@@ -1,0 +1,91 @@
+"""The tokens of a Cypher statement, as the grammars of LadybugDB and of Neo4j 5 both split it; what they could split
+differently is refused: escapes that Neo4j decodes before it looks for quotes, letters glued to numbers or to `$`,
+characters that neither grammar knows, comments ending in `**/` (LadybugDB reads on)."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from xkg.errors import QueryRefusedError
+
+LONGEST_STATEMENT = 20_000
+
+_SPACES = " \t\n\v\f\r\x1c-\x1f\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u00a0"
+_TOKEN = re.compile(
+    rf"""
+      (?P<space>[{_SPACES}]+ | //[^\n\r]* | /\*.*?\*/)
+    | (?P<string>'(?:[^'\\]|\\.)*' | "(?:[^"\\]|\\.)*")
+    | (?P<quoted>(?:`[^`]*`)+)
+    | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)? | \.[0-9]+(?:[eE][+-]?[0-9]+)?)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<mark>\.\. | /(?!\*) | [()\[\]{{}},:;.=<>+\-*%^|&!$~])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
+
+
+@dataclass(frozen=True)
+class Token:
+    """`text` as written; `word` in capitals for an unquoted word, else empty; `gap` says that space stood before it."""
+
+    kind: Literal["string", "quoted", "number", "word", "mark"]
+    text: str
+    word: str
+    gap: bool
+
+
+def tokenize(statement: str) -> list[Token]:
+    """The tokens of a statement without space and comments. Raises `QueryRefusedError` for text that cannot be split,
+    or that another lexer could split in another way."""
+    if len(statement) > LONGEST_STATEMENT:
+        raise QueryRefusedError(
+            f"the statement has over {LONGEST_STATEMENT:,} characters; pass long values as parameters"
+        )
+    for char in statement:
+        if char == "\0" or "\ud800" <= char <= "\udfff":
+            raise refused(f"character U+{ord(char):04X}", "cannot stand in a statement")
+    tokens: list[Token] = []
+    position, gap = 0, False
+    while position < len(statement):
+        match = _TOKEN.match(statement, position)
+        kind = match.lastgroup if match else None
+        if match is None or kind is None:
+            raise _unreadable(statement, position)
+        text, position = match.group(), match.end()
+        _check_escapes(kind, text)
+        if kind == "space":
+            if text.startswith("/*") and text.endswith("**/") and text != "/**/":
+                raise refused("a comment that ends in '**/'", "is read differently by the engines; end it with ' */'")
+            gap = True
+            continue
+        if kind == "number" and position < len(statement) and re.match(r"\w", statement[position]):
+            raise refused(repr(text + statement[position]), "glues a letter to a number; put a space between them")
+        if text == "$" and not gap and tokens and tokens[-1].kind == "word":
+            raise refused(repr(tokens[-1].text + "$"), "is one name to Neo4j; put a space before '$'")
+        word = text.upper() if kind == "word" else ""
+        tokens.append(Token(kind, text, word, gap))  # type: ignore[arg-type]
+        gap = False
+    return tokens
+
+
+def _unreadable(statement: str, position: int) -> QueryRefusedError:
+    rest = statement[position:]
+    for opener, name in (("'", "string"), ('"', "string"), ("`", "backticked name"), ("/*", "comment")):
+        if rest.startswith(opener):
+            return refused(f"a {name} at character {position + 1}", "is never closed; close it")
+    return refused(f"{rest[0]!r} (U+{ord(rest[0]):04X})", "is no Cypher outside a string; remove it")
+
+
+def _check_escapes(kind: str, text: str) -> None:
+    for match in _DECODED.finditer(text):
+        # Neo4j decodes these before it looks for quotes and comment marks, four digits at a time
+        if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
+            raise refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
+        if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:
+            raise refused(repr(match[0]), "is half a character; write the character itself")
+
+
+def refused(what: str, why: str) -> QueryRefusedError:
+    """The error that says which token a statement is refused for, and what to do."""
+    return QueryRefusedError(f"query refused: {what} {why}")

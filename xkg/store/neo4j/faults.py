@@ -1,0 +1,122 @@
+"""What a Neo4j or the way to it refused, in one line that says what to do."""
+
+import ssl
+from collections.abc import Iterator
+
+from neo4j.exceptions import (
+    AuthError,
+    ConfigurationError,
+    ConnectionAcquisitionTimeoutError,
+    DriverError,
+    Forbidden,
+    ForbiddenOnReadOnlyDatabase,
+    Neo4jError,
+    NotALeader,
+    ServiceUnavailable,
+    SessionExpired,
+    TransientError,
+    UnsupportedServerProduct,
+)
+
+from xkg.errors import InputError, StoreBusyError, StoreError, StoreUnreachableError, XkgError
+
+_TOO_LARGE = "too large to index"
+
+
+def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
+    """The error to raise in place of one of the driver's. Nothing of it holds a password."""
+    if isinstance(error, Neo4jError):
+        return _of_server(error, address, database, user)
+    chain = [type(one).__name__ for one in _chain(error)]
+    if any(isinstance(one, ssl.SSLError) for one in _chain(error)) or "BoltSecurityError" in chain:
+        reason = next((_line(one) for one in _chain(error) if isinstance(one, ssl.SSLError)), "no TLS there")
+        return StoreUnreachableError(
+            f"no encrypted connection to {address} ({reason}): check its certificate, take +ssc for one that it signed "
+            "itself, or bolt:// or neo4j:// for a server without TLS"
+        )
+    other = {"BoltHandshakeError", "BoltProtocolError"}.intersection(chain) or "looks like HTTP" in str(error)
+    if isinstance(error, UnsupportedServerProduct) or other:
+        return StoreUnreachableError(
+            f"what answers at {address} does not speak Neo4j's Bolt protocol: give store.url the Bolt port (7687), "
+            "with +s where the server wants TLS"
+        )
+    if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
+        return StoreUnreachableError(
+            f"the Neo4j at {address} does not answer ({_reason(error)}): start it or mend store.url, "
+            "then see `xkg doctor`"
+        )
+    if isinstance(error, ConnectionAcquisitionTimeoutError):
+        return StoreBusyError(f"the Neo4j at {address} gave no connection in time: try again when it is less busy")
+    if isinstance(error, ConfigurationError):
+        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): mend store.url")
+    if isinstance(error, OverflowError):
+        return InputError("a number of the paper is larger than 64 bits: nothing was stored; mend it, then try again")
+    return StoreError(f"the Neo4j at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
+
+
+def _of_server(error: Neo4jError, address: str, database: str, user: str) -> XkgError:
+    code = error.code
+    line = _line(error)
+    if code == "Neo.ClientError.Security.CredentialsExpired":
+        return StoreUnreachableError(
+            f"the password of user {user!r} at {address} must be changed first: do so in Neo4j Browser, or with "
+            "`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
+        )
+    if code == "Neo.ClientError.Security.AuthenticationRateLimit":
+        return StoreUnreachableError(
+            f"{address} lets user {user!r} wait after too many wrong passwords: mend the password, then wait a moment"
+        )
+    if isinstance(error, AuthError):
+        return StoreUnreachableError(
+            f"{address} does not let user {user!r} in: mend user or password, in NEO4J_USERNAME and NEO4J_PASSWORD or "
+            "in the file of store.credentials"
+        )
+    if code == "Neo.ClientError.Database.DatabaseNotFound":
+        return StoreUnreachableError(
+            f"{address} has no database {database!r}: set store.database to one that it has (SHOW DATABASES lists them)"
+        )
+    if "DatabaseUnavailable" in code:
+        return StoreUnreachableError(
+            f"database {database!r} of {address} is not available now ({line}): start it, or try again in a moment"
+        )
+    if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
+        return StoreError(
+            f"database {database!r} of {address} takes no writes there: give the cluster's neo4j:// address, or make "
+            "it writable"
+        )
+    if isinstance(error, Forbidden):
+        return StoreError(f"user {user!r} may not do this on {address} ({line}): nothing was changed; give a writer")
+    if _TOO_LARGE in (error.message or ""):
+        return InputError(
+            f"a name or id of the paper is longer than a Neo4j can index: nothing was stored; shorten it ({line[:80]})"
+        )
+    if isinstance(error, TransientError):
+        return StoreBusyError(f"the Neo4j at {address} could not do it now ({line}): nothing was changed, try again")
+    return StoreError(f"the Neo4j at {address} refused ({line}): nothing was changed; see `xkg doctor`")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _reason(error: BaseException) -> str:
+    """Why nobody answers, in a few words: the system's own where it has some."""
+    for one in _chain(error):
+        if isinstance(one, OSError) and one.strerror:
+            return one.strerror
+        if isinstance(one, TimeoutError):
+            return "no answer in time"
+    return _line(error)
+
+
+def _line(error: BaseException) -> str:
+    text = error.message if isinstance(error, Neo4jError) else str(error)
+    return " ".join((text or type(error).__name__).split())[:200]
+
+
+DRIVER_ERRORS = (Neo4jError, DriverError, OSError, OverflowError)
+"""What the driver raises. A `ValueError` is one of its own only while it connects."""

@@ -1,0 +1,167 @@
+"""Queries of strangers on a Neo4j server: what the guard passes, in a transaction that reads and that the server ends.
+
+The Community edition has no roles, so there the guard is what keeps files, network and procedures out of reach; a READ
+session and the planner's own word on the statement keep it from writing. A transaction's memory is bounded by the
+server (`db.memory.transaction.max`); no client can ask for less.
+"""
+
+import json
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from typing import Any
+
+import neo4j
+from neo4j.exceptions import Neo4jError
+from neo4j.graph import Node, Path, Relationship
+from neo4j.spatial import Point
+from neo4j.time import Date, DateTime, Duration, Time
+
+from xkg.errors import QueryFailedError, QueryRefusedError
+from xkg.store import Table
+from xkg.store.asking import checked_parameters, failure, overran
+from xkg.store.guard import guard
+from xkg.store.query_worker import plain
+from xkg.store.rows import EDGES, NODES
+
+_FETCHED = 200
+_GRACE_SECONDS = 5.0  # the server looks every two seconds for transactions whose time is over
+_AT_ONCE = 8
+_turns = threading.BoundedSemaphore(_AT_ONCE)
+
+_OVERRAN = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration", "Terminated", "TransactionTerminated")
+_TOO_MUCH = ("MemoryPoolOutOfMemoryError", "TransactionOutOfMemoryError", "OutOfMemoryError")
+_NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
+_LONGEST_SAID = 240
+_MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
+
+_ORDER = {
+    **{label: [name.removesuffix("[]") for name in names.split()] for label, names in NODES.items()},
+    **{kind: names.split() for kind, (_, _, names) in EDGES.items()},
+}
+
+
+def read(
+    driver: neo4j.Driver,
+    database: str,
+    statement: str,
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    rows: int = 1000,
+    seconds: float = 10,
+    bytes: int = 1_000_000,
+) -> Table:
+    """The rows of a read-only statement, at most `rows` of them and about `bytes` of JSON; values are plain JSON as
+    from the embedded engine. After `seconds` the server ends the transaction.
+
+    Raises `QueryRefusedError`, `QueryFailedError` with the engine's words or when its time is over, and the
+    driver's own errors where the server cannot be reached or does not let us in.
+    """
+    passed = guard(statement, parameters)
+    given = checked_parameters(parameters or {})
+    if not _turns.acquire(timeout=seconds):
+        raise QueryFailedError(f"{_AT_ONCE} queries are at work already; try again when one has ended")
+    answer: Future[Table] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(_table(driver, database, passed, given, rows, seconds, bytes))
+        except BaseException as error:  # raised where the caller waits
+            answer.set_exception(error)
+        finally:
+            _turns.release()
+
+    # The server stops a query between two rows. One that gets nowhere near its next row must not hold up its caller; it
+    # keeps its turn until the server lets go of it, so there are never many.
+    threading.Thread(target=ask, name="xkg query", daemon=True).start()
+    wait([answer], timeout=seconds + _GRACE_SECONDS)
+    if not answer.done():
+        raise overran(seconds)
+    try:
+        return answer.result()
+    except Neo4jError as error:
+        raise _explained(error, seconds) from None
+
+
+def _table(
+    driver: neo4j.Driver,
+    database: str,
+    statement: str,
+    parameters: dict[str, Any],
+    rows: int,
+    seconds: float,
+    bytes: int,
+) -> Table:
+    with (
+        driver.session(
+            database=database,
+            default_access_mode=neo4j.READ_ACCESS,
+            fetch_size=max(1, min(rows + 1, _FETCHED)),
+            notifications_min_severity="OFF",
+            # in a cluster, what this process has written is also seen by what it asks
+            bookmark_manager=driver.execute_query_bookmark_manager,
+        ) as session,
+        session.begin_transaction(timeout=seconds) as transaction,
+    ):
+        planned = transaction.run(f"EXPLAIN {statement}", parameters).consume()
+        if planned.query_type != "r":
+            raise QueryRefusedError(_MORE_THAN_READS)
+        result = transaction.run(statement, parameters)
+        kept: list[tuple[Any, ...]] = []
+        size = 0
+        for record in result:
+            row = tuple(plain(_value(value)) for value in record.values())
+            size += len(json.dumps(row))
+            if len(kept) >= rows or size > bytes:
+                return Table(columns=tuple(result.keys()), rows=tuple(kept), truncated=True)
+            kept.append(row)
+        return Table(columns=tuple(result.keys()), rows=tuple(kept))
+
+
+def _value(value: Any) -> Any:
+    """A value of the driver in the terms in which the embedded engine gives it."""
+    match value:
+        case Node():
+            label = next(iter(sorted(value.labels)), "")
+            return {"_ID": value.element_id, "_LABEL": label, **_properties(value, label)}
+        case Relationship():
+            start, end = (node.element_id if node is not None else None for node in value.nodes)
+            own = {"_SRC": start, "_DST": end, "_LABEL": value.type, "_ID": value.element_id}
+            return {**own, **_properties(value, value.type)}
+        case Path():
+            return {"_NODES": _value(list(value.nodes)), "_RELS": _value(list(value.relationships))}
+        case Point():
+            return {"srid": value.srid, "coordinates": list(value)}
+        case Duration():
+            days = value.months * 30 + value.days
+            return days * 86_400.0 + value.seconds + value.nanoseconds / 1e9
+        case Date() | DateTime() | Time():
+            return value.to_native()
+        case list() | tuple():
+            return [_value(item) for item in value]
+        case dict():
+            return {key: _value(item) for key, item in value.items()}
+    return value
+
+
+def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
+    """Properties in the order of the embedded tables, then others by name."""
+    order = {name: place for place, name in enumerate(_ORDER.get(label, ()))}
+    names = sorted(entity, key=lambda name: (order.get(name, len(order)), name))
+    return {name: _value(entity[name]) for name in names}
+
+
+def _explained(error: Neo4jError, seconds: float) -> Exception:
+    parts = (error.code or "").split(".")
+    if parts[-1] in _OVERRAN:
+        return overran(seconds)
+    if parts[-1] in _TOO_MUCH:
+        return QueryFailedError("the query needs more memory than the server gives one; make it narrower")
+    if parts[-1] == "AccessMode":
+        return QueryRefusedError(_MORE_THAN_READS)
+    if _NOT_OF_THE_QUERY.intersection(parts):
+        return error
+    # up to the place it names, which is one in what was sent, not in what a person wrote; and without a list of every
+    # clause that the grammar knows
+    said = (error.message or "").split(" (line ")[0]
+    return failure(said if len(said) <= _LONGEST_SAID else said.split(": expected")[0][:_LONGEST_SAID])

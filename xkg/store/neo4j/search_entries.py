@@ -1,0 +1,85 @@
+"""What Neo4j's own indexes search: bookkeeping nodes `(:SearchEntry)`, one for each visible technique.
+
+The texts are stored as the terms that `xkg.store.text` makes of them, and indexed as they stand (Lucene's whitespace
+analyzer): with Lucene's English analyzer, which has other stop words and another stemmer, 6 % of the ten best were not
+Tantivy's, so 1 %. An empty field holds one word that no query has, because Lucene weighs a term by the documents that
+have its field at all.
+
+`(:Meta {search_model})` names the embedding model of the vectors. Where it is set, every writer keeps the entries,
+whatever its own settings say, so that no reader misses a paper.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from neo4j import ManagedTransaction
+
+from xkg.errors import ModelMismatchError
+from xkg.model import PaperBundle
+from xkg.store import rows, text
+from xkg.store.generation import REBUILD
+from xkg.store.visible import Entry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+EntryRow = dict[str, Any]
+
+_NOTHING = "-"
+_BATCH = 500
+
+_DELETE: LiteralString = "UNWIND $papers AS paper MATCH (e:SearchEntry {paper: paper}) WHERE NOT e.id IN $but DELETE e"
+# What is set to what it was costs the indexes nothing.
+_WRITE: LiteralString = (
+    "MATCH (m:Meta {id: 'graph'}) WHERE m.search_model = $model UNWIND $rows AS row "
+    "MERGE (e:SearchEntry {id: row.id}) SET e.technique = row.technique, e.paper = row.paper, e.scope = row.scope, "
+    "e.name = row.name, e.aliases = row.aliases, e.path = row.path, e.definition = row.definition, "
+    "e.documentation = row.documentation WITH e, row "
+    "CALL db.create.setNodeVectorProperty(e, 'embedding', row.embedding) RETURN count(*)"
+)
+
+
+def entry_rows(bundle: PaperBundle, visible: Sequence[Entry], vectors: "NDArray[np.float32]") -> list[EntryRow]:
+    """The entries of a paper; row i of `vectors` (unit length) is that of `visible[i]`."""
+    own = bundle.paper.id
+    return [
+        {
+            "id": rows.key(entry.technique.id),
+            "technique": json.dumps(entry.technique.id),
+            "paper": rows.key(own),
+            "scope": scope(own),
+            **{field: " ".join(text.analyzed(split)) or _NOTHING for field, split in text.fields(entry).items()},
+            "embedding": vector.tolist(),
+        }
+        for entry, vector in zip(visible, vectors, strict=True)
+    ]
+
+
+def write_entries(
+    transaction: ManagedTransaction, papers: Sequence[str], found: Sequence[EntryRow], model: str
+) -> None:
+    """Puts `found` in the place of all entries that these papers had; `papers` are their own ids, also of those that
+    go, and `model` made the vectors. Raises `ModelMismatchError` where the index is of another one."""
+    among = [rows.key(paper) for paper in papers]
+    transaction.run(_DELETE, papers=among, but=[row["id"] for row in found]).consume()
+    for start in range(0, len(found), _BATCH):
+        part = list(found[start : start + _BATCH])
+        if transaction.run(_WRITE, model=model, rows=part).single(strict=True)[0] != len(part):
+            stored = transaction.run("MATCH (m:Meta {id: 'graph'}) RETURN m.search_model").single()
+            raise ModelMismatchError(mismatch(str(stored[0] if stored else None), model))
+
+
+def scope(paper: str) -> str:
+    """A paper as one term of the text index."""
+    return hashlib.sha256(rows.key(paper).encode()).hexdigest()[:16]
+
+
+def mismatch(stored: str, model: str) -> str:
+    """What is said where the vectors are of `stored` and those of `model` are wanted."""
+    return (
+        f"the search indexes of this graph were made with embedding model {stored!r}, and {model!r} is set: set "
+        f"{stored!r} again, or {REBUILD} to embed everything anew"
+    )

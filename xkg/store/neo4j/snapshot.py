@@ -1,0 +1,239 @@
+"""`RemoteSnapshot`: one graph read straight from Neo4j, for as long as one answer takes."""
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
+
+from neo4j import ManagedTransaction
+
+from xkg.errors import UnknownIdError
+from xkg.model import Code, Paper, PaperBundle, paper_of
+from xkg.store import Hit, Link, TechniqueView, rows
+from xkg.store.neo4j import name_lookup
+from xkg.store.unknown import unknown_id
+from xkg.store.visible import entries
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.store.neo4j.connection import Connection
+    from xkg.store.neo4j.search_index import SearchIndex
+
+ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle]]
+"""Papers by their own ids, those that are not there left out."""
+
+_MOST_BUNDLES = 256
+"""Papers that are kept once read: more than one answer speaks of."""
+
+_COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
+_IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
+_PRESENT: LiteralString = "MATCH (b:Bundle {id: $paper}) WHERE b.removed = false RETURN count(b)"
+_PAPERS: LiteralString = (
+    "MATCH (b:Bundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
+)
+_LINKS: LiteralString = (
+    "MATCH (a:Technique)-[s:SAME_CONCEPT]->(b:Technique) RETURN a.id, b.id, s.score, s.how ORDER BY a.id, b.id"
+)
+
+
+class RemoteSnapshot:
+    """`xkg.store.Snapshot` over a Neo4j at or after `generation`.
+
+    What was read once is kept by id, so an answer that asks twice sees one state; what vanished between a search and a
+    look-up is left out of `techniques`. Without an index, names and ids are looked up as always, and searches find
+    nothing. Safe to use from several threads. Raises what the connection raises."""
+
+    def __init__(
+        self,
+        connection: "Connection",
+        generation: int,
+        read_bundles: ReadBundles,
+        *,
+        index: "SearchIndex | None" = None,
+    ) -> None:
+        self._connection = connection
+        self._read_bundles = read_bundles
+        self._index = index
+        self._turn = threading.RLock()
+        self._kept: OrderedDict[str, _PaperViews | None] = OrderedDict()
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._papers: _Papers | None = None
+        self.generation = generation
+        self.searchable = index is not None
+
+    def embedding_model(self) -> str:
+        """The model of the vectors; empty where there are none."""
+        return self._index.model if self._index else ""
+
+    def papers(self) -> Sequence[Paper]:
+        """All papers in id order, as the graph's own nodes say them; to count them costs no more than a count. What an
+        imported file claims beyond the model is only in bundles."""
+        with self._turn:
+            if self._papers is None:
+                self._papers = _Papers(self._connection)
+            return self._papers
+
+    def require_paper(self, paper: str) -> None:
+        """Raises `UnknownIdError` where there is no such paper."""
+        with self._turn:
+            if self._kept.get(paper) is not None:
+                return
+            ((present,),) = self._read(_PRESENT, paper=rows.key(paper))
+            if not present:
+                raise self._unknown("paper", paper)
+
+    def bundle(self, paper: str) -> PaperBundle:
+        found = self._views([paper])[paper]
+        if found is None:
+            raise self._unknown("paper", paper)
+        return found.bundle
+
+    def technique(self, technique: str) -> TechniqueView:
+        found = self.techniques([technique])
+        if not found:
+            raise self._unknown("technique", technique)
+        return found[0]
+
+    def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
+        """Those of `ids` that are there, in the order asked for; the papers that they need are read at once."""
+        known = self._views([paper_of(technique) for technique in ids])
+        found = ((known[paper_of(technique)], technique) for technique in ids)
+        return [views.of[technique] for views, technique in found if views is not None and technique in views.of]
+
+    def code(self, code: str) -> Code:
+        views = self._views([paper_of(code)])[paper_of(code)]
+        technique = None if views is None else views.of.get(code.rpartition("@")[0])
+        if technique is None or technique.code is None or technique.code.id != code:
+            raise self._unknown("code", code)
+        return technique.code
+
+    def named(self, name: str) -> Sequence[str]:
+        with self._turn:
+            if name not in self._names:
+                found = self._connection.read(lambda transaction: name_lookup.named(transaction, name))
+                self._names[name] = tuple(found)
+            return self._names[name]
+
+    def links(self) -> Sequence[Link] | None:
+        """`SAME_CONCEPT` between techniques, ordered by ids."""
+        return [
+            Link(first=first, second=second, score=score, how=how) for first, second, score, how in self._read(_LINKS)
+        ]
+
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
+        if self._index is None:
+            return []
+        for paper in papers:
+            self.require_paper(paper)
+        return self._index.find_text(query, k, papers)
+
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
+        `UnknownIdError` for a paper that is not here."""
+        if self._index is None:
+            return []
+        for paper in papers:
+            self.require_paper(paper)
+        return self._index.find_vector(vector, k, papers)
+
+    # --- what `unknown_id` asks -------------------------------------------------------------------------------------
+
+    def paper_ids(self) -> Sequence[str]:
+        return sorted(json.loads(paper) for (paper,) in self._read(_IDS))
+
+    def technique_ids(self, paper: str) -> Sequence[str]:
+        views = self._views([paper])[paper]
+        return () if views is None else tuple(views.of)
+
+    def paper_bundle(self, paper: str) -> PaperBundle | None:
+        views = self._views([paper])[paper]
+        return None if views is None else views.bundle
+
+    def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
+        return unknown_id(kind, wanted, self)
+
+    def _views(self, papers: Sequence[str]) -> "dict[str, _PaperViews | None]":
+        """These papers, read at most once while they are among the last `_MOST_BUNDLES`; None for one that is not
+        there."""
+        wanted = dict.fromkeys(papers)
+        with self._turn:
+            missing = [paper for paper in wanted if paper not in self._kept]
+            if missing:
+                read = self._connection.read(lambda transaction: list(self._read_bundles(transaction, missing)))
+                by_id = {bundle.paper.id: _PaperViews(bundle) for bundle in read}
+                self._kept.update((paper, by_id.get(paper)) for paper in missing)
+            for paper in wanted:
+                self._kept.move_to_end(paper)
+            found = {paper: self._kept[paper] for paper in wanted}
+            while len(self._kept) > _MOST_BUNDLES:
+                self._kept.popitem(last=False)
+            return found
+
+    def _read(self, statement: LiteralString, **parameters: Any) -> list[tuple[Any, ...]]:
+        return self._connection.read(lambda tx: [tuple(record) for record in tx.run(statement, parameters)])
+
+
+class _PaperViews:
+    """A paper's bundle with the views of its visible techniques, by id and in order."""
+
+    def __init__(self, bundle: PaperBundle) -> None:
+        self.bundle = bundle
+        shown = list(entries(bundle))
+        visible = [entry.technique for entry in shown]
+        self.of = {
+            entry.technique.id: TechniqueView(
+                technique=entry.technique,
+                paper_title=bundle.paper.title,
+                path=entry.path,
+                children=tuple(t for t in visible if t.parent == entry.technique.id),
+                code=entry.code,
+            )
+            for entry in shown
+        }
+
+
+class _Papers(Sequence[Paper]):
+    """All papers, read when the first of them is looked at."""
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+        self._turn = threading.Lock()
+        self._count: int | None = None
+        self._loaded: tuple[Paper, ...] | None = None
+
+    def __len__(self) -> int:
+        with self._turn:
+            if self._count is None:
+                self._count = int(self._connection.read(lambda tx: tx.run(_COUNT).single(strict=True)[0]))
+            return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> Paper: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Paper, ...]: ...
+    def __getitem__(self, index: int | slice) -> Paper | tuple[Paper, ...]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[Paper]:
+        return iter(self._all())
+
+    def _all(self) -> tuple[Paper, ...]:
+        with self._turn:
+            if self._loaded is None:
+                found = self._connection.read(lambda tx: [(own, node) for own, node in tx.run(_PAPERS)])
+                papers = [_paper(json.loads(own), node) for own, node in found]
+                self._loaded = tuple(sorted(papers, key=lambda paper: paper.id))
+                self._count = len(self._loaded)
+            return self._loaded
+
+
+def _paper(own: str, node: dict[str, Any]) -> Paper:
+    known = {name: value for name, value in node.items() if name in Paper.model_fields}
+    references = known.get("references")
+    return Paper.model_validate(
+        {**known, "id": own, "references": None if references is None else json.loads(references)}
+    )
