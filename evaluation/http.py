@@ -144,7 +144,9 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
         await asyncio.sleep(ends - time.perf_counter())
         return server.cpu_seconds() - before
 
-    cpu, *_ = await asyncio.gather(processor(), *(client(number) for number in range(clients)))
+    processor_seconds = asyncio.create_task(processor())
+    await asyncio.gather(*(client(number) for number in range(clients)))
+    cpu = await processor_seconds
     cuts = quantiles(took, n=100, method="inclusive")
     return Load(clients, len(took) / seconds, cuts[49], cuts[98], cpu / len(took), failed)
 
