@@ -37,6 +37,7 @@ server = MCPServer("echo", log_level="ERROR")
 def echo(text: str) -> str:
     return text
 listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 print(listener.getsockname()[1], file=sys.stderr, flush=True)
 app = server.streamable_http_app(stateless_http=True, json_response=True)
 uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listener])
@@ -179,9 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _idle(given.kg, given.workers, given.idle)
         return
     echo = [request("echo", {"text": query}) for query in QUERIES]
-    table = Table(
-        "clients", "bare/s", "ours/s", "share", "bare p50 ms", "ours p50 ms", "bare p99", "ours p99", "failed"
-    )
+    table = Table("clients", "bare/s", "ours/s", "share", "p50 ms", "ours", "p99", "ours", "cpu ms", "ours", "failed")
     with bare() as floor, ours(given.kg, given.workers) as server:
         for clients in given.clients:
             beside = asyncio.run(load(floor, echo, clients, given.seconds))

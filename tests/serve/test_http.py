@@ -20,6 +20,7 @@ from tests.serve.http_server import PING, Running, call, running
 from xkg.config import HttpSettings
 from xkg.embed import OnnxEmbedder
 from xkg.model import Paper, PaperBundle
+from xkg.serve.answers import SchemaAnswer
 from xkg.serve.service import Service
 from xkg.serve.tokens import Tokens
 from xkg.store.embedded import EmbeddedStore
@@ -189,6 +190,36 @@ def _stop() -> None:
     raise StoreError("stop")
 
 
+def test_work_under_way_is_finished_at_the_end(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    def schema(service: Service) -> SchemaAnswer:
+        begun.set()
+        go.wait(20)
+        return answered(service)
+
+    answered = Service.schema
+    monkeypatch.setattr(Service, "schema", schema)
+    with running(graph) as server, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(lambda: server.client().post("/mcp", json=call("graph_schema")))
+        assert begun.wait(20)
+        server.server.should_exit = True
+        until = time.monotonic() + 20
+        while _listens(server) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not _listens(server)
+        go.set()
+        assert answer.result().json()["result"]["structuredContent"]["papers"] == 2
+
+
+def _listens(server: Running) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", server.port), timeout=5).close()
+    except OSError:
+        return False
+    return True
+
+
 # --- slow and silent clients ------------------------------------------------------------------------------------------
 
 
@@ -234,10 +265,12 @@ def test_trickling_bytes_buys_no_time(graph: Path) -> None:
 
 
 def test_a_reader_that_does_not_read_is_left(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xkg.serve import answers
+    answered = Service.schema
 
-    long = answers.SchemaAnswer(schema_text="x" * 30_000_000, generation=1, papers=1, examples=())
-    monkeypatch.setattr(Service, "schema", lambda _: long)
+    def schema(service: Service) -> SchemaAnswer:
+        return answered(service).model_copy(update={"schema_text": "x" * 30_000_000})
+
+    monkeypatch.setattr(Service, "schema", schema)
     body = json.dumps(call("graph_schema")).encode()
     with running(graph, HttpSettings(request_seconds=0.3, concurrency=1)) as server:
         held = raw(server, HEAD, f"content-length: {len(body)}\r\n\r\n".encode(), body)

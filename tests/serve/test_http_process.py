@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from xkg.serve.tokens import Tokens
 
 
 @contextmanager
-def served(graph: Path, *options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], Asking]]:
-    command = [sys.executable, "-c", "from xkg.cli import main; main()", "--kg", str(graph)]
+def served(
+    graph: Path, *options: str, before: str = "", **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], Asking]]:
+    command = [sys.executable, "-c", f"{before}from xkg.cli import main; main()", "--kg", str(graph)]
     process = subprocess.Popen(
         [*command, "serve", "--http", "127.0.0.1:0", *options],
         stderr=subprocess.PIPE,
@@ -35,7 +38,8 @@ def served(graph: Path, *options: str, **environment: str) -> Iterator[tuple[sub
         assert first["event"] == "listening"
         yield process, Asking(first["url"].removesuffix("/mcp"), JSON)
     finally:
-        process.terminate()
+        if process.poll() is None:
+            process.terminate()
         process.communicate(timeout=60)
 
 
@@ -54,6 +58,19 @@ def test_it_logs_json_and_ends_with_0_at_sigterm(graph: Path) -> None:
         assert [line["event"] for line in said] == ["request", "stopped"]
         assert (said[0]["call"], said[0]["status"], said[0]["level"]) == ("search_techniques", 200, "info")
         assert "Scoring" not in json.dumps(said)
+
+
+def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
+    hangs = "import time; from xkg.serve.service import Service; Service.schema = lambda _: time.sleep(100); "
+    with served(graph, before=hangs, XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0") as (process, client):
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(lambda: client.post("/mcp", json=call("graph_schema")))
+            while "xkg_requests_in_flight 2.0" not in client.get("/metrics").text:
+                assert not asked.done()
+            said = ended(process)
+            assert asked.exception(60) is not None or asked.result().status_code >= 500
+        assert process.returncode == 0
+        assert "a call under way was given up" in [line["event"] for line in said]
 
 
 def test_workers_answer_side_by_side_count_together_and_end_together(graph: Path) -> None:

@@ -3,6 +3,7 @@
 import functools
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -47,6 +48,7 @@ log = logging.getLogger(__name__)
 
 MCP_PATH = "/mcp"
 OPEN_SECONDS = 5.0
+READY_SECONDS = 1.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
 """Threads that tools leave to what must not wait for them: keys of an issuer, readiness, metrics."""
@@ -152,21 +154,34 @@ async def _healthz(_: Request) -> Response:
 
 
 class _Ready:
-    """Whether a question can be answered. Who may ask is not known, so places are named in the log alone."""
+    """Whether a question can be answered, looked at once a second at most: anybody may ask. Who asks is not known, so
+    places are named in the log alone."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._one = anyio.CapacityLimiter(1)  # a look that takes long keeps a thread, and others wait for its end
+        self._looked = -READY_SECONDS
+        self._reason: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with anyio.fail_after(OPEN_SECONDS):
-                await anyio.to_thread.run_sync(self._service.state, abandon_on_cancel=True)
+                reason = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=self._one)
         except TimeoutError:
-            await refuse(scope, receive, send, 503, "unready", "the graph takes long to open")
-            return
-        except XkgError as error:
-            log.warning("not ready: %s", error)
-            words = next((told for kind, told in _UNREADY.items() if isinstance(error, kind)), "there is no graph yet")
-            await refuse(scope, receive, send, 503, "unready", words)
-            return
-        await JSONResponse({"status": "ready"})(scope, receive, send)
+            reason = "the graph takes long to open"
+        if reason is None:
+            await JSONResponse({"status": "ready"})(scope, receive, send)
+        else:
+            await refuse(scope, receive, send, 503, "unready", reason)
+
+    def _look(self) -> str | None:
+        if time.monotonic() - self._looked >= READY_SECONDS:
+            try:
+                self._service.state()
+                self._reason = None
+            except XkgError as error:
+                log.warning("not ready: %s", error)
+                told = (words for kind, words in _UNREADY.items() if isinstance(error, kind))
+                self._reason = next(told, "there is no graph yet")
+            self._looked = time.monotonic()
+        return self._reason

@@ -1,6 +1,8 @@
 """What Prometheus is told: counts, durations and sizes, never what was asked or by whom."""
 
 import os
+import struct
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from xkg.errors import XkgError
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """Where workers keep their counts together; prometheus_client looks at it when it is first imported."""
+
+BEGINNING = 40
+"""So often the counts of a worker that starts are tried again."""
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
@@ -44,6 +49,11 @@ class Metrics:
 
     def text(self) -> bytes:
         """Prometheus' text format. Asks the graph, so it may take as long as opening that."""
+        for _ in range(BEGINNING):
+            try:
+                return generate_latest(self._told)
+            except struct.error:  # a worker that just starts has made its file, and written nothing yet
+                time.sleep(0.05)
         return generate_latest(self._told)
 
 
