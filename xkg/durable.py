@@ -29,7 +29,8 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         partial.unlink(missing_ok=True)  # it may be there with another mode
-        with open(partial, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        partial.touch(mode)
+        with partial.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -15,6 +15,9 @@ from xkg.config import EmbeddingSettings, HttpSettings, OAuthSettings, ServeSett
 from xkg.serve.connections import Connection
 from xkg.serve.http_app import make_app
 
+SECONDS = 90
+"""On a busy machine a worker takes long to import what it needs; connections wait for it."""
+
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
@@ -40,7 +43,7 @@ class Asking(NamedTuple):
 
     def request(self, method: str, path: str, **given: Any) -> httpx2.Response:
         headers = {name: value.encode("latin-1") for name, value in self.headers.items()}
-        with httpx2.Client(base_url=self.base, headers=headers, timeout=20, verify=False) as client:
+        with httpx2.Client(base_url=self.base, headers=headers, timeout=SECONDS, verify=False) as client:
             return client.request(method, path, **given)
 
     def get(self, path: str) -> httpx2.Response:

@@ -40,13 +40,13 @@ def served(
     finally:
         if process.poll() is None:
             process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
 
 
 def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
     """What it still had to say after SIGTERM."""
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     return [json.loads(line) for line in said.splitlines()]
 
 

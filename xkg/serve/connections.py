@@ -1,11 +1,14 @@
 """Connections that cost nothing for long: each part of a request, and the reading of an answer, has its time."""
 
 import asyncio
+import logging
 import resource
 from collections.abc import Callable
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+log = logging.getLogger(__name__)
 
 IDLE_FOR_EACH_REQUEST_SECOND = 3
 """A connection may be idle this many times as long as a request may take to arrive."""
@@ -155,4 +158,7 @@ def room(most: int) -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    return most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - SPARE_FILES))
+    found = most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - SPARE_FILES))
+    if found < most:
+        log.warning("%s open files are allowed, so that %s connections can be open, not %s", soft, found, most)
+    return found

@@ -49,6 +49,8 @@ def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.L
     config = _config(functools.partial(_process, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}
     log.info("listening", extra={"facts": facts})
+    if url.startswith("http:") and not is_loopback(host):
+        log.warning("tokens travel in the clear: let a proxy with TLS stand before this, and set serve.http.url to it")
     with listener:
         if workers == 1:
             for number in (signal.SIGTERM, signal.SIGINT):

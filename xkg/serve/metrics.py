@@ -7,11 +7,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, multiprocess
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+    multiprocess,
+)
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from xkg.errors import XkgError
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody reads
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """Where workers keep their counts together; prometheus_client looks at it when it is first imported."""
