@@ -23,8 +23,8 @@ EXAMPLE_ID = "arxiv:1608.04471"
 PEER = ROOT / "tests" / "data" / "peer"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    keep_together(items)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    keep_together(config, items)
 
 
 @pytest.fixture(scope="session")

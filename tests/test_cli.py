@@ -270,7 +270,8 @@ def test_what_cannot_be_done_is_told_in_one_line(xkg: Run, published: Path, argu
 @pytest.mark.parametrize(
     "arguments",
     [["nothing"], ["index"], ["store", "nothing"], ["search"], ["search", "x", "-k", "0"], ["build"],
-     ["build", "--paper"], ["export", "--to", "x", "--format", "xml"], ["--nothing"], ["--kg"]],
+     ["build", "--paper"], ["export", "--to", "x", "--format", "xml"], ["--nothing"], ["--kg"], ["cypher"],
+     ["cypher", "packages", "--param", "limit"], ["cypher", "packages", "--param", "limit=1", "--param", "limit=2"]],
 )  # fmt: skip
 def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None:
     failed = xkg(*arguments)

@@ -44,12 +44,13 @@ def test_routing_leads_to_the_same_server(neo4j_database: Neo4jServer) -> None:
         assert rows(driver, "RETURN 1 AS one") == [{"one": 1}]
 
 
-def test_apoc_is_installed_and_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
+def test_apoc_is_installed_and_the_server_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
     """Attacks on the read-only guard prove something only where they would succeed without it."""
     assert rows(driver, "RETURN apoc.version() AS version")[0]["version"].startswith("5.26.")
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps({"key": "s3cret"}))
     assert rows(driver, "CALL apoc.load.json($url) YIELD value", url=secret.as_uri()) == [{"value": {"key": "s3cret"}}]
+    assert rows(driver, "LOAD CSV FROM $url AS line RETURN line", url=secret.as_uri())
     written = tmp_path / "written.csv"
     rows(driver, "CALL apoc.export.csv.query('RETURN 1 AS a', $path, {})", path=str(written))
     assert written.read_text().splitlines() == ['"a"', '"1"']
@@ -76,3 +77,10 @@ def test_a_lock_that_a_test_left_does_not_stop_the_next(driver: neo4j.Driver) ->
         with pytest.raises(ClientError, match="terminated"):
             transaction.commit()
     assert rows(driver, "MATCH (n) RETURN count(n) AS n") == [{"n": 0}]
+
+
+def test_one_server_serves_all_workers(neo4j_database: Neo4jServer, tmp_path_factory: pytest.TempPathFactory) -> None:
+    own = tmp_path_factory.getbasetemp()
+    run = own.parent if own.name.startswith("popen-") else own
+    assert neo4j_database.url
+    assert len([*run.glob("neo4j[0-9]/port"), *run.glob("popen-*/neo4j[0-9]/port")]) == 1

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
-from xkg.errors import ConfigError, CorruptStoreError, InputError, SandboxUnavailableError, StoreError, UnknownIdError
+from xkg.errors import (
+    ConfigError,
+    CorruptStoreError,
+    InputError,
+    SandboxUnavailableError,
+    StoreError,
+    StoreUnreachableError,
+    UnknownIdError,
+)
 
 if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.build.workshop import Built
@@ -164,6 +172,20 @@ class ImportResult(_Printed):
         return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
 
 
+class PushResult(_Printed):
+    """Papers that waited and are in the graph now, and one line for each that is not."""
+
+    sent: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.sent and not self.problems:
+            return "nothing waits to be sent"
+        lines = [f"sent: {paper}" for paper in self.sent]
+        return "\n".join([*lines, f"{len(self.sent)} sent, {len(self.problems)} left; generation {self.generation}"])
+
+
 class ExportResult(_Printed):
     files: tuple[str, ...]
 
@@ -207,6 +229,8 @@ def build(
     if given_id is not None and not re.fullmatch(r"[^\s#]+", given_id):
         raise InputError(f"{given_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
     _require_folder(settings.kg)
+    with open_store(settings) as store:
+        store.require_writable()
     runner = _runner(settings)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
     sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url),)
@@ -217,7 +241,7 @@ def build(
             runner = opened.enter_context(warmed(runner))
         shop = Workshop(settings, embed, runner, environments, notify, sources, model)
         built = build_paper(paper, repository, shop, given_id=given_id)
-    with open_store(settings) as store:
+    with _kept(settings, [built.bundle]), open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)
         if known is not None:
             if built.stopped is not None and known[1].paper.state == "complete":
@@ -322,9 +346,57 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
     bundles, problems = import_folder(folder, check_parsed)
     generation = 0
     if bundles:
-        with open_store(settings) as store:
+        with _kept(settings, bundles), open_store(settings) as store:
             generation = store.publish(bundles)
     return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
+
+
+def push(settings: Settings) -> PushResult:
+    """Sends the papers that were kept while the graph's server was away, one by one, and forgets each that arrived;
+    what verifications have found there since stays. Raises `StoreUnreachableError` where it is away still."""
+    from xkg.build.verify import apply, later
+    from xkg.store import bundles, outbox
+
+    sent, problems = [], []
+    files = outbox.waiting(settings.kg)
+    with open_store(settings) as store:
+        if files:
+            store.require_writable()
+        for path in files:
+            try:
+                bundle = bundles.read(path)
+                known = _stored(store, bundle.paper.id) if bundle.paper.origin == "build" else None
+                if known is not None:
+                    if bundle.paper.state != "complete" and known[1].paper.state == "complete":
+                        problems.append(f"{path}: the graph has {bundle.paper.id} whole, and this is a part: remove it")
+                        continue
+                    bundle = apply(bundle, later(known[1], bundle), settings.prune.min_level)
+                store.publish([bundle])
+            except StoreUnreachableError:
+                raise
+            except (InputError, StoreError) as error:
+                problems.append(f"{path}: {error}")
+            else:
+                path.unlink(missing_ok=True)
+                sent.append(bundle.paper.id)
+        with store.snapshot() as snapshot:
+            generation = snapshot.generation
+    return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
+
+
+@contextmanager
+def _kept(settings: Settings, built: "Sequence[PaperBundle]") -> Iterator[None]:
+    """Keeps papers on disk where the server that they are for is away now."""
+    from xkg.store import outbox
+
+    try:
+        yield
+    except StoreUnreachableError as error:
+        outbox.keep(settings.kg, built)
+        papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
+        raise StoreUnreachableError(
+            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: `xkg store push` sends what waits there"
+        ) from error
 
 
 def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:

@@ -366,6 +366,28 @@ def store_copy(
     _print(result, as_json)
 
 
+@store_app.command("push")
+def store_push(context: typer.Context, as_json: Json = False) -> None:
+    """Send papers that were kept while the graph's server was away."""
+    from xkg import application
+
+    result = application.push(_settings(context))
+    for problem in result.problems:
+        typer.echo(f"not sent: {problem}", err=True)
+    _print(result, as_json)
+    if result.problems:
+        raise StoreError(f"{len(result.problems)} papers were not sent; do what their lines say")
+
+
+@store_app.command("migrate")
+def store_migrate(context: typer.Context) -> None:
+    """Bring a graph on Neo4j to the schema of this version."""
+    from xkg.store.neo4j.migrations import migrate_graph
+
+    applied = migrate_graph(_settings(context))
+    typer.echo("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
+
+
 @store_app.command("rollback")
 def store_rollback(context: typer.Context) -> None:
     """Go back to the generation before the current one."""

@@ -55,6 +55,7 @@ def examine(settings: Settings) -> Report:
             _sandbox(settings),
             _landlock(),
             _environments(settings),
+            *_neo4j(settings),
             _graph(settings),
         )
     )
@@ -204,6 +205,23 @@ def _environments(settings: Settings) -> Finding:
     )
 
 
+def _neo4j(settings: Settings) -> Iterator[Finding]:
+    if settings.store.url is None:
+        return
+
+    def look() -> str:
+        from xkg.store.neo4j.examining import examine as examined
+
+        return examined(settings.store)
+
+    yield _try(
+        f"Neo4j at {settings.store.url}",
+        look,
+        cost="nothing of this graph can be read or written; what is built meanwhile waits for `xkg store push`",
+        remedy="what the line says: start the server, or mend store.url, store.database and the credentials",
+    )
+
+
 def _graph(settings: Settings) -> Finding:
     from xkg.application import open_store
 
@@ -214,7 +232,7 @@ def _graph(settings: Settings) -> Finding:
             return f"papers: {len(snapshot.papers())}, generation {snapshot.generation}"
 
     return _try(
-        f"graph in {settings.kg}",
+        f"graph in {settings.kg}" if settings.store.url is None else "graph there",
         look,
         cost="reading commands have nothing to answer from",
         remedy="xkg build or xkg import, or what the line says",

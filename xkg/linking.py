@@ -61,6 +61,7 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
     with open_store(settings) as store:
+        store.connect()
         generation, links, pairs = _linked(store)
         if pairs and asking is not None:
             with ExitStack() as opened:

@@ -6,7 +6,10 @@
 //   paper: string = "" -- only of this paper, by id; empty takes all
 // Example: xkg cypher code-at-level --param level=executed
 
-MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[:IMPLEMENTED_BY]->(c:Code)
-WHERE c.level = $level AND ($paper = '' OR p.id = $paper)
+MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code)
+WHERE c.level = $level
+WITH t, c, split(t.id, '#')[0] AS paper_id
+WHERE $paper = '' OR paper_id = $paper
+MATCH (p:Paper {id: paper_id})
 RETURN t.name AS technique, c.id AS code_id, p.title AS paper, c.language AS language, c.packages AS packages
 ORDER BY code_id

@@ -6,10 +6,13 @@
 //   paper: string = "" -- only of this paper, by id; empty takes all
 // Example: xkg cypher code-elsewhere --param paper=arxiv:1608.04471
 
-MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
-WHERE ($paper = '' OR p.id = $paper) AND NOT EXISTS {MATCH (t)-[:IMPLEMENTED_BY]->(own:Code)}
-MATCH (t)-[:SAME_CONCEPT]-(u:Technique)-[:IMPLEMENTED_BY]->(c:Code)
-MATCH (u)<-[:PROPOSES|HAS_COMPONENT*1..20]-(other:Paper)
+MATCH (t:Technique)-[:SAME_CONCEPT]-(u:Technique)-[:IMPLEMENTED_BY]->(c:Code)
+WHERE NOT EXISTS {MATCH (t)-[:IMPLEMENTED_BY]->(own:Code)}
+WITH t, c, split(t.id, '#')[0] AS paper_id, split(u.id, '#')[0] AS other_id
+WHERE $paper = '' OR paper_id = $paper
+MATCH (p:Paper {id: paper_id})
+WITH t, c, p, other_id
+MATCH (other:Paper {id: other_id})
 RETURN t.name AS technique, t.id AS technique_id, p.title AS paper, other.title AS other_paper, c.level AS level,
   c.id AS code_id
 ORDER BY technique_id,

@@ -9,7 +9,12 @@
 WITH toLower($name) AS wanted
 MATCH (t:Technique)
 WHERE toLower(t.name) = wanted OR any(alias IN t.aliases WHERE toLower(alias) = wanted)
-MATCH (t)-[:SAME_CONCEPT*0..1]-(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(p:Paper)
+OPTIONAL MATCH (t)-[:SAME_CONCEPT]-(near:Technique)
+UNWIND [t.id, coalesce(near.id, t.id)] AS member
+WITH DISTINCT member
+MATCH (u:Technique {id: member})
+WITH u, split(u.id, '#')[0] AS paper_id
+MATCH (p:Paper {id: paper_id})
 UNWIND u.aliases + [u.name] AS called
 RETURN DISTINCT called, CASE WHEN called = u.name THEN 'name' ELSE 'alias' END AS used_as, u.id AS technique_id,
   p.title AS paper

@@ -1,15 +1,16 @@
-// Pairs of papers that cite the same works (bibliographic coupling), those with most in common first.
+// Papers that cite the same works as a paper (bibliographic coupling), those with most in common first.
 //
 // Group: citations
 // Parameters:
-//   works: integer = 2 -- at least so many works in common
-//   limit: integer = 50 -- at most so many rows
-// Example: xkg cypher coupled-papers --param works=5
+//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   works: integer = 1 -- at least so many works in common
+//   limit: integer = 20 -- at most so many rows
+// Example: xkg cypher coupled-papers --param paper=arxiv:1608.04471
 
-MATCH (a:Paper)-[:CITES]->(work:Paper)<-[:CITES]-(b:Paper)
-WHERE a.id < b.id
-WITH a.id AS paper_id, a.title AS paper, b.id AS other_id, b.title AS other, count(DISTINCT work.id) AS works
+MATCH (p:Paper {id: $paper})-[:CITES]->(work:Paper)<-[:CITES]-(other:Paper)
+WHERE other.id <> $paper
+WITH other.id AS paper_id, other.title AS paper, count(DISTINCT work.id) AS works
 WHERE works >= $works
-RETURN paper_id, paper, other_id, other, works
-ORDER BY works DESC, paper_id, other_id
+RETURN paper_id, paper, works
+ORDER BY works DESC, paper_id
 LIMIT $limit

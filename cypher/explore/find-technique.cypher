@@ -8,10 +8,12 @@
 // Example: xkg cypher find-technique --param text=kernel
 
 WITH toLower($text) AS wanted
-MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
+MATCH (t:Technique)
 WHERE toLower(t.name) CONTAINS wanted OR toLower(t.definition) CONTAINS wanted
   OR any(alias IN t.aliases WHERE toLower(alias) CONTAINS wanted)
 OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
+WITH wanted, t, c, split(t.id, '#')[0] AS paper_id
+MATCH (p:Paper {id: paper_id})
 RETURN t.name AS technique, t.id AS technique_id, p.title AS paper, coalesce(c.level, 'none') AS level,
   CASE WHEN toLower(t.name) CONTAINS wanted THEN 'name'
     WHEN any(alias IN t.aliases WHERE toLower(alias) CONTAINS wanted) THEN 'alias'

@@ -6,14 +6,16 @@
 //   limit: integer = 20 -- at most so many rows
 // Example: xkg cypher most-reused-concepts --param limit=5
 
-MATCH (t:Technique)-[:SAME_CONCEPT]->(linked:Technique)
+MATCH (t:Technique)-[:SAME_CONCEPT]->(near:Technique)
 WHERE NOT EXISTS {MATCH (lower:Technique)-[:SAME_CONCEPT]->(t)}
-WITH DISTINCT t
-MATCH (t)-[:SAME_CONCEPT*0..2]->(u:Technique)
-WITH DISTINCT t, u
-MATCH (u)<-[:PROPOSES|HAS_COMPONENT*1..20]-(p:Paper)
+OPTIONAL MATCH (near)-[:SAME_CONCEPT]->(far:Technique)
+UNWIND [t.id, near.id, coalesce(far.id, near.id)] AS member
+WITH DISTINCT t, member
+MATCH (u:Technique {id: member})
 OPTIONAL MATCH (u)-[:IMPLEMENTED_BY]->(c:Code)
+WITH t, u, c, split(u.id, '#')[0] AS paper_id
+MATCH (p:Paper {id: paper_id})
 RETURN t.name AS concept, t.id AS technique_id, count(DISTINCT p.id) AS papers, min(p.year) AS first_year,
-  max(p.year) AS last_year, count(DISTINCT u.id) AS techniques, count(DISTINCT c.id) AS coded
+  max(p.year) AS last_year, count(u) AS techniques, count(c) AS coded
 ORDER BY papers DESC, techniques DESC, technique_id
 LIMIT $limit

@@ -5,9 +5,9 @@
 //   limit: integer = 50 -- at most so many rows
 // Example: xkg cypher packages --param limit=10
 
-MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[:IMPLEMENTED_BY]->(c:Code)
+MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code)
 UNWIND c.packages AS package
-RETURN package, count(DISTINCT c.id) AS code_nodes, count(DISTINCT p.id) AS papers,
+RETURN package, count(DISTINCT c.id) AS code_nodes, count(DISTINCT split(t.id, '#')[0]) AS papers,
   count(DISTINCT CASE WHEN c.level IN ['executed', 'tested', 'faithful'] THEN c.id ELSE NULL END) AS running
 ORDER BY code_nodes DESC, papers DESC, package
 LIMIT $limit

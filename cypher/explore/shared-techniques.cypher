@@ -6,14 +6,18 @@
 //   papers: integer = 2 -- shared by at least so many papers
 // Example: xkg cypher shared-techniques --param papers=3
 
-MATCH (t:Technique)-[:SAME_CONCEPT]->(u:Technique)
+MATCH (t:Technique)-[:SAME_CONCEPT]->(near:Technique)
 WHERE NOT EXISTS {MATCH (lower:Technique)-[:SAME_CONCEPT]->(t)}
-WITH DISTINCT t
-MATCH (t)-[:SAME_CONCEPT*1..2]->(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(p:Paper)
-WITH t, count(DISTINCT p.id) + 1 AS papers
+OPTIONAL MATCH (near)-[:SAME_CONCEPT]->(far:Technique)
+UNWIND [t.id, near.id, coalesce(far.id, near.id)] AS member
+WITH DISTINCT t, member
+WITH t, collect(member) AS members, count(DISTINCT split(member, '#')[0]) AS papers
 WHERE papers >= $papers
-MATCH (t)-[:SAME_CONCEPT*0..2]->(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(p:Paper)
+UNWIND members AS member
+MATCH (u:Technique {id: member})
 OPTIONAL MATCH (u)-[:IMPLEMENTED_BY]->(c:Code)
-RETURN DISTINCT t.name AS concept, papers, p.title AS paper, u.name AS technique, u.id AS technique_id,
-  coalesce(c.level, 'none') AS level
-ORDER BY papers DESC, concept, technique_id
+WITH t, papers, u, c, split(u.id, '#')[0] AS paper_id
+MATCH (p:Paper {id: paper_id})
+RETURN t.name AS concept, papers, p.title AS paper, u.name AS technique, u.id AS technique_id,
+  coalesce(c.level, 'none') AS level, t.id AS concept_id
+ORDER BY papers DESC, concept, concept_id, technique_id

@@ -1,5 +1,5 @@
-// Techniques without code, with what speaks for writing it: their weight, the techniques below them, the places known
-// in a repository, and the other papers that use the same concept.
+// Techniques without code, with what speaks for writing it: their weight, the techniques of other papers that are the
+// same concept, their components, and the places known in a repository.
 //
 // Group: techniques
 // Parameters:
@@ -7,12 +7,14 @@
 //   limit: integer = 50 -- at most so many rows
 // Example: xkg cypher techniques-without-code --param paper=arxiv:1608.04471
 
-MATCH (p:Paper)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
-WHERE ($paper = '' OR p.id = $paper) AND NOT EXISTS {MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)}
-WITH p, t, COUNT {MATCH (t)-[:HAS_COMPONENT*1..20]->(part:Technique)} AS components,
+MATCH (t:Technique)
+WHERE NOT EXISTS {MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)}
+WITH t, split(t.id, '#')[0] AS paper_id
+WHERE $paper = '' OR paper_id = $paper
+MATCH (p:Paper {id: paper_id})
+RETURN t.name AS technique, t.id AS technique_id, p.title AS paper, t.weight AS weight,
+  COUNT {MATCH (t)-[:SAME_CONCEPT]-(u:Technique)} AS same_elsewhere,
+  COUNT {MATCH (t)-[:HAS_COMPONENT]->(part:Technique)} AS components,
   COUNT {MATCH (t)-[:LOCATED_AT]->(s:Symbol)} AS places
-OPTIONAL MATCH (t)-[:SAME_CONCEPT]-(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(other:Paper)
-RETURN t.name AS technique, t.id AS technique_id, p.title AS paper, t.weight AS weight, components, places,
-  count(DISTINCT other.id) AS other_papers
-ORDER BY weight DESC, other_papers DESC, components DESC, places DESC, technique_id
+ORDER BY weight DESC, same_elsewhere DESC, components DESC, places DESC, technique_id
 LIMIT $limit

@@ -101,6 +101,14 @@ class GraphStore(Protocol):
         """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work."""
         ...
 
+    def require_writable(self) -> None:
+        """Raises `StoreError` where no paper could be published, before any work is done for one."""
+        ...
+
+    def connect(self) -> None:
+        """Draws what follows from all papers together, where that was left for later."""
+        ...
+
     def decide(self, found: "Iterable[Decision]") -> int:
         """Adds decisions about pairs of techniques, and links all papers anew."""
         ...

@@ -13,10 +13,9 @@ from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.catalogue import Catalogue, CatalogueWriter
 from xkg.store.decisions import Decisions
-from xkg.store.generation import Generation
+from xkg.store.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
 from xkg.store.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.publishing import Built
-from xkg.store.snapshot import CATALOGUE, GRAPH, TEXT, VECTORS
 from xkg.store.text import TextWriter
 from xkg.store.vectors import VectorIndex, VectorsInfo, build, neighbours
 from xkg.store.visible import entries, vector_text
@@ -70,6 +69,7 @@ def build_files(
             model, matrix = _vectors(texts, hashes, embedder, previous)
             info = build(folder / VECTORS, matrix)
             links = _links(folder / VECTORS, info, matrix, concepts, decisions)
+        catalogue.name(concepts)
         catalogue.link(links)
         catalogue.close()
         counts = {} if writer is None else _load(writer, folder, links, concepts)

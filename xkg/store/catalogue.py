@@ -19,7 +19,7 @@ from typing import Any, Self
 from xkg.model import Code, Paper, PaperBundle, Technique
 from xkg.store import Link, TechniqueView
 from xkg.store.bundles import BundleFile
-from xkg.store.linking import RowLink
+from xkg.store.linking import Concept, RowLink
 from xkg.store.visible import Entry
 
 _SCHEMA = """
@@ -31,6 +31,8 @@ CREATE INDEX technique_parent ON technique (parent);
 CREATE INDEX technique_paper ON technique (paper);
 CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, body TEXT);
 CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
+CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
+CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
 CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
 """
 _BATCH = 500
@@ -41,20 +43,20 @@ IDS_KEPT = 100_000
 
 
 class CatalogueWriter:
-    """Fills a new catalogue; `close` leaves a finished file."""
+    """Fills a new catalogue, or one that nobody reads yet; `close` leaves a finished file. Rows and papers are numbered
+    from `rows` and `papers`, which say afterwards how far."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, rows: int = 0, papers: int = 0) -> None:
+        schema = "" if path.exists() else _SCHEMA
         self._db = sqlite3.connect(path)
-        self._db.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + _SCHEMA
-        )
-        self._papers = 0
-        self._rows = 0
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + schema)
+        self.papers = papers
+        self.rows = rows
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
         """Adds a paper with its visible techniques and the hashes of their vector texts; gives their rows."""
-        paper = self._papers
-        self._papers += 1
+        paper = self.papers
+        self.papers += 1
         self._db.execute(
             "INSERT INTO paper VALUES (?, ?, ?, ?, ?)",
             (paper, _key(bundle.paper.id), _json(bundle.paper.title), file.name, _json(bundle.paper.model_dump())),
@@ -62,8 +64,8 @@ class CatalogueWriter:
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
             technique = entry.technique
-            row = self._rows
-            self._rows += 1
+            row = self.rows
+            self.rows += 1
             rows[technique.id] = row
             parent = None if technique.parent is None else rows[technique.parent]
             body = _json(technique.model_dump())
@@ -78,9 +80,34 @@ class CatalogueWriter:
             self._db.executemany("INSERT INTO name VALUES (?, ?)", [(name, row) for name in sorted(names)])
         return list(rows.values())
 
+    def remove(self, papers: Iterable[int]) -> None:
+        """Takes papers out, with all but their links."""
+        for paper in papers:
+            own = "(SELECT row FROM technique WHERE paper = ?)"
+            for table in ("code", "name", "form"):
+                self._db.execute(f"DELETE FROM {table} WHERE technique IN {own}", (paper,))
+            self._db.execute("DELETE FROM technique WHERE paper = ?", (paper,))
+            self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
+
+    def name(self, concepts: Iterable[Concept]) -> None:
+        """Adds the forms of names that link techniques (`xkg.store.names`)."""
+        for concept in concepts:
+            named = concept.names
+            for terse, forms in enumerate((named.telling, named.terse)):
+                self._db.executemany(
+                    "INSERT INTO form VALUES (?, ?, ?)", [(f, terse, concept.row) for f in sorted(forms)]
+                )
+
     def link(self, links: Iterable[RowLink]) -> None:
         """Adds pairs of techniques that are one concept, or may be."""
         self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", map(astuple, links))
+
+    def relink(self, links: Iterable[RowLink], papers: Iterable[tuple[str, str]]) -> None:
+        """Puts `links` in the place of all; what a base says of two of these `papers` counts no more."""
+        self._db.execute("DELETE FROM link")
+        self.link(links)
+        pairs = [(_key(first), _key(second)) for first, second in papers]
+        self._db.executemany("INSERT OR IGNORE INTO relinked VALUES (?, ?)", pairs)
 
     def close(self) -> None:
         self._db.commit()
@@ -182,6 +209,62 @@ class Catalogue:
             marks = ",".join("?" * len(part))
             found += [row for (row,) in self._all(f"SELECT row FROM technique WHERE paper IN ({marks})", part)]
         return sorted(found)
+
+    def rows(self, techniques: Iterable[str]) -> dict[str, int]:
+        """Rows of those of `techniques` that are here."""
+        found: dict[str, int] = {}
+        for part in _batches([_key(technique) for technique in techniques]):
+            marks = ",".join("?" * len(part))
+            for row, key in self._all(f"SELECT row, id FROM technique WHERE id IN ({marks})", part):
+                found[_id(key)] = row
+        return found
+
+    def row_papers(self) -> list[tuple[int, int]]:
+        """Every row with the number of its paper."""
+        return self._all("SELECT row, paper FROM technique")
+
+    def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
+        """Row, number of the paper, and technique with path and code (its `order` is not kept) of these rows."""
+        found = []
+        for part in _batches(list(rows)):
+            marks = ",".join("?" * len(part))
+            for row, paper, body, path, code in self._all(
+                "SELECT t.row, t.paper, t.body, t.path, c.body FROM technique t "
+                f"LEFT JOIN code c ON c.technique = t.row WHERE t.row IN ({marks})",
+                part,
+            ):
+                technique = Technique.model_validate(json.loads(body))
+                of = None if code is None else Code.model_validate(json.loads(code))
+                found.append((row, paper, Entry(technique, 0, tuple(json.loads(path)), of)))
+        return found
+
+    def sharing(self, forms: Iterable[str], *, terse: bool) -> list[tuple[int, int]]:
+        """Rows of techniques that go by one of these forms (`xkg.store.names`), with the numbers of their papers."""
+        found: set[tuple[int, int]] = set()
+        for part in _batches(list(forms)):
+            marks = ",".join("?" * len(part))
+            found.update(
+                self._all(
+                    "SELECT t.row, t.paper FROM form f JOIN technique t ON t.row = f.technique "
+                    f"WHERE f.form IN ({marks}) AND f.terse = {int(terse)}",
+                    part,
+                )
+            )
+        return sorted(found)
+
+    def relinked(self) -> set[tuple[str, str]]:
+        """Papers, in the order of their ids, whose links with each other are not the base's."""
+        return {(_id(first), _id(second)) for first, second in self._all("SELECT first, second FROM relinked")}
+
+    def paper_ids_of(self, numbers: Iterable[int]) -> list[str]:
+        found: list[str] = []
+        for part in _batches(list(numbers)):
+            marks = ",".join("?" * len(part))
+            found += [_id(key) for (key,) in self._all(f"SELECT id FROM paper WHERE number IN ({marks})", part)]
+        return found
+
+    def row_links(self) -> list[RowLink]:
+        return [RowLink(*values) for values in self._all("SELECT first, second, score, how FROM link")]
 
     def texts(self) -> list[tuple[bytes, int]]:
         """The hash of each technique's vector text, with its row."""

@@ -6,8 +6,7 @@ from typing import Any
 from xkg.errors import StoreError
 from xkg.store import bundles, decisions, generation
 from xkg.store.catalogue import Catalogue
-from xkg.store.generation import REBUILD, Generation
-from xkg.store.snapshot import CATALOGUE, GRAPH, TEXT, VECTORS
+from xkg.store.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.text import TextIndex
 from xkg.store.vectors import VectorIndex
 

@@ -15,7 +15,7 @@ from xkg.store import Table, bundles, decisions, generation
 from xkg.store.bundles import BundleFile
 from xkg.store.decisions import Decision
 from xkg.store.generation import REBUILD, Current, Generation
-from xkg.store.publishing import Generations
+from xkg.store.publishing import Generations, one_line
 from xkg.store.snapshot import EmbeddedSnapshot
 
 if TYPE_CHECKING:
@@ -70,6 +70,14 @@ class EmbeddedStore:
             for paper, bundle in by_paper.items():
                 known[paper] = bundles.write(self._generations.bundles, bundle)
             return self._build(current, opened, known)
+
+    def require_writable(self) -> None:
+        """Raises `StoreError` where the folder cannot be made."""
+        with one_line(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def connect(self) -> None:
+        """Does nothing: each publish connects all papers."""
 
     def decide(self, found: Iterable[Decision]) -> int:
         """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, links all

@@ -29,7 +29,14 @@ from xkg.store.vectors import VectorsInfo
 FORMAT = 1
 KEPT = 2
 """How many generations before the current one are kept for `rollback`."""
+CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
+BASE = "base/"
 REBUILD = "run `xkg index rebuild`"
+
+
+_sound: set[tuple[int, int, int, int, str]] = set()
+"""Files that had their hash when this process read them through: device, inode, time of change, size, hash. What many
+generations have in common is not read again for each."""
 
 
 class _Value(BaseModel):
@@ -41,11 +48,25 @@ class FileStamp(_Value):
     sha256: str
 
 
+class Layers(_Value):
+    """A generation that stands on the files of an earlier one, `base/`, which it has in common with it.
+
+    Rows and papers have the base's numbers below `base_rows` and `base_papers`; `rows` and `papers` is how far numbers
+    are given out. `dead` are the base's papers that are gone, or replaced in the layer above it, with `dead_rows`."""
+
+    base_rows: int
+    base_papers: int
+    rows: int
+    papers: int
+    dead: tuple[int, ...]
+    dead_rows: int
+
+
 class Manifest(_Value):
     """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
     `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
     `decisions` is the name of a file in `links/`, empty for none. `position` is how far the graph was that this
-    generation copies; None where the bundles are themselves the graph."""
+    generation copies; None where the bundles are themselves the graph. `layers` is None where all files are whole."""
 
     format: int = FORMAT
     number: int
@@ -59,6 +80,7 @@ class Manifest(_Value):
     bundles: dict[str, BundleFile]
     decisions: str = ""
     position: Position | None = None
+    layers: Layers | None = None
 
 
 class Current(_Value):
@@ -165,7 +187,13 @@ def verify_all(root: Path, manifest: Manifest) -> None:
 
 def _verify(path: Path, stamp: FileStamp) -> None:
     try:
-        same = sha256_of(path) == stamp.sha256
+        found = path.stat()
+        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256)
+        same = seen in _sound or sha256_of(path) == stamp.sha256
+        if same:
+            if len(_sound) > 10_000:
+                _sound.clear()
+            _sound.add(seen)
     except PermissionError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except OSError:
@@ -207,12 +235,21 @@ def building_folder(root: Path, number: int) -> Path:
     return folder
 
 
-def stamp(folder: Path) -> dict[str, FileStamp]:
-    """Size and hash of every file under `folder`, all of them forced to disk."""
+def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStamp]:
+    """Size and hash of every file under `folder`, all of them forced to disk; of a file that `earlier` has too, what
+    its manifest says."""
+    known: dict[tuple[int, int], FileStamp] = {}
+    if earlier is not None:
+        for name, of in earlier.manifest.files.items():
+            found = (earlier.folder / name).stat()
+            known[found.st_dev, found.st_ino] = of
     stamps = {}
     for path in sorted(folder.rglob("*")):
+        found = path.stat()
         if path.is_dir():
             sync_folder(path)
+        elif (found.st_dev, found.st_ino) in known:
+            stamps[path.relative_to(folder).as_posix()] = known[found.st_dev, found.st_ino]
         else:
             sync_file(path)
             name = path.relative_to(folder).as_posix()
@@ -265,15 +302,15 @@ def _keep(folder: Path, names: set[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-def clean_up(root: Path) -> None:
-    """Removes what neither the current generation, nor the `KEPT` before it, nor a reader needs. Hold the write lock.
+def clean_up(root: Path, kept: int = KEPT) -> None:
+    """Removes what neither the current generation, nor the `kept` before it, nor a reader needs. Hold the write lock.
 
     Does nothing where a manifest that says what is needed cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
     number = current.generation
     try:
-        while number and len(needed) <= KEPT and number in numbers(root):
+        while number and len(needed) <= kept and number in numbers(root):
             needed.add(number)
             number = read_manifest(root, number).previous
         for other in numbers(root):

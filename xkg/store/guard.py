@@ -30,9 +30,10 @@ CLAUSES = _words("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION 
 
 PROCEDURES = _words(
     "show_tables table_info show_connection show_functions show_indexes db_version "
-    "db.labels db.relationshiptypes db.propertykeys db.schema.visualization db.schema.nodetypeproperties "
-    "db.schema.reltypeproperties db.ping dbms.components"
+    "db.labels db.relationshipTypes db.propertyKeys db.schema.visualization db.schema.nodeTypeProperties "
+    "db.schema.relTypeProperties db.ping"
 )
+_PROCEDURES = frozenset(name.lower() for name in PROCEDURES)
 
 FUNCTIONS = _words(
     # aggregates, predicates and what is common to both engines
@@ -160,6 +161,8 @@ class _Reader:
         if before == "$" or (before == "." and self._is_lookup(i - 1)):
             return True
         if self.tokens[i].word == "ORDER" and (self.at(i + 1) or _NOTHING).word != "BY":
+            return True  # properties of xkg's own graph are called order and commit
+        if self.tokens[i].word == "COMMIT" and i and not self._is_finished(i - 1):
             return True
         if i and after == "." and before not in (".", ".."):
             return True
@@ -262,7 +265,7 @@ class _Reader:
 
     def _check_procedure(self, i: int) -> None:
         name, end = self._dotted(i)
-        if name not in PROCEDURES or self.mark(end) != "(":
+        if name not in _PROCEDURES or self.mark(end) != "(":
             shown = name or (self.at(i) or self.tokens[-1]).text
             raise refused(f"CALL {shown}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
 
@@ -271,7 +274,7 @@ class _Reader:
         while self.mark(start - 1) == "." and start >= 2:
             start -= 2
         name, _ = self._dotted(start)
-        called = self.keyword(start - 1) == "CALL" and name in PROCEDURES
+        called = self.keyword(start - 1) == "CALL" and name in _PROCEDURES
         if not called and name not in FUNCTIONS:
             raise refused(f"function {name}()", "is not one that a reading query may call")
 

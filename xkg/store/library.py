@@ -9,7 +9,8 @@ A file is one statement under a comment of a fixed form (`cypher/README.md` show
     //   papers: integer = 2 -- shared by at least so many papers
     // Example: xkg cypher shared-techniques --param papers=3
 
-A parameter without a default is required. Where Neo4j needs other words, `NAME.neo4j.cypher` beside it holds them.
+A parameter without a default is required. Statements are written as Neo4j reads them (`xkg.store.dialect`); where
+LadybugDB needs a statement of its own, that is the file's, and `NAME.neo4j.cypher` beside it is Neo4j's.
 """
 
 import difflib
@@ -24,6 +25,7 @@ from typing import Any, Literal, get_args
 from xkg.config import StoreSettings
 from xkg.errors import InputError, StoreError
 from xkg.store.cypher_files import folder
+from xkg.store.dialect import embedded
 
 Engine = Literal["embedded", "neo4j"]
 Type = Literal["string", "integer", "number", "boolean", "strings"]
@@ -63,7 +65,7 @@ class NamedQuery:
 
     def statement(self, engine: Engine) -> str:
         """What that engine runs."""
-        return self.statements.get(engine, self.statements["embedded"])
+        return self.statements[engine]
 
     def __str__(self) -> str:
         """In one line: name, parameters, and what it answers."""
@@ -166,10 +168,11 @@ def read(path: Path) -> NamedQuery:
         raise _faulty(path, f"its group is none of {', '.join(GROUPS)}")
     if (fields["Parameters"] == "none") == bool(parameters):
         raise _faulty(path, "it must list its parameters, or say 'Parameters: none'")
-    statements: dict[Engine, str] = {"embedded": statement}
     sibling = path.with_name(f"{path.stem}.neo4j.cypher")
-    if sibling.exists():
-        statements["neo4j"] = _split(sibling)[1]
+    statements: dict[Engine, str] = {
+        "embedded": embedded(statement),
+        "neo4j": _split(sibling)[1] if sibling.exists() else statement,
+    }
     return NamedQuery(path.stem, fields["Group"], " ".join(summary), tuple(parameters), fields["Example"], statements)
 
 

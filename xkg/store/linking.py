@@ -12,7 +12,7 @@ worth a question. The thresholds are that model's.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from xkg.store.decisions import Decisions, judged, text_hash
@@ -65,8 +65,10 @@ def link(
     vectors: "NDArray[np.float32]",
     near: Iterable[tuple[int, int]],
     decisions: Decisions,
+    among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """All links, and the pairs that only a decision can settle, ordered by rows.
+    """All links, and the pairs that only a decision can settle, ordered by rows; where `among` is given, those of these
+    papers with each other and with the rest.
 
     `concepts` are in row order, `vectors` hold their unit vectors, and `near` are pairs of rows of different papers,
     each the other's nearest in its paper, with a cosine of `OPEN` or more."""
@@ -78,9 +80,9 @@ def link(
             scores[pair] = round(max(0.0, min(1.0, float(vectors[pair[0]] @ vectors[pair[1]]))), 4)
         return scores[pair]
 
-    for pair in _sharing(concepts, lambda c: c.names.telling):
+    for pair in _sharing(concepts, lambda c: c.names.telling, among):
         found[pair] = "name" if score(pair) >= TELLING else OPEN_PAIR
-    for pair in _sharing(concepts, lambda c: c.names.terse):
+    for pair in _sharing(concepts, lambda c: c.names.terse, among):
         first, second = (concepts[row] for row in pair)
         if pair not in found and score(pair) >= TELLING and not first.names.conflict(second.names):
             found[pair] = "name" if score(pair) >= TERSE else OPEN_PAIR
@@ -88,7 +90,7 @@ def link(
         pair = _ordered(concepts, one, other)
         if pair not in found and score(pair) >= OPEN:
             found[pair] = "vectors" if score(pair) >= NEAR_DUPLICATE else OPEN_PAIR
-    _decide(concepts, found, decisions)
+    _decide(concepts, found, decisions, among)
     linked = {(a, concepts[b].paper) for pair, how in found.items() if how != OPEN_PAIR for a, b in (pair, pair[::-1])}
     return [
         RowLink(*pair, score(pair), how)
@@ -102,6 +104,7 @@ def _decide(
     concepts: Sequence[Concept],
     found: dict[tuple[int, int], str],
     decisions: Decisions,
+    among: frozenset[int] | None,
 ) -> None:
     """Sets every pair that was decided as it was decided, whatever else speaks for or against it."""
     by_id = {c.id: c for c in concepts}
@@ -109,14 +112,18 @@ def _decide(
         first, second = by_id.get(decision.first), by_id.get(decision.second)
         if first is None or second is None or decision.judged != judged(first.judged, second.judged):
             continue
+        if among is not None and not among & {first.paper, second.paper}:
+            continue
         if decision.relation == "same":
             found[first.row, second.row] = "model"
         else:
             found.pop((first.row, second.row), None)
 
 
-def _sharing(concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]]) -> set[tuple[int, int]]:
-    """Pairs of rows of different papers that have a form in common."""
+def _sharing(
+    concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
+) -> set[tuple[int, int]]:
+    """Pairs of rows of different papers, one of them in `among`, that have a form in common."""
     by_form: dict[str, list[int]] = defaultdict(list)
     for c in concepts:
         for form in forms(c):
@@ -124,9 +131,15 @@ def _sharing(concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[s
     return {
         _ordered(concepts, one, other)
         for rows in by_form.values()
-        for one, other in combinations(rows, 2)
+        for one, other in _pairs(concepts, rows, among)
         if concepts[one].paper != concepts[other].paper
     }
+
+
+def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterable[tuple[int, int]]:
+    if among is None:
+        return combinations(rows, 2)
+    return product([row for row in rows if concepts[row].paper in among], rows)
 
 
 def _ordered(concepts: Sequence[Concept], one: int, other: int) -> tuple[int, int]:

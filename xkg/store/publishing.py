@@ -14,7 +14,7 @@ from xkg.errors import CorruptStoreError, StoreError
 from xkg.store import generation
 from xkg.store.bundles import BundleFile
 from xkg.store.feed import Position
-from xkg.store.generation import Current, Generation, Manifest
+from xkg.store.generation import KEPT, Current, Generation, Layers, Manifest
 from xkg.store.lock import writing
 from xkg.store.snapshot import EmbeddedSnapshot
 from xkg.store.vectors import VectorsInfo
@@ -28,20 +28,22 @@ class Built:
     dimension: int
     vectors: VectorsInfo | None
     counts: dict[str, int]
+    layers: Layers | None = None
 
 
 class Generations:
     """Reads and publishes the generations in `folder`, which the first write makes.
 
-    `check` is called with a generation before anything is read from it, and raises where it may not be used; a writer
-    waits `wait` seconds for another. Safe to use from several threads, and in a forked child. Needs a file system with
-    `flock`."""
+    `check` is called with a generation before anything is read from it, and raises where it may not be used. A writer
+    waits `wait` seconds for another, and keeps `kept` generations before the current one. Safe to use from several
+    threads, and in a forked child. Needs a file system with `flock`."""
 
-    def __init__(self, folder: Path, *, wait: float, check: Callable[[Generation], None]) -> None:
+    def __init__(self, folder: Path, *, wait: float, check: Callable[[Generation], None], kept: int = KEPT) -> None:
         self.folder = folder
         self.bundles = folder / "bundles"
         self._wait = wait
         self._check = check
+        self._kept = kept
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
@@ -95,7 +97,7 @@ class Generations:
                     self.close()
                     # After a failure too: on a full disk every byte counts.
                     with contextlib.suppress(OSError, StoreError):
-                        generation.clean_up(self.folder)
+                        generation.clean_up(self.folder, self._kept)
 
     def publish(
         self,
@@ -104,9 +106,10 @@ class Generations:
         known: Mapping[str, BundleFile],
         decided: str,
         position: Position | None = None,
+        earlier: Generation | None = None,
     ) -> int:
-        """Makes what `fill` puts into an empty folder the generation after `current`, and gives its number. Call it
-        while writing."""
+        """Makes what `fill` puts into an empty folder the generation after `current`, and gives its number. `earlier`
+        is one that the files may be links to. Call it while writing."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -119,10 +122,11 @@ class Generations:
                 dimension=built.dimension,
                 vectors=built.vectors,
                 counts=built.counts,
-                files=generation.stamp(building),
+                files=generation.stamp(building, earlier),
                 bundles=dict(sorted(known.items())),
                 decisions=decided,
                 position=position,
+                layers=built.layers,
             )
             generation.commit(self.folder, building, manifest, current.highest)
         except BaseException:

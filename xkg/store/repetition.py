@@ -19,6 +19,7 @@ MOST_STEPS = 4_000_000_000
 _TEXT = 20_000
 
 _RECURSION = frozenset(["ALL", "SHORTEST", "TRAIL", "ACYCLIC", "WSHORTEST"])
+_TAKE_PATHS = frozenset("LENGTH SIZE NODES RELATIONSHIPS RELS EXISTS COUNT SHORTESTPATH ALLSHORTESTPATHS".split())
 _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 
@@ -34,10 +35,12 @@ def check_paths(tokens: Sequence[Token]) -> None:
                 open_brackets[-1].holds_path = True
             if mark == "{" and (_is_number(tokens, i + 1) or _mark(tokens, i + 1) == ","):
                 _check_quantifier(tokens, i)
-            open_brackets.append(_Bracket(of_relationship=mark == "[" and _mark(tokens, i - 1) == "-"))
+            open_brackets.append(_Bracket(tokens, i))
         elif mark in (")", "]", "}"):
-            if open_brackets.pop().holds_path and mark == ")":
-                path_ends.add(i)
+            bracket = open_brackets.pop()
+            if bracket.holds_path and mark == ")":
+                if not bracket.of_function:
+                    path_ends.add(i)
                 if open_brackets:
                     open_brackets[-1].holds_path = True
         elif mark == "-" and _mark(tokens, i - 1) == "-" and open_brackets:
@@ -50,8 +53,9 @@ def check_paths(tokens: Sequence[Token]) -> None:
 
 
 class _Bracket:
-    def __init__(self, of_relationship: bool) -> None:
-        self.of_relationship = of_relationship
+    def __init__(self, tokens: Sequence[Token], i: int) -> None:
+        self.of_relationship = tokens[i].text == "[" and _mark(tokens, i - 1) == "-"
+        self.of_function = i > 0 and tokens[i - 1].word in _TAKE_PATHS
         self.holds_path = False
 
 
@@ -121,7 +125,9 @@ def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> No
             after.kind == "string" or after.text in _CONTINUES or _mark(tokens, end) == _mark(tokens, end + 1) == "|"
         )
         if pattern is None or continued:
-            raise refused("'=~'", "must be followed by a string or a parameter alone; use CONTAINS, or write it out")
+            raise refused(
+                "'=~'", "must be followed by one string or one parameter that is the whole pattern; or use CONTAINS"
+            )
         if isinstance(pattern, str):
             check_pattern(pattern)
 

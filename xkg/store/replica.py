@@ -37,7 +37,13 @@ log = logging.getLogger(__name__)
 WAIT_SECONDS = 60.0
 """A small step, and the last one of a large one, waits this long for another's."""
 SMALL = 2000
-"""So many techniques are indexed anew as a whole within a second or two; for more, a reader does not wait."""
+"""So many techniques are indexed anew as a whole within a second or two; above that, changes go into a layer."""
+SHARE = 0.1
+MOST = 20_000
+"""A layer, with what is dead below it, may reach this share of its base and this size, at which vectors are compared
+with a query one by one anywhere; then all is made anew. Beside the answers, until it is twice as large."""
+MOST_DECIDED = 1000
+"""Decisions that changed, each of which has two papers linked anew."""
 _EMBEDDED_AT_ONCE = 500
 
 
@@ -62,7 +68,7 @@ class Replica:
         self._embedder = embedder
         self._model = model
         self._background = background
-        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check)
+        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, kept=0)
         self._turn = threading.Lock()
         self._maker: threading.Thread | None = None
         self._failure: XkgError | None = None
@@ -75,16 +81,28 @@ class Replica:
 
         Raises `StoreError` where the graph cannot be reached, where the folder cannot be written, and what went wrong
         in the background since the last call."""
-        if not self._reached(self._feed.position()) and not self._follow():
+        position = self._feed.position()
+        if not self._reached(position) and not self._follow():
             yield None
             return
-        with self._generations.snapshot() as snapshot:
+        with contextlib.ExitStack() as held:
+            snapshot: EmbeddedSnapshot | None = held.enter_context(self._generations.snapshot())
+            at = snapshot.position if snapshot else None
+            if at is None or at.graph != position.graph or at.counter < position.counter:
+                # What was made in the background begins where the graph was when that was begun.
+                snapshot = held.enter_context(self.snapshot())
             try:
                 yield snapshot
             except CorruptStoreError:
                 # Of files that are read only when they are asked for: the next call makes all of it anew.
                 self._damaged = True
                 raise
+
+    def rebuild(self) -> None:
+        """Makes all of it anew from what the graph holds, while the caller waits. Raises as `snapshot` does."""
+        with self._turn:
+            self._damaged = True
+            self._make(False, wait=True)
 
     def wait(self) -> None:
         """Returns when nothing is being made in the background. Raises what went wrong there."""
@@ -140,6 +158,12 @@ class Replica:
                 return True
             standing = self._standing()
             behind = standing is not None and standing.graph == position.graph
+            if behind:
+                try:
+                    if self._catch_up(position):
+                        return True
+                except (CorruptStoreError, ModelMismatchError):
+                    self._damaged, behind = True, False
             if not self._background:
                 self._make(behind, wait=True)
                 return True
@@ -148,13 +172,68 @@ class Replica:
             self._begin(behind)
             return False
 
-    def _begin(self, behind: bool) -> None:
+    def _catch_up(self, position: Position) -> bool:
+        """Publishes what changed as a layer above the base, if that is large enough to be worth one. False, and nothing
+        done, where it is not, and where more changed than a layer may hold."""
+        from xkg.store.layering import add_layer, rows_of, size
+
+        with self._generations.opened() as start:
+            if start is None or _base_rows(start) <= SMALL:
+                return False
+        with self._generations.writing() as current, self._generations.opened() as start:
+            if self._reached(position):
+                return True
+            if start is None or (base := _base_rows(start)) <= SMALL:
+                return False
+            manifest = start.manifest
+            changes = self._feed.changes(manifest.position)
+            if changes.whole:
+                return False
+            most = min(SHARE * base, MOST)
+            room = (2 * most if self._background else most) - size(start)
+            known = dict(manifest.bundles)
+            removed = changes.removed & known.keys()
+            for paper in removed:
+                del known[paper]
+            changed = []
+            for bundle in changes.bundles:
+                file = bundles.write(self._generations.bundles, bundle, durable=False)
+                if known.get(bundle.paper.id) != file:
+                    known[bundle.paper.id] = file
+                    changed.append((bundle, file))
+                    room -= len(bundle.techniques)
+                if room < 0:
+                    return False
+            if room < rows_of(start, removed | {bundle.paper.id for bundle, _ in changed}):
+                return False
+            before = decisions.read(self.folder, manifest.decisions)
+            settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
+            decided = {*before.values()} ^ {*settled.values()}
+            if len(decided) > MOST_DECIDED:
+                return False
+            name = decisions.write(self.folder, settled.values()) if decided else manifest.decisions
+            embedder = self._embedder()
+            self._generations.publish(
+                current,
+                lambda folder: add_layer(folder, start, changed, removed, embedder, settled, decided),
+                known,
+                name,
+                changes.to,
+                start,
+            )
+        if self._background:
+            with self._generations.opened() as opened:
+                if opened is not None and size(opened) > most:
+                    self._begin(True, compact=True)
+        return True
+
+    def _begin(self, behind: bool, *, compact: bool = False) -> None:
         if self._maker is not None and self._maker.is_alive():
             return
 
         def make() -> None:
             try:
-                self._make(behind)
+                self._make(behind, compact=compact)
             except _Closing:
                 pass
             except XkgError as error:
@@ -174,15 +253,15 @@ class Replica:
 
     # --- making all of it ---------------------------------------------------------------------------------------------
 
-    def _make(self, behind: bool, *, wait: bool = False, limit: int | None = None) -> bool:
-        """Builds a whole index and publishes it, from what the copy has (`behind`) or from all that the graph holds.
-        False, and nothing done, where another process is at it, unless this one is to wait for it, and where there are
-        more techniques than `limit`."""
+    def _make(self, behind: bool, *, wait: bool = False, limit: int | None = None, compact: bool = False) -> bool:
+        """Builds a whole index and publishes it, from what the copy has (`behind`) or from all that the graph holds; to
+        `compact`, even where it is not behind. False, and nothing done, where another process is at it, unless this one
+        is to wait for it, and where there are more techniques than `limit`."""
         self._claim()
         with one_line(self.folder), alone(self.folder / "replica.lock", wait=wait) as mine:
             if not mine:
                 return False
-            if self._reached(self._feed.position()):
+            if self._reached(self._feed.position()) and not compact:
                 return True
             making = self.folder / "making"
             shutil.rmtree(making, ignore_errors=True)
@@ -234,6 +313,8 @@ class Replica:
         made = making / "generation"
         made.mkdir()
         built = build_files(made, stored(), lambda _: self._stoppable(), None, settled, graph=False)
+        if start is not None:
+            start.close()  # what only the earlier generation needed may go with the step to this one
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)
@@ -251,6 +332,11 @@ class Replica:
 
     def _stoppable(self) -> "Embedder":
         return _Stoppable(self._embedder(), self._closing)
+
+
+def _base_rows(generation: Generation) -> int:
+    manifest = generation.manifest
+    return manifest.layers.base_rows if manifest.layers else manifest.counts["vectors"]
 
 
 class _Closing(Exception):

@@ -41,6 +41,9 @@ EDGES = {
 }
 """Labels of both ends and the properties of each type; the values of a row are both ids, then the properties."""
 
+LONGEST_KEY = 1500
+"""In characters: Neo4j indexes no string above 8 KB."""
+
 
 class Row(NamedTuple):
     """A node or an edge: `table` is its label or type."""
@@ -57,11 +60,11 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
     yield Row(
         "Paper",
         (
-            own, encodable(paper.title), encodable(paper.abstract), _texts(paper.authors), paper.year,
+            own, encodable(paper.title), encodable(paper.abstract), texts(paper.authors), paper.year,
             _text(paper.arxiv_id),
-            None if paper.references is None else _json([r.model_dump() for r in paper.references]),
-            _texts(paper.code_files), encodable(paper.code_overview), paper.origin, paper.state,
-            _texts(paper.incomplete), _text(paper.source_sha256), _text(paper.pipeline_version),
+            None if paper.references is None else nested([r.model_dump() for r in paper.references]),
+            texts(paper.code_files), encodable(paper.code_overview), paper.origin, paper.state,
+            texts(paper.incomplete), _text(paper.source_sha256), _text(paper.pipeline_version),
             _text(paper.built_at), paper.cost_usd,
         ),
     )  # fmt: skip
@@ -121,9 +124,11 @@ def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
 
 
 def key(node_id: str) -> str:
-    """An id as the engines can hold it; two ids that differ only in what they cannot hold stay two."""
+    """An id as the engines can hold and index it; two ids that differ only in what they cannot hold stay two."""
     clean = encodable(node_id)
-    if clean == node_id:
+    if len(clean) > LONGEST_KEY:
+        clean = clean[:LONGEST_KEY]
+    elif clean == node_id:
         return node_id
     return f"{clean}~{hashlib.sha256(node_id.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
@@ -134,8 +139,9 @@ def _technique(paper: str, entry: Entry) -> Iterator[Row]:
     yield Row(
         "Technique",
         (
-            own, encodable(technique.name), _texts(technique.aliases), technique.kind, encodable(technique.definition),
-            technique.depth, technique.weight, technique.grounding, _json([e.model_dump() for e in technique.excerpts]),
+            own, encodable(technique.name), texts(technique.aliases), technique.kind, encodable(technique.definition),
+            technique.depth, technique.weight, technique.grounding,
+            nested([e.model_dump() for e in technique.excerpts]),
         ),
     )  # fmt: skip
     if technique.parent is None:
@@ -147,8 +153,8 @@ def _technique(paper: str, entry: Entry) -> Iterator[Row]:
             "Code",
             (
                 key(code.id), encodable(code.implementation), encodable(code.test), encodable(code.documentation),
-                encodable(code.language), _texts(code.packages), code.level.value,
-                _json([e.model_dump() for e in code.evidence]), _json(code.claims),
+                encodable(code.language), texts(code.packages), code.level.value,
+                nested([e.model_dump() for e in code.evidence]), nested(code.claims),
             ),
         )  # fmt: skip
         yield Row("IMPLEMENTED_BY", (own, key(code.id)))
@@ -158,9 +164,11 @@ def _text(text: str | None) -> str | None:
     return None if text is None else encodable(text)
 
 
-def _texts(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(encodable(text) for text in texts)
+def texts(several: Iterable[str]) -> tuple[str, ...]:
+    """A list as both engines hold it: LadybugDB drops empty strings from one."""
+    return tuple(encodable(text) for text in several if text)
 
 
-def _json(value: object) -> str:
+def nested(value: object) -> str:
+    """What is nested, as the engines hold it."""
     return encodable(json.dumps(value, ensure_ascii=False))

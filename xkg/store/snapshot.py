@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import Hit, Link, TechniqueView, bundles
-from xkg.store.catalogue import Catalogue
-from xkg.store.generation import REBUILD, Generation
+from xkg.store.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
+from xkg.store.layered import open_catalogue, open_vectors
 from xkg.store.unknown import unknown_id
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from xkg.store.catalogue import Catalogue
     from xkg.store.feed import Position
+    from xkg.store.layered import LayeredCatalogue, LayeredVectors
     from xkg.store.query_process import QueryProcess
     from xkg.store.text import TextIndex
     from xkg.store.vectors import VectorIndex
-
-CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
 
 _Index = TypeVar("_Index")
 
@@ -39,16 +39,16 @@ class EmbeddedSnapshot:
         self._root = root
         self._opened = opened
         self._turn = threading.RLock()
-        self._vectors: VectorIndex | None = None
+        self._vectors: VectorIndex | LayeredVectors | None = None
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
         self._graph_checked = False
-        self._catalogue: Catalogue | None = None
+        self._catalogue: Catalogue | LayeredCatalogue | None = None
         self.generation = 0
         if opened is not None:
-            opened.verify(CATALOGUE)
-            self._catalogue = Catalogue(opened.folder / CATALOGUE)
+            opened.verify(CATALOGUE, BASE + CATALOGUE)
+            self._catalogue = open_catalogue(opened)
             at = opened.manifest.position
             self.generation = opened.manifest.number if at is None else at.counter
 
@@ -135,16 +135,16 @@ class EmbeddedSnapshot:
         rows = None if numbers is None else self._catalogue.rows_of(numbers)
         return self._hits(self.vector_index().search(vector, k, rows))
 
-    def vector_index(self) -> "VectorIndex":
+    def vector_index(self) -> "VectorIndex | LayeredVectors":
         """The vector index, checked and mapped once."""
-        from xkg.store.vectors import VectorIndex
-
         with self._turn:
             if self._vectors is None:
-                if self._opened is None or self._opened.manifest.vectors is None:
+                opened, catalogue = self._opened, self._catalogue
+                info = opened.manifest.vectors if opened else None
+                if opened is None or catalogue is None or info is None:
                     raise ValueError("this generation has no vectors")
-                manifest = self._opened.manifest
-                self._vectors = self._load(VECTORS, lambda folder: VectorIndex(folder / VECTORS, manifest.vectors))  # type: ignore[arg-type]
+                opened.verify(BASE + VECTORS)
+                self._vectors = self._load(VECTORS, lambda _: open_vectors(opened, info, catalogue))
             return self._vectors
 
     def graph_file(self) -> Path | None:

@@ -80,15 +80,18 @@ def _analyzer() -> Any:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder; `close` leaves finished files. Raises `OSError`."""
+    """Fills a new index in an existing empty folder, or goes on with one that nobody reads yet; `close` leaves finished
+    files. Files that are there are replaced or removed, never changed. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
 
         self._tantivy = tantivy
         with _input_output():
-            index = tantivy.Index(_schema(), path=str(folder))
+            there = (folder / "meta.json").exists()
+            index = tantivy.Index.open(str(folder)) if there else tantivy.Index(_schema(), path=str(folder))
             index.register_tokenizer("words", _analyzer())
+            self._schema = index.schema
             # One thread keeps documents in row order, so that equal graphs give equal rankings.
             self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
 
@@ -100,6 +103,13 @@ class TextWriter:
             document.add_text(field, text)
         with _input_output():
             self._writer.add_document(document)
+
+    def remove(self, papers: Sequence[int]) -> None:
+        """Takes out what was added of these papers before. Until segments are merged, their words count in BM25."""
+        with _input_output():
+            self._writer.delete_documents_by_query(
+                self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))
+            )
 
     def close(self) -> None:
         with _input_output():

@@ -22,7 +22,7 @@ _RECALL_QUERIES = 200
 _RECALL_AT = 10
 _BLOCK = 1024
 # The order of additions, and 8-bit codes, move a cosine.
-_SLACK = 0.01
+SLACK = 0.01
 
 
 class VectorsInfo(BaseModel):
@@ -33,6 +33,9 @@ class VectorsInfo(BaseModel):
     kind: Literal["exact", "ivf-sq8"]
     probes: int = 0
     recall: float = 1.0
+
+
+EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
@@ -84,15 +87,45 @@ def neighbours(
 
     count = len(vectors)
     best = [np.empty(0, dtype=np.int64)]
-    for rows, found, scores in _within(path, info, vectors, at_least - _SLACK):
+    for rows, found, scores in _within(path, info, vectors, at_least - SLACK):
         other = groups[rows] != groups[found]
         rows, found, scores = rows[other], found[other], scores[other]
-        order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
-        rows, found = rows[order], found[order]
-        first = np.ones(len(rows), dtype=bool)
-        first[1:] = (rows[1:] != rows[:-1]) | (groups[found][1:] != groups[found][:-1])
-        best.append(rows[first] * count + found[first])
-    pairs = np.concatenate(best)
+        best.append(_nearest(rows, found, scores, groups))
+    return _mutual(np.concatenate(best), count)
+
+
+def neighbours_of(
+    rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
+) -> list[tuple[int, int]]:
+    """The `neighbours` that all rows of some groups have, from what is near them: `scores` of `rows` with `found`, the
+    second of any group. `groups` holds the group of every row."""
+    import numpy as np
+
+    other = groups[rows] != groups[found]
+    rows, found, scores = rows[other], found[other], scores[other]
+    both = np.concatenate([rows, found]), np.concatenate([found, rows])
+    _, once = np.unique(both[0] * len(groups) + both[1], return_index=True)
+    best = _nearest(both[0][once], both[1][once], np.concatenate([scores, scores])[once], groups)
+    return _mutual(best, len(groups))
+
+
+def _nearest(
+    rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
+) -> "NDArray[np.int64]":
+    """For each row and each group the nearest that was found, as one number for both."""
+    import numpy as np
+
+    order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
+    rows, found = rows[order], found[order]
+    first = np.ones(len(rows), dtype=bool)
+    first[1:] = (rows[1:] != rows[:-1]) | (groups[found][1:] != groups[found][:-1])
+    nearest: NDArray[np.int64] = rows[first] * len(groups) + found[first]
+    return nearest
+
+
+def _mutual(pairs: "NDArray[np.int64]", count: int) -> list[tuple[int, int]]:
+    import numpy as np
+
     mutual = pairs[np.isin(pairs % count * count + pairs // count, pairs)]
     return [(int(p) // count, int(p) % count) for p in mutual if p // count < p % count]
 
@@ -120,9 +153,9 @@ def _within(
 
 
 class VectorIndex:
-    """Searches a finished index; may be used from several threads."""
+    """Searches a finished index; may be used from several threads. `hidden` rows are not found."""
 
-    def __init__(self, path: Path, info: VectorsInfo) -> None:
+    def __init__(self, path: Path, info: VectorsInfo, hidden: Sequence[int] = ()) -> None:
         import faiss
         import numpy as np
 
@@ -130,6 +163,11 @@ class VectorIndex:
         self._numpy = np
         self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         self._info = info
+        self._shown: Any = None
+        if hidden:
+            shown = np.ones(len(self), dtype=bool)
+            shown[list(hidden)] = False
+            self._shown = faiss.IDSelectorBitmap(np.packbits(shown, bitorder="little"))  # type: ignore[call-arg, arg-type]
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -140,9 +178,9 @@ class VectorIndex:
         """Rows with cosine similarity, best first, at most `k`; among `rows` only where they are given."""
         if rows is not None and not rows:
             return []
-        selector = (
-            None if rows is None else self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        )
+        selector = self._shown
+        if rows is not None:
+            selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         if self._info.kind == "exact":
             parameters = self._faiss.SearchParameters(sel=selector)
         else:
@@ -160,3 +198,22 @@ class VectorIndex:
             return None
         result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         return result
+
+    def within(
+        self, vectors: "NDArray[np.float32]", at_least: float
+    ) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]":
+        """Numbers of `vectors`, rows within a cosine of `at_least` of them, and the cosines; hidden rows too.
+        Compressed indexes miss a few."""
+        np = self._numpy
+        if self._info.kind != "exact":
+            parameters = self._faiss.SearchParametersIVF(nprobe=self._info.probes)
+            limits, scores, found = self._index.range_search(vectors, at_least, params=parameters)
+            return np.repeat(np.arange(len(vectors)), np.diff(limits.astype(np.int64))), found, scores
+        parts = []
+        for start in range(0, len(self), _BLOCK):
+            block = self._index.reconstruct_n(start, min(_BLOCK, len(self) - start))
+            products = vectors @ block.T
+            numbers, found = np.nonzero(products >= at_least)
+            parts.append((numbers, found + start, products[numbers, found]))
+        numbers, found, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return numbers, found, scores

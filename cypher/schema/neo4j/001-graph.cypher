@@ -17,6 +17,5 @@ CREATE INDEX xkg_bundle_generation IF NOT EXISTS FOR (n:Bundle) ON (n.generation
 CREATE INDEX xkg_decision_generation IF NOT EXISTS FOR (n:Decision) ON (n.generation);
 CREATE INDEX xkg_paper_state IF NOT EXISTS FOR (n:Paper) ON (n.state);
 CREATE INDEX xkg_paper_year IF NOT EXISTS FOR (n:Paper) ON (n.year);
-CREATE INDEX xkg_technique_name IF NOT EXISTS FOR (n:Technique) ON (n.name);
 CREATE INDEX xkg_code_level IF NOT EXISTS FOR (n:Code) ON (n.level);
-CREATE INDEX xkg_symbol_path IF NOT EXISTS FOR (n:Symbol) ON (n.path);
+CREATE TEXT INDEX xkg_symbol_path IF NOT EXISTS FOR (n:Symbol) ON (n.path);

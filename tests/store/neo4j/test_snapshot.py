@@ -33,8 +33,7 @@ def test_both_stores_answer_alike(graph: Graph, tmp_path: Path) -> None:
     papers = [a_paper(1), a_paper(2), hostile()]
     store = EmbeddedStore(tmp_path, FakeHashEmbedder)
     store.publish(papers)
-    for bundle in papers:
-        graph.put(bundle)
+    graph.put(*papers)
     remote = snapshot(graph)
     with store.snapshot() as embedded:
         assert [p.id for p in remote.papers()] == [p.id for p in embedded.papers()]
@@ -83,8 +82,7 @@ def test_an_answer_sees_one_state(graph: Graph) -> None:
 
 
 def test_what_vanished_is_left_out(graph: Graph) -> None:
-    graph.put(a_paper(1))
-    graph.put(a_paper(2))
+    graph.put(a_paper(1), a_paper(2))
     remote = snapshot(graph)
     found = remote.named("layer norm") or remote.named("LayerNorm")
     assert len(found) == 2
@@ -96,8 +94,7 @@ def test_what_vanished_is_left_out(graph: Graph) -> None:
 
 
 def test_papers_of_one_answer_are_read_at_once_and_once(graph: Graph) -> None:
-    for number in range(1, 4):
-        graph.put(a_paper(number))
+    graph.put(*(a_paper(number) for number in range(1, 4)))
     remote = snapshot(graph)
     ids = [t for n in range(1, 4) for t in (f"arxiv:2101.0000{n}#method", f"arxiv:2101.0000{n}#method/warm-up")]
     assert [view.technique.id for view in remote.techniques(ids)] == ids

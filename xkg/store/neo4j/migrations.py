@@ -7,12 +7,14 @@ twice, and the record that all of them hold. What was interrupted between is run
 import re
 import uuid
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import neo4j
 
-from xkg.errors import SchemaVersionError, StoreError
+from xkg.config import Settings
+from xkg.errors import ConfigError, SchemaVersionError, StoreError
 from xkg.store import cypher_files
 from xkg.store.neo4j.connection import Connection
 from xkg.store.rows import NODES
@@ -104,6 +106,14 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
         connection.write(lambda transaction, v=values: transaction.run(_RECORD, v).consume())  # type: ignore[misc]
         applied.append(migration.name)
     return applied
+
+
+def migrate_graph(settings: Settings) -> list[str]:
+    """`migrate` for the graph that the settings name. Raises `ConfigError` where it is no Neo4j."""
+    if settings.store.url is None:
+        raise ConfigError("this graph lies in a folder, which needs no migration: store.url names a Neo4j")
+    with closing(Connection(settings.store)) as connection:
+        return migrate(connection)
 
 
 def prepare(connection: Connection, folder: Path | None = None) -> State:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from xkg.errors import CorruptStoreError
 from xkg.model import PaperBundle
-from xkg.store.rows import NODES, key
+from xkg.store.rows import NODES, key, nested, texts
 from xkg.store.visible import encodable
 
 _JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
@@ -150,19 +150,18 @@ def _is_exact(label: str, name: str, value: Any) -> bool:
     if isinstance(value, str):
         return encodable(value) == value
     if (label, name) in _JSON:
-        text = json.dumps(value, ensure_ascii=False)
-        return encodable(text) == text
+        return nested(value) == json.dumps(value, ensure_ascii=False)
     if isinstance(value, list | tuple):
-        return all(encodable(one) == one for one in value)
+        return texts(value) == tuple(value)
     return True
 
 
 def _projected(label: str, name: str, value: Any) -> Any:
     """`value` as `xkg.store.rows` puts it into a node."""
     if (label, name) in _JSON and value is not None:
-        return encodable(json.dumps(value, ensure_ascii=False))
+        return nested(value)
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, list | tuple):
-        return [encodable(one) for one in value]
+        return list(texts(value))
     return value

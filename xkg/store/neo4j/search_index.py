@@ -66,8 +66,9 @@ _DROP_TEXTS: LiteralString = "DROP INDEX xkg_search_texts IF EXISTS"
 _SET_MODEL: LiteralString = "MATCH (m:Meta {id: 'graph'}) SET m.search_model = $model"
 _AWAIT: LiteralString = "CALL db.awaitIndex($name, $seconds)"
 _DELETE_SOME: LiteralString = "MATCH (e:SearchEntry) WITH e LIMIT 10000 DELETE e RETURN count(*)"
+# More than are asked for, so that equal scores at the end are told apart by id too.
 _FIND_TEXT: LiteralString = (
-    "UNWIND $queries AS query CALL db.index.fulltext.queryNodes('xkg_search_texts', query, {limit: $k}) "
+    "UNWIND $queries AS query CALL db.index.fulltext.queryNodes('xkg_search_texts', query, {limit: $k + 50}) "
     "YIELD node, score RETURN node.technique, score ORDER BY score DESC, node.id LIMIT $k"
 )
 _FIND_VECTOR: LiteralString = (
@@ -144,7 +145,7 @@ class SearchIndex:
         return found[0][0] if found else None
 
     def backfill(
-        self, bundles: "Callable[[Sequence[str]], Iterator[PaperBundle]]", embedder: "Embedder", *, batch: int = 20
+        self, bundles: Callable[[Sequence[str]], Iterator[PaperBundle]], embedder: "Embedder", *, batch: int = 20
     ) -> int:
         """Makes entries for all papers that have none, each in a transaction of its own, so that it can be stopped and
         started at any time; gives the number of papers. `bundles` reads papers by id, leaving out those that are gone.

@@ -1,9 +1,10 @@
 """`RemoteSnapshot`: one graph read straight from Neo4j, for as long as one answer takes."""
 
 import json
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
 
 from neo4j import ManagedTransaction
@@ -13,7 +14,7 @@ from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import Hit, Link, TechniqueView, rows
 from xkg.store.neo4j import name_lookup
 from xkg.store.unknown import unknown_id
-from xkg.store.visible import entries
+from xkg.store.visible import encodable, entries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,8 @@ ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle
 
 _MOST_BUNDLES = 256
 """Papers that are kept once read: more than one answer speaks of."""
+_SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
+"""How `rows.key` ends what stands for an id that no engine holds."""
 
 _COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
 _IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
@@ -118,9 +121,13 @@ class RemoteSnapshot:
             return self._names[name]
 
     def links(self) -> Sequence[Link] | None:
-        """`SAME_CONCEPT` between techniques, ordered by ids."""
+        """`SAME_CONCEPT` between techniques, ordered by ids; what waits for a decision is not in the graph."""
+        drawn = self._read(_LINKS)
+        own = self._own_ids({key for first, second, *_ in drawn for key in (first, second)})
         return [
-            Link(first=first, second=second, score=score, how=how) for first, second, score, how in self._read(_LINKS)
+            Link(first=own[first], second=own[second], score=score, how=how)
+            for first, second, score, how in drawn
+            if first in own and second in own
         ]
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
@@ -152,6 +159,17 @@ class RemoteSnapshot:
     def paper_bundle(self, paper: str) -> PaperBundle | None:
         views = self._views([paper])[paper]
         return None if views is None else views.bundle
+
+    def _own_ids(self, keys: Collection[str]) -> dict[str, str]:
+        """Techniques' own ids by those that the graph has; another one where an id has what no engine holds."""
+        own = {key: key for key in keys if not _SUBSTITUTE.search(key)}
+        strange = [key for key in keys if key not in own]
+        if strange:
+            papers = [paper for paper in self.paper_ids() if any(k.startswith(f"{encodable(paper)}#") for k in strange)]
+            techniques = (technique for views in self._views(papers).values() if views for technique in views.of)
+            known = {rows.key(technique): technique for technique in techniques}
+            own.update((key, known[key]) for key in strange if key in known)
+        return own
 
     def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
         return unknown_id(kind, wanted, self)

@@ -51,6 +51,7 @@ class Neo4jStore:
         self._copy: Replica | None = None
         self._search = Search(self.connection, embedder, background=background)
         self._written = False
+        self._prepared: migrations.State | None = None
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -78,20 +79,18 @@ class Neo4jStore:
             raise StoreError("one paper was given twice: give each once")
         for bundle in new:
             bundles.validate(bundle)
-        state = self._prepare()
-        generation = state.generation
-        for bundle in new if state.search else ():
+        prepared = self._prepare()
+        for bundle in new if prepared.search else ():
             self._search.entries(bundle)  # embedded before others have to wait for it
-        for part in _parts(new):
-            generation = self._replace(part, ())
-        return generation
+        done = [self._replace(part, ()) for part in _parts(new)]
+        return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
         that are gone are left out. Raises as `publish` does."""
         keys = [key(paper) for paper in dict.fromkeys(papers)]
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
-        unchanged = self._prepare().generation
+        self._prepare()
 
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
@@ -111,13 +110,14 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged:
-            return unchanged
+            return self.position().counter
 
     def decide(self, found: Iterable[Decision]) -> int:
         """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, and draws
         what follows from them. Raises as `publish` does."""
         decisions = list({decision.key: decision for decision in found}.values())
-        if self._prepare().generation == 0:
+        self._prepare()
+        if self.position().counter == 0:
             return 0
 
         def work(transaction: neo4j.ManagedTransaction) -> int:
@@ -126,11 +126,17 @@ class Neo4jStore:
             return state.generation
 
         self._write(work)
-        return self.connect()
+        return self._connect()
 
-    def connect(self) -> int:
-        """Draws `CITES` and `SAME_CONCEPT` for all that was written, by whomever, and gives the number of the commit
-        that shows them. Raises as `publish` does."""
+    def require_writable(self) -> None:
+        """Raises what `publish` would, for any paper; an empty database gets its schema."""
+        self._prepare()
+
+    def connect(self) -> None:
+        """Draws `CITES` and `SAME_CONCEPT` for all that was written, by whomever. Raises as `publish` does."""
+        self._connect()
+
+    def _connect(self) -> int:
         with ExitStack() as held:
             copy = self._replica() if not self._background else held.enter_context(closing(self._make_replica()))
             generation = connecting.connect(self.connection, copy.snapshot)
@@ -162,7 +168,7 @@ class Neo4jStore:
         self._prepare()
         self._write(lambda transaction: writing.renew(transaction, self._begin(transaction), self._model))
         self._search.rebuild()
-        return self.connect(), []
+        return self._connect(), []
 
     def check(self) -> list[str]:
         """What is wrong with the graph, one line each, every paper read in full; empty where all is well."""
@@ -213,7 +219,7 @@ class Neo4jStore:
             if self._written:
                 self.connect()
         finally:
-            self._written = False
+            self._written, self._prepared = False, None
             with self._turn:
                 copy, self._copy = self._copy, None
             if copy is not None:
@@ -235,7 +241,10 @@ class Neo4jStore:
         return writing.Write(new, gone, self._model, self._search.entries)
 
     def _prepare(self) -> migrations.State:
-        return migrations.prepare(self.connection)
+        """The graph as it was before this store wrote to it, made where there was none: every commit looks again."""
+        if self._prepared is None:
+            self._prepared = migrations.prepare(self.connection)
+        return self._prepared
 
     def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
         return migrations.require_schema(writing.begin(transaction), self.connection)

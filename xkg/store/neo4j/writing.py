@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import neo4j
 
-from xkg.errors import ModelMismatchError
+from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.decisions import Decision
@@ -31,10 +31,9 @@ _COUNT = (
     "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
 )
 # One property, and so never half of it: a reader counts that it sees all of the newest commit.
-STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $newest, m.model = $model, m.connected = $connected"
+_STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 _EARLIER = "UNWIND $papers AS key MATCH (b:Bundle {id: key}) RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
-_BUNDLES = "UNWIND $bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row"
 _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
     "WHERE NOT p.id IN $papers MATCH (b:Bundle {id: p.id}) RETURN id, b.id AS bundle, id IN b.official AS official"
@@ -53,7 +52,9 @@ class Write(NamedTuple):
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
     """Advances the counter, and holds its lock until the transaction ends."""
-    record = transaction.run(_COUNT).single(strict=True)
+    record = transaction.run(_COUNT).single()
+    if record is None:
+        raise StoreError("the graph is gone from the database meanwhile: nothing was changed; try again")
     return State(**record.data())
 
 
@@ -78,19 +79,21 @@ def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -
             rows.add(row)
         stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in shown), state.generation))
     stored += [_tombstone(paper, state.generation) for paper in gone]
-    transaction.run(_WRITE, rows.parameters(papers, _gone(transaction, earlier, rows)))
+    everything = {
+        **rows.parameters(),
+        **{f"gone_{label}": ids for label, ids in _gone(transaction, earlier, rows).items()},
+        "gone_Paper": [key(paper) for paper in gone],
+        "papers": papers,
+        "bundles": stored,
+        **_stamp(state, len(stored), model=state.model or (write.model if write.new else "")),
+    }
+    transaction.run(_WRITE, all=everything)
     _drop_shared(transaction, earlier.values(), rows, papers)
-    if gone:
-        transaction.run(
-            "UNWIND $papers AS id MATCH (p:Paper {id: id}) DETACH DELETE p", papers=[key(paper) for paper in gone]
-        )
-    transaction.run(_BUNDLES, bundles=stored)
     touched = [*(bundle.paper.id for bundle in write.new), *gone]
     write_names(transaction, touched, names)
     if state.search:
         found = [row for bundle in write.new for row in write.search(bundle)]
         write_entries(transaction, touched, found, write.model if write.new else state.search)
-    stamp(transaction, state, len(stored), model=state.model or (write.model if write.new else ""))
 
 
 def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:
@@ -118,15 +121,23 @@ def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> No
 
 
 def stamp(
-    transaction: neo4j.ManagedTransaction, state: State, changed: int, *, model: str | None = None, connected: int = -1
+    transaction: neo4j.ManagedTransaction,
+    state: State,
+    changed: int,
+    *,
+    model: str | None = None,
+    connected: int | None = None,
 ) -> None:
     """Ends a transaction: `changed` nodes carry the number of this commit."""
-    values = {
+    transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
+
+
+def _stamp(state: State, changed: int, *, model: str | None = None, connected: int | None = None) -> dict[str, Any]:
+    return {
         "newest": f"{state.generation}:{changed}",
         "model": state.model if model is None else model,
-        "connected": state.connected if connected < 0 else connected,
+        "connected": state.connected if connected is None else connected,
     }
-    transaction.run(STAMP, values).consume()
 
 
 class _Rows:
@@ -152,38 +163,40 @@ class _Rows:
     def ids(self, label: str) -> set[str]:
         return set(self._rows[label])
 
-    def parameters(self, papers: Sequence[str], gone: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        return {
-            "papers": papers,
-            **{table: list(rows.values()) for table, rows in self._rows.items()},
-            **{f"gone_{label}": list(ids) for label, ids in gone.items()},
-        }
+    def parameters(self) -> dict[str, list[dict[str, Any]]]:
+        return {table: list(rows.values()) for table, rows in self._rows.items()}
 
 
 def _write_statement() -> str:
-    """One statement for all, whatever is empty: it is planned once, and takes one round trip."""
-    parts = [f"UNWIND $gone_{label} AS id MATCH (n:{label} {{id: id}}) DETACH DELETE n" for label in _OWN]
+    """One statement for all, whatever is empty: one round trip. Its rows are in one map, since a plan is kept for each
+    order of magnitude of each list that is a parameter."""
+    parts = [
+        f"UNWIND $all.gone_{label} AS id MATCH (n:{label} {{id: id}}) DETACH DELETE n" for label in ("Paper", *_OWN)
+    ]
     parts += [
-        "UNWIND $papers AS id MATCH (:Paper {id: id})-[e:PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY]->() DELETE e",
-        "UNWIND $Technique AS row MATCH (:Technique {id: row.id})-[e:HAS_COMPONENT|IMPLEMENTED_BY|LOCATED_AT]->() "
+        "UNWIND $all.papers AS id MATCH (:Paper {id: id})-[e:PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY]->() DELETE e",
+        "UNWIND $all.Technique AS row MATCH (:Technique {id: row.id})-[e:HAS_COMPONENT|IMPLEMENTED_BY|LOCATED_AT]->() "
         "DELETE e",
-        "UNWIND $Code AS row MATCH (:Code {id: row.id})-[e:DERIVED_FROM]->() DELETE e",
+        "UNWIND $all.Code AS row MATCH (:Code {id: row.id})-[e:DERIVED_FROM]->() DELETE e",
     ]
     for label in NODES:
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
             "MATCH (n)<-[:HAS_REPOSITORY]-(p:Paper) MATCH (b:Bundle {id: p.id}) "
-            "WHERE n.id IN b.official AND NOT p.id IN $papers }"
+            "WHERE n.id IN b.official AND NOT p.id IN $all.papers }"
             if label == "Repository"
             else ""
         )
-        parts.append(f"UNWIND ${label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
+        parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
     for edge, (first, second, columns) in EDGES.items():
         if edge in ("CITES", "SAME_CONCEPT"):
             continue
         said = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
         drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{said}}}]->(b)"
-        parts.append(f"UNWIND ${edge} AS row MATCH (a:{first} {{id: row.a}}) MATCH (b:{second} {{id: row.b}}) {drawn}")
+        parts.append(
+            f"UNWIND $all.{edge} AS row MATCH (a:{first} {{id: row.a}}) MATCH (b:{second} {{id: row.b}}) {drawn}"
+        )
+    parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", _STAMP]
     return "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 

@@ -1,0 +1,373 @@
+"""A graph on a real Neo4j: what was written comes back, and nothing else stays."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from tests.neo4j_server import Neo4jServer
+from tests.store.graphs import REPOSITORY, FakeHashEmbedder, a_paper, open_store
+from tests.store.neo4j.stores import forget, open_remote
+from tests.store.test_bundles import any_bundle
+from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.model import Code, Finding, Location, Paper, PaperBundle, Symbol, Technique
+from xkg.store.decisions import Decision, judged, text_hash
+from xkg.store.embedded import EmbeddedStore
+from xkg.store.feed import Position
+from xkg.store.neo4j.migrations import read_state
+from xkg.store.neo4j.store import Neo4jStore
+
+FIRST, SECOND = a_paper(1), a_paper(2)
+
+
+@pytest.fixture
+def store(server: Neo4jServer, tmp_path: Path) -> Iterator[Neo4jStore]:
+    opened = open_remote(server, tmp_path / "kg")
+    yield opened
+    forget(opened)
+    opened.close()
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[EmbeddedStore]:
+    with closing(open_store(tmp_path / "embedded")) as opened:
+        yield opened
+
+
+def rows(store: Neo4jStore, statement: str, **parameters: Any) -> list[tuple[Any, ...]]:
+    """What a statement of a person in Neo4j Browser does."""
+    return store.connection.write(lambda transaction: [tuple(r) for r in transaction.run(statement, parameters)])  # type: ignore[arg-type]
+
+
+def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]]]:
+    """All nodes with their properties, and all edges with theirs, as queries see them on either engine."""
+    from xkg.store.rows import EDGES, NODES
+
+    found = {}
+    for label, columns in NODES.items():
+        names = ", ".join(f"n.`{name.removesuffix('[]')}`" for name in columns.split())
+        found[label] = store.query(f"MATCH (n:{label}) RETURN {names}", rows=100_000).rows
+    for edge, (first, second, columns) in EDGES.items():
+        said = "".join(f", e.`{name}`" for name in columns.split())
+        found[edge] = store.query(
+            f"MATCH (a:{first})-[e:{edge}]->(b:{second}) RETURN a.id, b.id{said}", rows=100_000
+        ).rows
+    return {
+        table: sorted([tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in all_], key=repr)
+        for table, all_ in found.items()
+    }
+
+
+def nodes(store: Neo4jStore) -> dict[str, int]:
+    return dict(rows(store, "MATCH (n) RETURN labels(n)[0], count(*)"))  # type: ignore[arg-type]
+
+
+def test_an_empty_server_is_an_empty_graph(store: Neo4jStore) -> None:
+    assert list(store.bundles()) == []
+    assert store.check() == []
+    assert store.position().counter == 0
+    with store.snapshot() as snapshot:
+        assert snapshot.generation == 0
+        assert list(snapshot.papers()) == []
+    with pytest.raises(UnknownIdError, match="build or import"):
+        store.remove(["arxiv:1"])
+
+
+def test_what_was_published_is_read_back_and_served(store: Neo4jStore) -> None:
+    assert store.publish([FIRST, SECOND]) == 1
+    assert list(store.bundles()) == [FIRST, SECOND]
+    store.connect()
+    with store.snapshot() as snapshot:
+        assert [paper.id for paper in snapshot.papers()] == [FIRST.paper.id, SECOND.paper.id]
+        assert snapshot.bundle(FIRST.paper.id) == FIRST
+        assert snapshot.named("layer NORM") == [f"{p.paper.id}#method/layer-norm" for p in (FIRST, SECOND)]
+        assert [hit.id for hit in snapshot.find_text("warm-up", 1)] == [f"{FIRST.paper.id}#method/warm-up"]
+    assert store.query("MATCH (p:Paper {state: 'complete'}) RETURN count(p) AS n").rows == ((2,),)
+    assert store.check() == []
+
+
+def test_the_same_papers_are_the_same_graph_on_both_stores(
+    store: Neo4jStore, embedded: EmbeddedStore, published: Path
+) -> None:
+    """The example and the peer's graphs, with their citations and shared concepts; then without one of them."""
+    with closing(open_store(published)) as source:
+        papers = list(source.bundles())
+    twins = [a_paper(1), a_paper(3)]
+    embedded.publish([*papers, *twins])
+    store.publish([*papers, *twins])
+    store.connect()
+    assert visible(store) == visible(embedded)
+    assert len(visible(store)["SAME_CONCEPT"]) >= 1
+    assert len(visible(store)["CITES"]) >= 2
+    gone = [FIRST.paper.id, papers[0].paper.id]
+    embedded.remove(gone)
+    store.remove(gone)
+    store.connect()
+    assert visible(store) == visible(embedded)
+    assert store.check() == []
+
+
+@given(any_bundle())
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bundle_comes_back_from_the_graph(store: Neo4jStore, bundle: PaperBundle) -> None:
+    store.publish([bundle])
+    assert list(store.bundles()) == [bundle]
+    store.remove([bundle.paper.id])
+    assert not nodes(store).keys() - {"Meta", "Bundle"}
+
+
+def test_hostile_texts_come_back(store: Neo4jStore) -> None:
+    paper = "title:half-a-\ud800-pair\0" + "x" * 9000
+    texts = ("\ud800", "a\0b", "", "é" * 9000, "line\r\n\x1f\x7f", "\N{SNOWMAN}\U0001f600")
+    techniques = tuple(
+        Technique(id=f"{paper}#{n}", name=text, aliases=(text, ""), definition=text, weight=1 / 3)
+        for n, text in enumerate(texts)
+    )
+    hidden = Technique(id=f"{paper}#h", name="\ud800", hidden="", definition="d")
+    code = tuple(
+        Code(id=f"{t.id}@{n}", technique=t.id, implementation=t.name * 2, test=t.name, claims={t.name: [t.name, None]})
+        for n, t in enumerate((*techniques, hidden))
+    )
+    symbol = Symbol(
+        id=REPOSITORY.id + ":a\0b", repository=REPOSITORY.id, path="a\0b", qualified_name="", kind="module",
+        start_line=1, end_line=1, fingerprint="f",
+    )  # fmt: skip
+    bundle = PaperBundle(
+        paper=Paper(id=paper, title="\ud800", origin="import", authors=("", "\ud800"), claims={"k": {"\ud800": 1}}),
+        techniques=(*techniques, hidden),
+        code=code,
+        repositories=(REPOSITORY,),
+        symbols=(symbol,),
+        locations=tuple(
+            Location(technique=t.id, symbol=symbol.id, score=0.1, rank=n) for n, t in enumerate((*techniques, hidden))
+        ),
+        findings=(
+            Finding(id=f"{paper}#finding/1", name="", description=None),
+            Finding(id=f"{paper}#finding/2", name="\0", description=""),
+        ),
+    )
+    twin = bundle.model_copy(update={"paper": Paper(id="title:half-a-\ud801-pair\0", title="", origin="import")})
+    twin = PaperBundle(paper=twin.paper)
+    store.publish([bundle, twin])
+    assert sorted(store.bundles(), key=lambda b: len(b.paper.id)) == [twin, bundle]
+    store.remove([bundle.paper.id])
+    assert list(store.bundles()) == [twin]
+
+
+def test_a_number_that_the_server_cannot_hold_is_refused_and_nothing_is_lost(store: Neo4jStore) -> None:
+    store.publish([FIRST])
+    paper = FIRST.paper.model_copy(update={"year": 2**64})
+    with pytest.raises(InputError, match="64 bits"):
+        store.publish([FIRST.model_copy(update={"paper": paper})])
+    assert list(store.bundles()) == [FIRST]
+
+
+def test_what_a_person_changes_in_the_graph_is_in_the_bundle(store: Neo4jStore) -> None:
+    store.publish([FIRST, SECOND])
+    rows(
+        store,
+        "MATCH (t:Technique {id: $id}) SET t.definition = 'By hand', t.aliases = ['X']",
+        id=f"{FIRST.paper.id}#method",
+    )
+    rows(
+        store,
+        "MATCH (t:Technique {id: $id})-[e:LOCATED_AT]->() SET e.score = 0.25",
+        id=f"{FIRST.paper.id}#method/layer-norm",
+    )
+    rows(store, "MATCH (c:Code) WHERE c.id STARTS WITH $id SET c.documentation = 'Mine'", id=FIRST.paper.id)
+    rows(store, "MATCH (p:Paper {id: $id}) REMOVE p.title SET p.year = 1999, p.title = 'New'", id=FIRST.paper.id)
+    rows(store, "MATCH (t:Technique {id: $id}) DETACH DELETE t", id=f"{FIRST.paper.id}#method/warm-up")
+    first, second = store.bundles()
+    assert second == SECOND
+    assert first.techniques[0].definition == "By hand"
+    assert first.techniques[0].aliases == ("X",)
+    assert first.locations[0].score == 0.25
+    assert first.code[0].documentation == "Mine"
+    assert (first.paper.title, first.paper.year) == ("New", 1999)
+    assert [t.name for t in first.techniques] == ["Method 1", "Layer normalisation"]
+    named = [line for line in store.check() if "by hand" in line and "paper" in line]
+    assert len(named) == 1
+    assert FIRST.paper.id in named[0]
+    store.publish([FIRST])
+    assert next(store.bundles()) == FIRST
+
+
+def test_what_cannot_be_a_bundle_is_named_and_can_be_replaced(store: Neo4jStore) -> None:
+    store.publish([FIRST, SECOND])
+    rows(store, "MATCH (t:Technique {id: $id}) SET t.depth = 'deep'", id=f"{FIRST.paper.id}#method")
+    with pytest.raises(CorruptStoreError, match=f"{FIRST.paper.id}.*depth"):
+        list(store.bundles())
+    rows(store, "MATCH (b:Bundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
+    with pytest.raises(CorruptStoreError, match="build or import it again"):
+        list(store.bundles())
+    assert any(FIRST.paper.id in line for line in store.check())
+    store.publish([FIRST])
+    assert list(store.bundles()) == [FIRST, SECOND]
+    rows(store, "MATCH (b:Bundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
+    store.remove([FIRST.paper.id])
+    store.connect()
+    assert list(store.bundles()) == [SECOND]
+    assert store.check() == []
+
+
+def test_a_paper_without_a_part_leaves_nothing_of_it(store: Neo4jStore) -> None:
+    store.publish([FIRST])
+    whole = nodes(store)
+    bare = PaperBundle(paper=FIRST.paper, techniques=FIRST.techniques[:1])
+    store.publish([bare])
+    assert list(store.bundles()) == [bare]
+    assert nodes(store).keys() == {"Meta", "Bundle", "Paper", "Technique", "Name"}
+    store.publish([FIRST])
+    assert nodes(store) == whole
+    store.remove([FIRST.paper.id])
+    assert nodes(store) == {"Meta": 1, "Bundle": 1}
+
+
+def test_repositories_and_symbols_stay_while_a_paper_has_them(store: Neo4jStore) -> None:
+    other = FIRST.symbols[0].model_copy(update={"id": f"{REPOSITORY.id}:nn/other.py", "path": "nn/other.py"})
+    first = FIRST.model_copy(
+        update={
+            "repositories": (REPOSITORY.model_copy(update={"is_official": True}),),
+            "symbols": (*FIRST.symbols, other),
+        }
+    )
+    official = "MATCH (r:Repository) RETURN r.is_official"
+    for order in ([first, SECOND], [SECOND, first]):
+        for bundle in order:
+            store.publish([bundle])
+        assert rows(store, official) == [(True,)]
+        assert nodes(store)["Symbol"] == 2
+        store.publish([FIRST])  # without the other symbol, and no longer official
+        assert nodes(store)["Symbol"] == 1
+        assert rows(store, official) == [(False,)]
+        store.publish([first])
+        store.remove([FIRST.paper.id])
+        assert nodes(store)["Symbol"] == 1
+        assert rows(store, official) == [(False,)]
+        assert list(store.bundles()) == [SECOND]
+        store.remove([SECOND.paper.id])
+        assert nodes(store).keys() == {"Meta", "Bundle"}
+
+
+def test_a_paper_that_others_cite_is_a_stub_when_it_is_gone(store: Neo4jStore) -> None:
+    cited = FIRST.model_copy(
+        update={"paper": FIRST.paper.model_copy(update={"arxiv_id": "1706.03762", "id": "arxiv:1706.03762"})}
+    )
+    cited = PaperBundle(paper=cited.paper)
+    store.publish([SECOND])
+    store.connect()
+    stub = "MATCH (:Paper {id: $id})-[:CITES]->(p:Paper {id: 'arxiv:1706.03762'}) RETURN p.state"
+    assert rows(store, stub, id=SECOND.paper.id) == [("stub",)]
+    store.publish([cited])
+    assert rows(store, stub, id=SECOND.paper.id) == [("complete",)]
+    store.connect()
+    store.remove([cited.paper.id])
+    store.connect()
+    assert rows(store, stub, id=SECOND.paper.id) == [("stub",)]
+    assert store.check() == []
+
+
+def test_what_a_killed_builder_left_unconnected_is_done_by_the_next(
+    store: Neo4jStore, server: Neo4jServer, tmp_path: Path
+) -> None:
+    store.publish([FIRST, SECOND])
+    forget(store)
+    store.close()
+    assert any("xkg link" in line for line in store.check())
+    other = open_remote(server, tmp_path / "other")
+    other.publish([a_paper(3)])
+    assert visible(other)["SAME_CONCEPT"] == []
+    other.close()
+    assert store.check() == []
+    assert (f"{FIRST.paper.id}#method/layer-norm", "arxiv:2101.00003#method/layer-norm") in {
+        edge[:2] for edge in visible(store)["SAME_CONCEPT"]
+    }
+
+
+def test_decisions_are_drawn_and_kept(store: Neo4jStore, embedded: EmbeddedStore) -> None:
+    first, second = FIRST.techniques[0], SECOND.techniques[0]
+    decision = Decision(
+        first=first.id, second=second.id, judged=judged(text_hash(first), text_hash(second)), relation="same", by="test"
+    )
+    assert store.decide([decision]) == 0
+    for each in (store, embedded):
+        each.publish([FIRST, SECOND])
+        each.decide([decision])
+    assert visible(store) == visible(embedded)
+    assert (first.id, second.id) in {edge[:2] for edge in visible(store)["SAME_CONCEPT"]}
+    assert list(store.decisions()) == list(embedded.decisions()) == [decision]
+    changed = decision.model_copy(update={"relation": "different"})
+    store.decide([changed])
+    assert list(store.decisions()) == [changed]
+    assert (first.id, second.id) not in {edge[:2] for edge in visible(store)["SAME_CONCEPT"]}
+
+
+def test_a_revision_sees_the_paper_as_it_is(store: Neo4jStore) -> None:
+    store.publish([FIRST, SECOND])
+    at = store.position().counter
+
+    def retitled(bundle: PaperBundle) -> PaperBundle:
+        return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"title": "Revised"})})
+
+    assert store.revise([FIRST.paper.id, "arxiv:none"], lambda bundle: bundle) == at
+    assert store.revise([FIRST.paper.id, "arxiv:none"], retitled) == at + 1
+    assert [bundle.paper.title for bundle in store.bundles()] == ["Revised", "Paper 2"]
+
+
+def test_changes_lead_from_one_position_to_the_next(store: Neo4jStore) -> None:
+    store.publish([FIRST])
+    start = store.position()
+    assert not store.changes(start).whole
+    assert list(store.changes(start).bundles) == []
+    store.publish([SECOND])
+    store.remove([FIRST.paper.id])
+    changes = store.changes(start)
+    assert (changes.to, changes.whole, changes.removed) == (store.position(), False, {FIRST.paper.id})
+    assert list(changes.bundles) == [SECOND]
+    assert changes.decisions is None
+    for since in (None, Position("another", 1), Position(start.graph, 10_000)):
+        whole = store.changes(since)
+        assert (whole.whole, whole.removed, list(whole.bundles)) == (True, frozenset(), [SECOND])
+    before = store.position()
+    store.rebuild()
+    assert store.changes(before).whole, "a graph that was rebuilt is copied anew"
+    assert nodes(store)["Bundle"] == 1, "tombstones are gone"
+
+
+def test_another_embedding_model_is_refused_until_the_graph_is_rebuilt(
+    store: Neo4jStore, server: Neo4jServer, tmp_path: Path
+) -> None:
+    from xkg.config import EmbeddingSettings, Settings, StoreSettings
+
+    store.publish([FIRST])
+    chosen = Settings(
+        kg=tmp_path / "other", store=StoreSettings(url=server.url), embedding=EmbeddingSettings(model="new")
+    )
+    other = Neo4jStore(chosen, lambda: FakeHashEmbedder("new"))
+    with pytest.raises(ModelMismatchError, match="xkg index rebuild"):
+        other.publish([SECOND])
+    assert any("model" in line for line in other.check())
+    other.rebuild()
+    other.publish([SECOND])
+    assert store.connection.read(read_state).model == "new"
+    with pytest.raises(ModelMismatchError):
+        store.publish([FIRST])
+    forget(other)
+    other.close()
+
+
+def test_what_cannot_be_done_says_what_to_do(store: Neo4jStore) -> None:
+    store.publish([FIRST])
+    with pytest.raises(StoreError, match="backup"):
+        store.rollback()
+    with pytest.raises(StoreError, match="twice"):
+        store.publish([FIRST, FIRST])
+    with pytest.raises(InputError):
+        store.publish([FIRST.model_copy(update={"techniques": ()})])
+    with pytest.raises(UnknownIdError, match=f"nearest: {FIRST.paper.id}"):
+        store.remove(["arxiv:2101.0000"])
+    rows(store, "CREATE (:Technique {id: 'stray'})")
+    assert any("stray" in line for line in store.check())

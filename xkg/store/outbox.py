@@ -1,0 +1,38 @@
+"""Papers that were built while the server of their graph was away: kept as bundle files, and sent later."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from xkg.errors import StoreError
+from xkg.model import PaperBundle
+from xkg.store import bundles
+
+FOLDER = "outbox"
+
+
+def keep(kg: Path, built: Sequence[PaperBundle]) -> None:
+    """Keeps papers under the graph's folder, each in place of what was kept of it. Raises `StoreError`."""
+    folder = kg / FOLDER
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for bundle in built:
+            earlier = [path for path, paper in _papers(folder) if paper == bundle.paper.id]
+            new = bundles.write(folder, bundle).name
+            for path in earlier:
+                if path.name != new:
+                    path.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be written ({error.strerror}): free space, then run again") from error
+
+
+def waiting(kg: Path) -> list[Path]:
+    """The files of papers that wait, the oldest first."""
+    return sorted((kg / FOLDER).glob("[!.]*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+
+
+def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
+    for path in folder.glob("[!.]*.json"):
+        try:
+            yield path, bundles.read(path).paper.id
+        except StoreError:
+            continue  # what is damaged is told when it is to be sent
