@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from tests.serve.http_server import JSON, PING, Asking, call
-from xkg.config import Settings
+from xkg.config import HttpSettings, ServeSettings, Settings
 from xkg.errors import ConfigError
-from xkg.serve.http import is_loopback, parse, serve_http
+from xkg.serve.hosts import is_loopback
+from xkg.serve.http import parse, serve_http
 from xkg.serve.tokens import Tokens
 
 
@@ -109,6 +110,9 @@ def test_other_machines_are_served_only_where_a_token_is_asked(tmp_path: Path) -
     for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:8321"):
         with pytest.raises(ConfigError, match=r"xkg token create NAME.*serve\.oauth"):
             serve_http(settings, address)
+    behind_a_proxy = ServeSettings(http=HttpSettings(url="https://kg.example.org/mcp"))
+    with pytest.raises(ConfigError, match=r"kg\.example\.org.*xkg token create NAME"):
+        serve_http(Settings(kg=tmp_path / "kg", serve=behind_a_proxy), "127.0.0.1:0")
     Tokens(settings.kg).create("gone")
     Tokens(settings.kg).revoke("gone")
     with pytest.raises(ConfigError, match="xkg token create NAME"):

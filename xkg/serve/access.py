@@ -14,18 +14,21 @@ log = logging.getLogger(__name__)
 class Access:
     """A `TokenVerifier` of the SDK. What cannot be checked lets nobody in."""
 
-    def __init__(self, tokens: Tokens, issuer: Issuer | None) -> None:
+    def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool) -> None:
+        """`closed`: whether callers must show a token whatever lies in the graph's folder."""
         self._tokens = tokens
         self._issuer = issuer
+        self._closed = closed or issuer is not None
 
     def required(self) -> bool:
-        """Whether a caller must show a token: as soon as one was ever created, also where all are revoked since."""
-        if self._issuer is not None:
-            return True
-        try:
-            return bool(self._tokens.all())
-        except XkgError:
-            return True
+        """Whether a caller must show a token: as soon as one was created, and from then on, also when all are
+        revoked."""
+        if not self._closed:
+            try:
+                self._closed = bool(self._tokens.all())
+            except XkgError:
+                return True
+        return self._closed
 
     async def verify_token(self, token: str) -> AccessToken | None:
         if not token.startswith(PREFIX):

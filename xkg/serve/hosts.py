@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from xkg.config import HttpSettings
 from xkg.serve.refusals import refuse
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -55,6 +56,26 @@ class KnownHosts:
         if parts is None:
             return False
         return parts[0] == host.lower() or (self._local and parts[1] in LOOPBACK)
+
+
+def reached_by_others(http: HttpSettings, bound: str) -> bool:
+    """Whether more than this machine reaches a server that is bound to `bound`, itself or through a proxy, which the
+    settings tell by the names that it gives the server."""
+    behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
+    return behind or bool(http.hosts) or not is_loopback(bound)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches `host`; a name counts as what it stands for now."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = {entry[4][0] for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError:
+        return False
+    return all(ip_address(str(address).partition("%")[0]).is_loopback for address in found)
 
 
 def _split(origin: str) -> tuple[str, str] | None:

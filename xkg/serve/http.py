@@ -9,7 +9,6 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable
-from ipaddress import ip_address
 from typing import Any
 
 import uvicorn
@@ -19,6 +18,7 @@ from uvicorn.supervisors import Multiprocess
 from xkg.config import Settings
 from xkg.errors import ConfigError
 from xkg.serve import logs, tracing
+from xkg.serve.hosts import is_loopback, reached_by_others
 from xkg.serve.metrics import SHARED
 from xkg.serve.roots import open_roots
 from xkg.serve.tokens import Tokens
@@ -76,29 +76,16 @@ def parse(address: str) -> tuple[str, int]:
 
 
 def _refuse_the_open(settings: Settings, host: str) -> None:
-    if is_loopback(host):
+    if not reached_by_others(settings.serve.http, host):
         return
     if settings.serve.oauth.issuer is not None:
         if settings.serve.http.url is None:
             raise ConfigError("serve.oauth needs the address that clients use: set serve.http.url, https://HOST/mcp")
     elif not Tokens(settings.kg).valid():
         raise ConfigError(
-            f"{host} can be reached from other machines and nobody would need a token: run `xkg token create NAME`, or "
-            "set serve.oauth.issuer; or serve 127.0.0.1 alone"
+            f"{settings.serve.http.url or host} can be reached from other machines and nobody would need a token: run "
+            "`xkg token create NAME`, or set serve.oauth.issuer; or serve 127.0.0.1 alone"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`; a name counts as what it stands for now."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        pass
-    try:
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
-    except OSError:
-        return False
-    return all(ip_address(str(address).partition("%")[0]).is_loopback for address in found)
 
 
 def _bind(host: str, port: int) -> socket.socket:

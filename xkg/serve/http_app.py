@@ -32,7 +32,7 @@ from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
 from xkg.serve.access import Access
 from xkg.serve.connections import Connections, room
-from xkg.serve.hosts import KnownHosts
+from xkg.serve.hosts import KnownHosts, reached_by_others
 from xkg.serve.limits import BodyLimit, Gate, RateLimit
 from xkg.serve.metrics import Metrics
 from xkg.serve.oauth import issuer_of
@@ -65,7 +65,8 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
     """The app over the graph of `settings`, for a server that is bound to the host `bound` and that clients reach at
     `url`. Raises `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
-    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url))
+    closed = reached_by_others(http, bound)
+    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
     roots = open_roots(settings.serve.roots or ())
     service = Service(settings)
     metrics = Metrics(service.state)
