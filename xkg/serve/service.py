@@ -1,6 +1,5 @@
 """One graph, open for reading: what the tools call. Heavy libraries and the model are loaded when first needed."""
 
-import functools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xkg.errors import InputError, StoreError, XkgError
+from xkg.serve.query_vectors import QueryVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
-
-QUERIES_KEPT = 1024
-"""Vectors of so many queries stay in memory, 1.5 KB each: agents ask again what they or others asked."""
 
 
 class Service:
@@ -40,7 +37,7 @@ class Service:
         self._cached: Embedder | None = None
         self._copies: WorkingCopies | None = None
         self._closed = False
-        self._vector = functools.lru_cache(QUERIES_KEPT)(self._embedded)
+        self._vectors = QueryVectors(self._model)
 
     def state(self) -> tuple[int, int]:
         """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
@@ -183,7 +180,6 @@ class Service:
                 )
             return self._cached
 
-    def _embedded(self, text: str) -> "NDArray[np.float32]":
-        vector: NDArray[np.float32] = self._model().embed([text])[0]
-        vector.setflags(write=False)  # callers share it
+    def _vector(self, text: str) -> "NDArray[np.float32]":
+        vector: NDArray[np.float32] = self._vectors([text])[0]
         return vector
