@@ -182,7 +182,7 @@ class HttpSettings(_Section):
     hosts: Annotated[tuple[str, ...], NoDecode] = ()
     origins: Annotated[tuple[str, ...], NoDecode] = ()
     per_minute: int = Field(default=1200, ge=0)
-    concurrency: int = Field(default=16, ge=1, le=256)
+    concurrency: int = Field(default=8, ge=1, le=256)
     queue: int = Field(default=256, ge=0)
     connections: int = Field(default=1024, ge=1)
     body_kb: int = Field(default=1024, ge=1)
