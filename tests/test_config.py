@@ -90,3 +90,19 @@ def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
 def test_roots_are_given_as_a_path_is(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("XKG_SERVE__ROOTS", given)
     assert load().serve.roots == (Path("/a"), Path("/b"))
+
+
+def test_hosts_and_origins_are_given_as_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_SERVE__HTTP__HOSTS", "kg.example.org, kg")
+    assert load().serve.http.hosts == ("kg.example.org", "kg")
+
+
+@pytest.mark.parametrize(
+    "issuer", ["http://login.example.org", "http://127.0.0.1.example.org", "ftp://a", "https://a/?x"]
+)
+def test_an_issuer_is_never_asked_in_the_clear(monkeypatch: pytest.MonkeyPatch, issuer: str) -> None:
+    monkeypatch.setenv("XKG_SERVE__OAUTH__ISSUER", issuer)
+    with pytest.raises(ConfigError, match=r"serve\.oauth\.issuer"):
+        load()
+    monkeypatch.setenv("XKG_SERVE__OAUTH__ISSUER", "http://127.0.0.1:8080/realm")
+    assert load().serve.oauth.issuer == "http://127.0.0.1:8080/realm"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
+from xkg.cli_token import token_app
 from xkg.errors import InputError, StoreError, XkgError
 
 if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
@@ -30,6 +31,7 @@ index_app = typer.Typer(help="Look after the indexes of the published graph.")
 store_app = typer.Typer(help="Look after the stored generations.")
 app.add_typer(index_app, name="index")
 app.add_typer(store_app, name="store")
+app.add_typer(token_app, name="token")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON; README.md lists the fields.")]
 Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
@@ -287,8 +289,25 @@ def cypher(
 
 
 @app.command()
-def serve(context: typer.Context) -> None:
-    """Serve the graph to agents: MCP over stdin and stdout."""
+def serve(
+    context: typer.Context,
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve over HTTP at this address, not stdin and stdout.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer over HTTP.")] = 1,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        typer.Option(help="What is logged over HTTP; debug logs contents too."),
+    ] = "info",
+) -> None:
+    """Serve the graph to agents: MCP over stdin and stdout, or over HTTP.
+
+    Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
+    if http is not None:
+        from xkg.serve.http import serve_http
+
+        serve_http(_settings(context), http, workers, log_level)
+        return
     from xkg.serve.server import serve as run
 
     run(_settings(context))

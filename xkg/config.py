@@ -1,13 +1,15 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
 import os
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -167,11 +169,64 @@ class IndexSettings(_Section):
     vectors: Literal["local", "neo4j"] = "local"
 
 
+class HttpSettings(_Section):
+    """What the HTTP server lets in; each worker counts for itself.
+
+    `url` is the address that clients use where it is not the one that is bound, as behind a proxy; `hosts` are further
+    names that a Host header may carry, `origins` the web pages (`https://app.example.org`) that may call. `per_minute`
+    requests of one token, or of one address without, 0 for any number; `concurrency` of all at work at a time, `queue`
+    waiting for their turn. `connections` may be open; where more come, those idle longest are closed. A request is at
+    most `body_kb` large and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
+
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
+    hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    origins: Annotated[tuple[str, ...], NoDecode] = ()
+    per_minute: int = Field(default=1200, ge=0)
+    concurrency: int = Field(default=8, ge=1, le=256)
+    queue: int = Field(default=256, ge=0)
+    connections: int = Field(default=1024, ge=1)
+    body_kb: int = Field(default=1024, ge=1)
+    request_seconds: float = Field(default=20, gt=0)
+    shutdown_seconds: int = Field(default=10, ge=0)
+
+    @field_validator("hosts", "origins", mode="before")
+    @classmethod
+    def _as_a_list(cls, value: object) -> object:
+        """The environment gives `a, b`."""
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+class OAuthSettings(_Section):
+    """The authorization server whose access tokens (JWT) the HTTP server takes; None takes none. `audience` is what
+    they must be issued for, by default the server's address; `jwks` the address of the issuer's keys where its metadata
+    do not tell it."""
+
+    issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
+    audience: str | None = Field(default=None, min_length=1)
+    jwks: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s#]*)?$")
+
+    @field_validator("issuer", "jwks")
+    @classmethod
+    def _safe(cls, address: str | None) -> str | None:
+        """Who could change keys on their way could make tokens."""
+        if address is not None and address.startswith("http:"):
+            host = urlsplit(address).hostname or ""
+            try:
+                here = host == "localhost" or ip_address(host).is_loopback
+            except ValueError:
+                here = False
+            if not here:
+                raise ValueError("must be https, or on this machine")
+        return address
+
+
 class ServeSettings(_Section):
-    """`roots`: the folders under which a client may name working copies; None is the folder that `xkg serve` was
-    started in, unless that holds somebody's home folder; empty opens none."""
+    """`roots`: the folders under which a client may name working copies; empty opens none. None is, over stdio, the
+    folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP it opens none."""
 
     roots: tuple[Path, ...] | None = None
+    http: HttpSettings = HttpSettings()
+    oauth: OAuthSettings = OAuthSettings()
 
     @field_validator("roots", mode="before")
     @classmethod

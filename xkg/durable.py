@@ -23,10 +23,13 @@ def sync_file(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` beside it."""
+def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` beside it. `mode` is
+    that of the file before the umask takes its part."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        partial.unlink(missing_ok=True)  # it may be there with another mode
+        partial.touch(mode)
         with partial.open("wb") as file:
             file.write(data)
             file.flush()

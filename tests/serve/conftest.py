@@ -1,5 +1,6 @@
 """A small graph of two papers, our own writing, published once."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,9 @@ def graph(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> P
     store.publish(bundles())
     store.close()
     return folder
+
+
+@pytest.fixture
+def graph_copy(graph: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(graph, tmp_path / "kg"))

@@ -26,7 +26,9 @@ def under_roots(named: str, roots: Sequence[Path]) -> Path:
     for one that is not there or, links resolved, lies outside. What lies outside is never told from what does not
     exist."""
     if not roots:
-        raise InputError("this server opens no folder: set serve.roots, or start it in the folder of the repository")
+        raise InputError(
+            "this server opens no folder: set serve.roots, or over stdio start it in the folder of the repository"
+        )
     shown = ascii(named[:200])
     for root in roots:
         try:

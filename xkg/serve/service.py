@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xkg.errors import InputError, StoreError, XkgError
+from xkg.serve.query_vectors import QueryVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +37,12 @@ class Service:
         self._cached: Embedder | None = None
         self._copies: WorkingCopies | None = None
         self._closed = False
+        self._vectors = QueryVectors(self._model)
+
+    def state(self) -> tuple[int, int]:
+        """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
+        with self._snapshot() as snapshot:
+            return snapshot.generation, len(snapshot.papers())
 
     def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
         from xkg.serve.retrieval import search
@@ -174,5 +181,5 @@ class Service:
             return self._cached
 
     def _vector(self, text: str) -> "NDArray[np.float32]":
-        vector: NDArray[np.float32] = self._model().embed([text])[0]
+        vector: NDArray[np.float32] = self._vectors([text])[0]
         return vector

@@ -4,6 +4,7 @@ LadybugDB answers Cypher; looking nodes up there costs a query each, here a keye
 as ASCII JSON, so every string comes back as it was. A technique's `row` numbers it in the vector and text index too.
 """
 
+import functools
 import json
 import re
 import sqlite3
@@ -35,6 +36,10 @@ CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WIT
 CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
 """
 _BATCH = 500
+
+VIEWS_KEPT = 2048
+IDS_KEPT = 100_000
+"""So much of what was read stays in memory: about 20 MB and 10 MB."""
 
 
 class CatalogueWriter:
@@ -124,8 +129,12 @@ class Catalogue:
         # "immutable" reads without locks or journals, also from a folder that may not be written.
         self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
         self._turn = threading.Lock()
+        # A finished catalogue never changes, so what was read of it is as good as what is in it.
+        self._views = functools.lru_cache(VIEWS_KEPT)(self._view)
+        self._ids: dict[int, str] = {}
 
     def close(self) -> None:
+        self._views.cache_clear()
         with self._turn:
             self._db.close()
 
@@ -140,6 +149,9 @@ class Catalogue:
         return str(found[0][0]) if found else None
 
     def technique(self, technique: str) -> TechniqueView | None:
+        return self._views(technique)
+
+    def _view(self, technique: str) -> TechniqueView | None:
         found = self._all(
             "SELECT t.row, t.body, t.path, p.title, c.body FROM technique t JOIN paper p ON p.number = t.paper "
             "LEFT JOIN code c ON c.technique = t.row WHERE t.id = ?",
@@ -170,12 +182,16 @@ class Catalogue:
 
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
         """Technique ids by row."""
-        found: dict[int, str] = {}
-        for part in _batches(list(rows)):
+        wanted = list(rows)
+        known = self._ids
+        missing = [row for row in wanted if row not in known]
+        for part in _batches(missing):
             marks = ",".join("?" * len(part))
             for row, key in self._all(f"SELECT row, id FROM technique WHERE row IN ({marks})", part):
-                found[row] = _id(key)
-        return found
+                known[row] = _id(key)
+        if len(known) > IDS_KEPT:
+            self._ids = {}  # whoever reads the old ones goes on doing so
+        return {row: known[row] for row in wanted if row in known}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
         """Numbers of those of `papers` that are here."""

@@ -1,0 +1,93 @@
+"""A server over real loopback HTTP, in a thread of the test's own process."""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import uvicorn
+
+from xkg.config import EmbeddingSettings, HttpSettings, OAuthSettings, ServeSettings, Settings
+from xkg.serve.connections import Connection
+from xkg.serve.http_app import make_app
+
+SECONDS = 90
+"""On a busy machine a worker takes long to import what it needs; connections wait for it."""
+
+JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+
+
+class Running(NamedTuple):
+    base: str
+    port: int
+    server: uvicorn.Server
+
+    @property
+    def url(self) -> str:
+        return f"{self.base}/mcp"
+
+    def client(self, token: str | None = None, **headers: str) -> "Asking":
+        given = {**JSON, **headers} if token is None else {**JSON, "authorization": f"Bearer {token}", **headers}
+        return Asking(self.base, given)
+
+
+class Asking(NamedTuple):
+    """Each request on a connection of its own."""
+
+    base: str
+    headers: dict[str, str]
+
+    def request(self, method: str, path: str, **given: Any) -> httpx2.Response:
+        headers = {name: value.encode("latin-1") for name, value in self.headers.items()}
+        with httpx2.Client(base_url=self.base, headers=headers, timeout=SECONDS, verify=False) as client:
+            return client.request(method, path, **given)
+
+    def get(self, path: str) -> httpx2.Response:
+        return self.request("GET", path)
+
+    def post(self, path: str, **given: Any) -> httpx2.Response:
+        return self.request("POST", path, **given)
+
+
+def call(tool: str, /, **arguments: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+@contextmanager
+def running(
+    graph: Path,
+    http: HttpSettings | None = None,
+    oauth: OAuthSettings | None = None,
+    roots: tuple[Path, ...] | None = None,
+) -> Iterator[Running]:
+    serve = ServeSettings(http=http or HttpSettings(), oauth=oauth or OAuthSettings(), roots=roots)
+    settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        base = f"http://127.0.0.1:{port}"
+        config = uvicorn.Config(
+            make_app(settings, "127.0.0.1", serve.http.url or f"{base}/mcp"),
+            http=Connection,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=5,
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.01)
+        try:
+            yield Running(base, port, server)
+        finally:
+            server.should_exit = True
+            thread.join(30)
