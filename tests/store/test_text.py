@@ -23,8 +23,13 @@ NAMES = {
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedStore:
     store = open_store(tmp_path_factory.mktemp("text"))
-    code = Code(id="title:p#code@1", technique="title:p#code", implementation="", documentation="Computes getHTTPCode")
-    paper = Paper(id="title:p", title="P", origin="build")
+    code = Code(
+        id="title:p#code@1",
+        technique="title:p#code",
+        implementation="class Gadget:\n    async def spin_wheel(self): ...\n",
+        documentation="Computes getHTTPCode",
+    )
+    paper = Paper(id="title:p", title="Winter gardens", origin="build")
     store.publish([PaperBundle(paper=paper, techniques=tuple(NAMES.values()), code=(code,))])
     return store
 
@@ -41,11 +46,34 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedStore:
         ("cafe", "cafe"),
         ("kaffeehaus", "cafe"),
         ("http code", "code"),
+        ("spinWheel", "code"),
+        ("gadget", "code"),
     ],
 )
 def test_identifiers_and_english_meet(store: EmbeddedStore, query: str, best: str) -> None:
     with store.snapshot() as snapshot:
         assert snapshot.find_text(query, 3)[0].id == NAMES[best].id
+
+
+def test_a_word_counts_by_how_rare_it_is_anywhere_not_in_names_alone(tmp_path: Path) -> None:
+    """ "Random" is in one name only, and in every definition: it says nothing."""
+    said = "At random times a random share of random weights is kept."
+    techniques = (
+        Technique(id="title:p#a", name="Random network", definition=said),
+        Technique(
+            id="title:p#b", name="Restore", definition=said + " Drift is undone by going back to the checkpoint."
+        ),
+        *(Technique(id=f"title:p#{i}", name=f"Part {i}", definition=said) for i in range(20)),
+    )
+    store = open_store(tmp_path)
+    store.publish([PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=techniques)])
+    with store.snapshot() as snapshot:
+        assert snapshot.find_text("random weights back to the checkpoint", 1)[0].id == "title:p#b"
+
+
+def test_the_title_of_the_paper_finds_all_that_it_has(store: EmbeddedStore) -> None:
+    with store.snapshot() as snapshot:
+        assert {hit.id for hit in snapshot.find_text("winter garden", 9)} == {t.id for t in NAMES.values()}
 
 
 def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:

@@ -25,7 +25,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.lock import hold, unheld
 from xkg.store.vectors import VectorsInfo
 
-FORMAT = 1
+FORMAT = 2
 KEPT = 2
 """How many generations before the current one are kept for `rollback`."""
 REBUILD = "run `xkg index rebuild`"
