@@ -76,6 +76,20 @@ def test_the_title_of_the_paper_finds_all_that_it_has(store: EmbeddedStore) -> N
         assert {hit.id for hit in snapshot.find_text("winter garden", 9)} == {t.id for t in NAMES.values()}
 
 
+def test_what_a_technique_has_of_a_query_is_weighed_by_rarity(store: EmbeddedStore) -> None:
+    ids = [t.id for t in NAMES.values()]
+    with store.snapshot() as snapshot:
+        found, all_words = snapshot.matched("contrastive loss of the nonesuch", [*ids, "title:p#missing"])
+        assert set(found) == set(ids)
+        assert found["title:p#norm"] == 0
+        assert 0 < found["title:p#loss"] < all_words, "nobody has nonesuch"
+        assert snapshot.matched("contrastive loss", ids)[0]["title:p#loss"] == pytest.approx(
+            snapshot.matched("contrastive loss", ids)[1]
+        )
+        assert snapshot.matched("the of", ids) == (dict.fromkeys(ids, 0.0), 0.0)
+        assert snapshot.matched("loss", [])[0] == {}
+
+
 def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:
     with store.snapshot() as snapshot:
         assert [h.id for h in snapshot.find_text("loss", 9)] == ["title:p#loss"]

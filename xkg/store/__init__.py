@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.model import Code, Paper, PaperBundle, Technique
+from xkg.model import Code, Level, Paper, PaperBundle, Technique
 
 if TYPE_CHECKING:
     # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
@@ -56,6 +56,15 @@ class TechniqueView(_Value):
     code: Code | None
 
 
+class Facts(_Value):
+    """What a technique can be chosen by: `level` is `none`, and `language` empty, where it has no code."""
+
+    paper: str
+    level: Level
+    language: str = ""
+    packages: tuple[str, ...] = ()
+
+
 class Snapshot(Protocol):
     """One state of the graph, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids that
     do exist in its message.
@@ -82,6 +91,24 @@ class Snapshot(Protocol):
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
+        """How much of the query's words each of these techniques has, and how much they are in all: sums of their
+        inverse document frequencies."""
+        ...
+
+    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
+        """Mean and standard deviation of the cosines between a unit vector and the techniques' own: what is to be
+        expected of a technique that has nothing to do with it. (0, 0) where there are no vectors."""
+        ...
+
+    def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
+        """Facts of those of these techniques that are here."""
+        ...
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        """Pairs (citing, cited) of ids of papers that are here."""
+        ...
+
     def embedding_model(self) -> str: ...
 
 

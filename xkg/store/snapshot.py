@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, paper_of
-from xkg.store import Hit, Link, TechniqueView, bundles
+from xkg.store import Facts, Hit, Link, TechniqueView, bundles
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import REBUILD, Generation
 
@@ -42,6 +42,7 @@ class EmbeddedSnapshot:
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
+        self._citations: list[tuple[str, str]] | None = None
         self._graph_checked = False
         self._catalogue: Catalogue | None = None
         self.generation = 0
@@ -127,6 +128,30 @@ class EmbeddedSnapshot:
             )
         rows = None if numbers is None else self._catalogue.rows_of(numbers)
         return self._hits(self.vector_index().search(vector, k, rows))
+
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
+        if self._catalogue is None or self._opened is None:
+            return {}, 0.0
+        rows = self._catalogue.rows(ids)
+        found, total = self._text_index().matched(query, list(rows.values()))
+        return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
+
+    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
+        if self._opened is None or self._opened.manifest.vectors is None:
+            return 0.0, 0.0
+        return self.vector_index().background(vector)
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        return self._catalogue.facts(ids) if self._catalogue else {}
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        from xkg.store.citing import cited
+
+        with self._turn:
+            if self._citations is None:
+                known = {paper.id for paper in self.papers()}
+                self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
+            return tuple(self._citations)
 
     def vector_index(self) -> "VectorIndex":
         """The vector index, checked and mapped once."""

@@ -21,6 +21,7 @@ RECALL_GOAL = 0.95
 _RECALL_QUERIES = 200
 _RECALL_AT = 10
 _BLOCK = 1024
+_SAMPLE = 1000
 # The order of additions, and 8-bit codes, move a cosine.
 _SLACK = 0.01
 
@@ -130,6 +131,7 @@ class VectorIndex:
         self._numpy = np
         self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         self._info = info
+        self._sample: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -160,3 +162,27 @@ class VectorIndex:
             return None
         result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         return result
+
+    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
+        """Mean and standard deviation of the cosines between a unit vector and the index's own, over a sample of them
+        that is the same each time."""
+        if self._sample is None:
+            self._sample = self._drawn()
+        cosines = self._sample @ vector
+        return float(cosines.mean()), float(cosines.std())
+
+    def _drawn(self) -> "NDArray[np.float32]":
+        rng = self._numpy.random.default_rng(0)
+        chosen = self._numpy.sort(rng.choice(len(self), size=min(_SAMPLE, len(self)), replace=False))
+        exact = self.exact_rows(chosen.tolist())
+        if exact is not None:
+            return exact
+        # A mapped index knows no places of rows, so the numbers count over its lists.
+        lists = self._index.invlists
+        ends = self._numpy.cumsum([lists.list_size(number) for number in range(self._index.nlist)])
+        found = self._numpy.empty((len(chosen), self._index.d), dtype=self._numpy.float32)
+        for place, number in enumerate(chosen.tolist()):
+            own = int(self._numpy.searchsorted(ends, number, side="right"))
+            start = int(ends[own - 1]) if own else 0
+            self._index.reconstruct_from_offset(own, number - start, self._faiss.swig_ptr(found[place]))
+        return found
