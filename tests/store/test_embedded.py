@@ -58,10 +58,11 @@ def test_facts_and_citations_and_the_background(tmp_path: Path) -> None:
             top: Facts(paper="arxiv:2101.00001", level=Level.NONE),
         }
         assert snapshot.citations() == (("arxiv:2101.00002", "arxiv:2101.00001"),)
-        assert all(-1 <= value <= 1 for value in snapshot.background(vector_of("x")))
+        background = snapshot.background(vector_of("x"))
+        assert (-1 <= background.mean <= 1, 0 <= background.deviation <= 1, background.techniques) == (True, True, 6)
     store.remove(["arxiv:2101.00001", "arxiv:2101.00002"])
     with store.snapshot() as snapshot:
-        assert snapshot.background(vector_of("x")) == (0.0, 0.0)
+        assert snapshot.background(vector_of("x")) == (0.0, 0.0, 0)
         assert (snapshot.facts([part]), snapshot.citations()) == ({}, ())
         assert snapshot.matched("norm", [part])[0] == {}
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from xkg.config import Settings
     from xkg.embed import Embedder
     from xkg.serve import answers
+    from xkg.serve.filters import Filters
     from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
@@ -37,13 +38,24 @@ class Service:
         self._copies: WorkingCopies | None = None
         self._closed = False
 
-    def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
+    def search(
+        self,
+        query: str,
+        k: int,
+        papers: Sequence[str] = (),
+        with_code: bool = False,
+        *,
+        filters: "Filters | None" = None,
+    ) -> "answers.SearchAnswer":
+        """`papers` and `with_code` narrow it, or `filters` in their place."""
+        from xkg.serve.filters import Filters
         from xkg.serve.retrieval import search
 
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
         with self._snapshot() as snapshot:
-            return search(snapshot, self._vector, query, k, papers, with_code)
+            chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
+            return search(snapshot, self._vectors, query, k, chosen)
 
     def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
         from xkg.serve.answers import paper_answer
@@ -78,7 +90,7 @@ class Service:
                 asked,
                 k,
                 copy,
-                lambda text, rows: search(snapshot, self._vector, text, rows),
+                lambda text, rows: search(snapshot, self._vectors, text, rows),
                 self._cached_model,
             )
 
@@ -169,6 +181,5 @@ class Service:
                 )
             return self._cached
 
-    def _vector(self, text: str) -> "NDArray[np.float32]":
-        vector: NDArray[np.float32] = self._model().embed([text])[0]
-        return vector
+    def _vectors(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        return self._model().embed(texts)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -65,6 +65,15 @@ class Facts(_Value):
     packages: tuple[str, ...] = ()
 
 
+class Background(NamedTuple):
+    """How cosines between one vector and all `techniques` of a graph are spread: what is to be expected of a
+    technique that has nothing to do with it. All 0 where there are no vectors."""
+
+    mean: float
+    deviation: float
+    techniques: int
+
+
 class Snapshot(Protocol):
     """One state of the graph, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids that
     do exist in its message.
@@ -93,13 +102,10 @@ class Snapshot(Protocol):
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """How much of the query's words each of these techniques has, and how much they are in all: sums of their
-        inverse document frequencies."""
+        inverse document frequencies, over that of a word that no technique has, which so counts 1."""
         ...
 
-    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
-        """Mean and standard deviation of the cosines between a unit vector and the techniques' own: what is to be
-        expected of a technique that has nothing to do with it. (0, 0) where there are no vectors."""
-        ...
+    def background(self, vector: "NDArray[np.float32]") -> Background: ...
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
         """Facts of those of these techniques that are here."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, paper_of
-from xkg.store import Facts, Hit, Link, TechniqueView, bundles
+from xkg.store import Background, Facts, Hit, Link, TechniqueView, bundles
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import REBUILD, Generation
 
@@ -136,10 +136,11 @@ class EmbeddedSnapshot:
         found, total = self._text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
 
-    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
+    def background(self, vector: "NDArray[np.float32]") -> Background:
         if self._opened is None or self._opened.manifest.vectors is None:
-            return 0.0, 0.0
-        return self.vector_index().background(vector)
+            return Background(0.0, 0.0, 0)
+        index = self.vector_index()
+        return Background(*index.background(vector), len(index))
 
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
         return self._catalogue.facts(ids) if self._catalogue else {}

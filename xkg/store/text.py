@@ -154,12 +154,13 @@ class TextIndex:
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
         """How much of the query's words each of `rows` has, and how much they are in all: sums of their inverse
-        document frequencies, in which a word that no technique has counts most."""
+        document frequencies, over that of a word that no technique has, which so counts 1."""
         count = len(self)
+        rarest = math.log1p((count + 0.5) / 0.5)
         rarity = {}
         for term in self._terms(query):
             having = self._searcher.doc_freq("text", term)
-            rarity[term] = math.log1p((count - having + 0.5) / (having + 0.5))
+            rarity[term] = math.log1p((count - having + 0.5) / (having + 0.5)) / rarest
         total = sum(rarity.values())
         if not rarity or not rows:
             return dict.fromkeys(rows, 0.0), total
