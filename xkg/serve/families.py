@@ -1,6 +1,6 @@
 """Search rows: of techniques that stand above or below one another the one that answers best is the row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xkg.model import paper_of
@@ -23,36 +23,63 @@ def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int
     first, and lead whatever their parts are like. A technique stands in one row only, as do two of one name in a paper.
     """
     ranked = sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
-    pool = list(dict.fromkeys([*first, *ranked]))
-    merit = dict(strength)
-    broad = set()
+    merit = {technique: strength[technique] for technique in ranked}
+    broad: dict[str, list[str]] = {}
     for technique in ranked:
-        parts = [t for t in ranked if above(technique, t) and strength[t] >= SPECIFIC * strength[technique]]
-        if parts and technique not in first:
-            broad.add(technique)
-            best = max(parts, key=lambda t: merit[t])
+        for ancestor in ancestors(technique):
+            if ancestor in merit and ancestor not in first and merit[technique] >= SPECIFIC * merit[ancestor]:
+                broad.setdefault(ancestor, []).append(technique)
+    for technique in ranked:
+        if technique in broad:
+            best = max(broad[technique], key=lambda part: merit[part])
             merit[best] = max(merit[best], merit[technique])
-    leads = [t for t in pool if t not in broad]
-    leads.sort(key=lambda t: (t not in first, -merit.get(t, 1.0)))
-    found: list[Family] = []
-    placed = set()
-    for technique in leads:
-        if not any(_related(family.lead, technique) for family in found):
-            found.append(Family(technique))
-            placed.add(technique)
-    for technique in pool:
-        home = next((family for family in found if _related(family.lead, technique)), None)
-        if technique not in placed and home is not None:
-            home.relatives.append(technique)
-    return found
+    leads = [technique for technique in ranked if technique not in broad and technique not in first]
+    leads.sort(key=lambda technique: -merit[technique])
+    rows = _Rows()
+    for technique in [*first, *leads]:
+        if rows.of(technique) is None:
+            rows.open(technique)
+    for technique in [*first, *ranked]:
+        family = rows.of(technique)
+        if family is not None and family.lead != technique and technique not in family.relatives:
+            family.relatives.append(technique)
+    return rows.families
+
+
+class _Rows:
+    """Rows as they are opened, and which of them a technique belongs to: the first of those that it is related to."""
+
+    def __init__(self) -> None:
+        self.families: list[Family] = []
+        self._leads: dict[str, int] = {}
+        self._above: dict[str, int] = {}
+        self._names: dict[tuple[str, str], int] = {}
+
+    def open(self, technique: str) -> None:
+        number = len(self.families)
+        self.families.append(Family(technique))
+        self._leads[technique] = number
+        for ancestor in ancestors(technique):
+            self._above.setdefault(ancestor, number)
+        self._names.setdefault(_name(technique), number)
+
+    def of(self, technique: str) -> Family | None:
+        numbers = [self._leads[t] for t in (technique, *ancestors(technique)) if t in self._leads]
+        numbers += [self._above[technique]] if technique in self._above else []
+        numbers += [self._names[name] for name in (_name(technique),) if name in self._names]
+        return self.families[min(numbers)] if numbers else None
+
+
+def ancestors(technique: str) -> Iterator[str]:
+    """Ids of the techniques that one stands under, the nearest first."""
+    start = technique.find("#") + 1
+    while (cut := technique.rfind("/", start)) >= 0:
+        technique = technique[:cut]
+        yield technique
 
 
 def above(ancestor: str, technique: str) -> bool:
     return technique.startswith(ancestor + "/")
-
-
-def _related(one: str, other: str) -> bool:
-    return above(one, other) or above(other, one) or _name(one) == _name(other)
 
 
 def _name(technique: str) -> tuple[str, str]:
