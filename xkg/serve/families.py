@@ -36,7 +36,8 @@ def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int
     leads = [technique for technique in ranked if technique not in broad and technique not in first]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
-    for technique in [*first, *leads]:
+    # What steps behind a part comes last, where that part itself went into another row.
+    for technique in [*first, *leads, *broad]:
         if rows.of(technique) is None:
             rows.open(technique)
     for technique in [*first, *ranked]:
