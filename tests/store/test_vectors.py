@@ -67,6 +67,16 @@ def test_a_filter_finds_its_rows_in_lists_that_are_far_away(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("exact_up_to", [10_000, 1000])
+def test_vectors_come_back(tmp_path: Path, exact_up_to: int) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=exact_up_to))
+    rows = [7, 3999, 7, 0]
+    for _ in range(2):
+        assert np.abs(index.vectors(rows) - vectors[rows]).max() < 0.02
+    assert index.search(vectors[7], 1)[0][0] == 7, "and can still be searched"
+
+
+@pytest.mark.parametrize("exact_up_to", [10_000, 1000])
 def test_the_background_is_what_cosines_are_like(tmp_path: Path, exact_up_to: int) -> None:
     vectors = unit_rows(4000, 32, clusters=60)
     index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=exact_up_to))

@@ -106,6 +106,9 @@ class Snapshot(Protocol):
         ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...
+    def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
+        """The vectors of those of these techniques that have one, as `find_vector` takes them."""
+        ...
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
         """Facts of those of these techniques that are here."""

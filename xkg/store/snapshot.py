@@ -142,6 +142,12 @@ class EmbeddedSnapshot:
         index = self.vector_index()
         return Background(*index.background(vector), len(index))
 
+    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        if self._catalogue is None or self._opened is None or self._opened.manifest.vectors is None:
+            return {}
+        rows = self._catalogue.rows(ids)
+        return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
+
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
         return self._catalogue.facts(ids) if self._catalogue else {}
 

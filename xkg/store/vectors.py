@@ -5,6 +5,7 @@ GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped
 ever added to a mapped index, which would abort the process.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -132,6 +133,7 @@ class VectorIndex:
         self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         self._info = info
         self._sample: NDArray[np.float32] | None = None
+        self._turn = threading.Lock()
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -160,6 +162,14 @@ class VectorIndex:
         """The vectors of `rows` as they were given to `build`, or None where only 8-bit codes are kept."""
         if self._info.kind != "exact":
             return None
+        result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
+        return result
+
+    def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
+        """The vectors of `rows`, near to those given to `build` where only 8-bit codes are kept."""
+        if self._info.kind != "exact":
+            with self._turn:
+                self._index.make_direct_map(True)
         result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         return result
 
