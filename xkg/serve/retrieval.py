@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from xkg.serve.answers import Relative, SearchAnswer, SearchRow, search_row
-from xkg.serve.candidates import Candidates, Embed, candidates
+from xkg.serve.candidates import Embed, candidates
 from xkg.serve.families import MOST_RELATIVES, Family, above, families
 from xkg.serve.filters import Filters
 from xkg.serve.fit import EXAMINED, FITS, scores
@@ -26,7 +26,7 @@ def search(
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
     long, of its parts (`candidates`), then as `reranker` has it. Of a technique and those above and below it the one
     that answers best is the row, and the others that matched are inside it (`families`). The score of a row is how
-    probable it is that it fits (`fit`), never above that of the row before. Where none is probable, nothing fits.
+    well it fits (`fit`), or a row after it where that fits better. Where none of the strongest fits, nothing does.
 
     Raises `UnknownIdError` for a paper that is not here, and what `embed` raises.
     """
@@ -38,9 +38,10 @@ def search(
     found = candidates(snapshot, embed, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
     rows = families(strength, exact, max(50, 4 * k))
-    fits = _scores(snapshot, query, found, rows, exact, k)
-    deciding = [technique for family in rows[:EXAMINED] for technique in (family.lead, *family.relatives)]
-    shown = rows[:k] if any(fits.get(technique, 0.0) >= FITS for technique in deciding) else []
+    deciding = [*exact, *sorted(strength, key=lambda technique: (-strength[technique], technique))[:EXAMINED]]
+    asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
+    fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
+    shown = rows[:k] if any(fits[technique] >= FITS for technique in deciding) else []
     inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     views = {view.technique.id: view for view in snapshot.techniques(inside)}
     return SearchAnswer(
@@ -60,30 +61,21 @@ def _named(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[st
     return [t for t in named if t in facts and filters.admit(t, facts[t])]
 
 
-def _scores(
-    snapshot: Snapshot, query: str, found: Candidates, rows: Sequence[Family], exact: Sequence[str], k: int
-) -> dict[str, float]:
-    """Of all that may be shown, and of as many as decide whether anything is."""
-    asked = [t for family in rows[: max(k, EXAMINED)] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
-    return {**scores(snapshot, query, found, asked), **dict.fromkeys(exact, 1.0)}
-
-
 def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
-    rows = []
-    highest = 1.0
-    for family in shown:
-        highest = min(highest, fits[family.lead])
+    rows: list[SearchRow] = []
+    for family in reversed(shown):
+        score = max(fits[family.lead], rows[-1].score if rows else 0.0)
         inside = [
             Relative(
                 id=t,
                 name=views[t].technique.name,
                 relation=_relation(t, family.lead),
-                score=round(min(fits[t], highest), 3),
+                score=round(min(fits[t], score), 3),
             )
             for t in family.relatives[:MOST_RELATIVES]
         ]
-        rows.append(search_row(views[family.lead], highest, inside))
-    return tuple(rows)
+        rows.append(search_row(views[family.lead], score, inside))
+    return tuple(reversed(rows))
 
 
 def _relation(technique: str, lead: str) -> str:

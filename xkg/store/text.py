@@ -153,14 +153,14 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """How much of the query's words each of `rows` has, and how much they are in all: sums of their inverse
-        document frequencies, over that of a word that no technique has, which so counts 1."""
+        """How much of the query's words each of `rows` has, and how much they are in all. A word counts by the square
+        root of its inverse document frequency, over that of a word that no technique has, which so counts 1."""
         count = len(self)
         rarest = math.log1p((count + 0.5) / 0.5)
         rarity = {}
         for term in self._terms(query):
             having = self._searcher.doc_freq("text", term)
-            rarity[term] = math.log1p((count - having + 0.5) / (having + 0.5)) / rarest
+            rarity[term] = math.sqrt(math.log1p((count - having + 0.5) / (having + 0.5)) / rarest)
         total = sum(rarity.values())
         if not rarity or not rows:
             return dict.fromkeys(rows, 0.0), total
