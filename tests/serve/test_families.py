@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.families import above, families
+from xkg.serve.families import above, families, spread
 
 
 def rows(strength: dict[str, float], first: tuple[str, ...] = ()) -> list[list[str]]:
@@ -46,3 +46,12 @@ def test_each_technique_stands_once_and_no_two_rows_are_one_inside_the_other(
     assert sorted(shown) == sorted({*strength, *first})
     leads = [row[0] for row in found]
     assert not [1 for one in leads for other in leads if above(one, other)]
+
+
+def test_another_paper_is_seen_unless_it_is_far_behind() -> None:
+    strength = {f"p#{i}": 0.9 - i / 100 for i in range(7)} | {"q#x": 0.5, "q#y": 0.1}
+    leads = [family.lead for family in spread(families(strength), strength, 5)]
+    assert leads == ["p#0", "p#1", "p#2", "p#3", "q#x", "p#4", "p#5", "p#6", "q#y"]
+    weak = strength | {"q#x": 0.3}
+    assert [family.lead for family in spread(families(weak), weak, 5)][:5] == [f"p#{i}" for i in range(5)]
+    assert [family.lead for family in spread(families(strength), strength, 1)][0] == "p#0"

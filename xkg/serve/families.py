@@ -47,6 +47,25 @@ def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int
     return rows.families
 
 
+def spread(rows: Sequence[Family], strength: Mapping[str, float], k: int) -> list[Family]:
+    """The same rows, of the first `k` of which one paper has no more than four fifths, so that another's way of doing
+    it can be seen. Rows of other papers come up for that where they are at least half as strong as those that wait."""
+    allowed = k - k // 5
+    counts: dict[str, int] = {}
+    early: list[Family] = []
+    waiting: list[Family] = []
+    for row in rows:
+        paper = paper_of(row.lead)
+        crowded = counts.get(paper, 0) >= allowed
+        weak = waiting and strength.get(row.lead, 1.0) < strength.get(waiting[0].lead, 1.0) / 2
+        if len(early) >= k or crowded or weak:
+            waiting.append(row)
+        else:
+            early.append(row)
+            counts[paper] = counts.get(paper, 0) + 1
+    return [*early, *waiting]
+
+
 class _Rows:
     """Rows as they are opened, and which of them a technique belongs to: the first of those that it is related to."""
 

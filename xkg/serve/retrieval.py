@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from xkg.serve.answers import Relative, SearchAnswer, SearchRow, search_row
 from xkg.serve.candidates import Embed, candidates
-from xkg.serve.families import MOST_RELATIVES, Family, above, families
+from xkg.serve.families import MOST_RELATIVES, Family, above, families, spread
 from xkg.serve.filters import Filters
 from xkg.serve.fit import EXAMINED, FITS, scores
 from xkg.serve.reranking import Reranker, reranked
@@ -37,7 +37,7 @@ def search(
     exact = _named(snapshot, query, filters, papers)
     found = candidates(snapshot, embed, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
-    rows = families(strength, exact, max(50, 4 * k))
+    rows = spread(families(strength, exact, max(50, 4 * k)), strength, k)
     deciding = [*exact, *sorted(strength, key=lambda technique: (-strength[technique], technique))[:EXAMINED]]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
