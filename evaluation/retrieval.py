@@ -1,7 +1,9 @@
 """How well `search_techniques` finds what a query means, and says that nothing fits, beside BM25, vectors and their
 plain fusion over the same indexes.
 
-    python -m evaluation.retrieval --kg DIR [--queries FILE] [--failures]
+    python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
+
+Without a graph the shared ones are imported into a temporary one.
 
 A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by
 any of its techniques. Recall@k is the share of groups met among the first k rows, MRR the reciprocal rank of the first
@@ -13,6 +15,7 @@ import argparse
 import json
 import math
 import os
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +25,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from xkg.application import import_graphs
+from xkg.config import Settings
 from xkg.embed import OnnxEmbedder
 from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
@@ -70,13 +75,22 @@ def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]
 def main() -> None:
     shared = Path(os.environ.get("XKG_SHARED", "../shared"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kg", type=Path, required=True, help="a graph that holds the papers of the queries")
+    parser.add_argument("--kg", type=Path, help="a graph that holds the papers of the queries")
     parser.add_argument("--queries", type=Path, default=shared / "retrieval-dev" / "queries.jsonl")
     parser.add_argument("--failures", action="store_true", help="also list what was not found, or should not be")
     options = parser.parse_args()
-    queries = [json.loads(line) for line in options.queries.read_text(encoding="utf-8").splitlines() if line]
+    with tempfile.TemporaryDirectory() as folder:
+        if options.kg is None:
+            options.kg = Path(folder) / "kg"
+            import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
+        report(options.kg, options.queries, options.failures)
+
+
+def report(kg: Path, asked: Path, failures: bool) -> None:
+    """Prints the tables for the queries in a file."""
+    queries = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines() if line]
     embedder = OnnxEmbedder()
-    store = EmbeddedStore(options.kg, lambda: embedder)
+    store = EmbeddedStore(kg, lambda: embedder)
     console = Console(width=130)
     with store.snapshot() as snapshot:
         gold = {query["id"]: gold_ids(snapshot, query) for query in queries}
@@ -118,7 +132,7 @@ def main() -> None:
                     silent[kind].append(not rows)
                     if query["groups"]:
                         results[kind].append(measured)
-                if options.failures and whole_row and (measured[1] < 1 if query["groups"] else rows):
+                if failures and whole_row and (measured[1] < 1 if query["groups"] else rows):
                     tops = "; ".join(row[0].partition("#")[2][-60:] for row in rows[:3])
                     console.print(f"{query['id']} {query['kind']}: {query['query'][:110]}\n    → {tops}", markup=False)
             for kind, empty in silent.items():
