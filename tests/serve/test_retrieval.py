@@ -86,6 +86,12 @@ def test_an_unknown_paper_names_the_nearest(ask: Ask) -> None:
         ask("x", papers=["Study of bread crust"])
 
 
+def test_a_component_that_is_asked_for_stands_before_what_it_belongs_to(ask: Ask) -> None:
+    row = ask("calm the bees with cool smoke blown into their hive").rows[0]
+    assert row.name == "Hive Smoking"
+    assert [(r.name, r.relation) for r in row.relatives] == [("Bee Keeping", "part of")]
+
+
 @given(st.text(max_size=60))
 def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
     rows = ask(query).rows

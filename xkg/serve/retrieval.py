@@ -33,7 +33,7 @@ def search(
     query = " ".join(query.split())
     papers = filters.only(snapshot)
     if papers is None:
-        return SearchAnswer(query=query, rows=(), searched=_scope(0, filters), cut="")
+        return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut="")
     exact = _named(snapshot, query, filters, papers)
     found = candidates(snapshot, embed, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
@@ -43,11 +43,12 @@ def search(
     fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
     shown = rows[:k] if any(fits[technique] >= FITS for technique in deciding) else []
     inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
+    # On a server that many write to, a technique may be gone by the time it is looked up.
     views = {view.technique.id: view for view in snapshot.techniques(inside)}
     return SearchAnswer(
         query=query,
         rows=_rows(shown, views, fits),
-        searched=_scope(len(papers) or len(snapshot.papers()), filters),
+        searched=_scope(snapshot, len(papers) or len(snapshot.papers()), filters),
         cut=_cut(len(rows) - len(shown), bool(shown), k),
     )
 
@@ -63,7 +64,7 @@ def _named(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[st
 
 def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
     rows: list[SearchRow] = []
-    for family in reversed(shown):
+    for family in reversed([family for family in shown if family.lead in views]):
         score = max(fits[family.lead], rows[-1].score if rows else 0.0)
         inside = [
             Relative(
@@ -73,6 +74,7 @@ def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[s
                 score=round(min(fits[t], score), 3),
             )
             for t in family.relatives[:MOST_RELATIVES]
+            if t in views
         ]
         rows.append(search_row(views[family.lead], score, inside))
     return tuple(reversed(rows))
@@ -84,14 +86,15 @@ def _relation(technique: str, lead: str) -> str:
     return "has part" if above(lead, technique) else "same name"
 
 
-def _scope(count: int, filters: Filters) -> str:
+def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
     first, last = filters.years
     chosen = bool(filters.papers or first is not None or last is not None)
     which = f"{'these' if chosen else 'all'} {count} papers"
     if count == 1:
         which = "this paper" if chosen else "the one paper"
     years = f" from {first or 'the first'} to {last or 'the last'}" if first is not None or last is not None else ""
-    return f"{which}{years}, {filters.said()}"
+    names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
+    return f"{which}{years}, {filters.said()}{names}"
 
 
 def _cut(more: int, fits: bool, k: int) -> str:
