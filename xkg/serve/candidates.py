@@ -47,7 +47,7 @@ def candidates(
     searches go deeper. Raises what `embed` raises."""
     texts = [query, *parts(query)]
     vectors = embed(texts)
-    depth = max(DEPTH, 4 * wanted)
+    depth = max(DEPTH, wanted)
     while True:
         by_text = [snapshot.find_text(text, depth, papers) for text in texts]
         by_vector = [snapshot.find_vector(vector, depth, papers) for vector in vectors]

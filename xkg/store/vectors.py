@@ -22,7 +22,7 @@ RECALL_GOAL = 0.95
 _RECALL_QUERIES = 200
 _RECALL_AT = 10
 _BLOCK = 1024
-_SAMPLE = 1000
+_SAMPLE = 500
 # The order of additions, and 8-bit codes, move a cosine.
 _SLACK = 0.01
 
