@@ -1,15 +1,21 @@
-"""How well `search_techniques` finds what a query means, beside BM25 alone, vectors alone and their plain fusion.
+"""How well `search_techniques` finds what a query means, and says that nothing fits, beside BM25, vectors and their
+plain fusion over the same indexes.
 
-    python -m evaluation.retrieval --kg DIR [--queries FILE]
+    python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
+
+Without a graph the shared ones are imported into a temporary one.
 
 A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by
 any of its techniques. Recall@k is the share of groups met among the first k rows, MRR the reciprocal rank of the first
-gold row. A negative query is right when nothing is answered.
+gold row, nDCG@10 counts each group where it is first met. A row counts for its own technique; "with relatives" for
+those that it names inside too. A negative query is right when nothing is answered, any other is lost then.
 """
 
 import argparse
 import json
+import math
 import os
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,15 +25,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from xkg.application import import_graphs
+from xkg.config import Settings
 from xkg.embed import OnnxEmbedder
 from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
-from xkg.serve.retrieval import OVERFETCH, search
+from xkg.serve.retrieval import search
 from xkg.store import Snapshot
 from xkg.store.embedded import EmbeddedStore
 
 Ranker = Callable[[str], list[list[str]]]
 """Rows for a query, best first; a row is the ids it shows, the row's own first."""
+
+DEPTH = 50
+ROWS = 10
+CUTS = (1, 5, 10)
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
@@ -50,72 +62,85 @@ def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
     return found
 
 
-def measure(query: dict[str, Any], gold: Sequence[set[str]], rows: list[list[str]], whole_row: bool) -> list[float]:
-    """Recall@1, @3, @5 and reciprocal rank; with `whole_row` a row counts for all that it shows."""
-    shown = [set(row) if whole_row else set(row[:1]) for row in rows]
-    recalls = []
-    for k in (1, 3, 5):
-        top = set().union(*shown[:k])
-        recalls.append(mean(any(gold[g] & top for g in group) for group in query["groups"]))
-    wanted = set().union(*gold)
-    rank = next((i for i, row in enumerate(shown, start=1) if row & wanted), None)
-    return [*recalls, 1 / rank if rank else 0.0]
+def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
+    """Recall at each of `CUTS`, reciprocal rank and nDCG@10 of rows for what must be found."""
+    if not groups:
+        return [0.0] * (len(CUTS) + 2)
+    met = [next((rank for rank, row in enumerate(rows[:ROWS], start=1) if row & group), math.inf) for group in groups]
+    ideal = sum(1 / math.log2(1 + rank) for rank in range(1, min(len(groups), ROWS) + 1))
+    gained = sum(1 / math.log2(1 + rank) for rank in met)
+    return [*(mean(rank <= cut for rank in met) for cut in CUTS), 1 / min(met), min(1.0, gained / ideal)]
 
 
 def main() -> None:
     shared = Path(os.environ.get("XKG_SHARED", "../shared"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kg", type=Path, required=True, help="a graph that holds the papers of the queries")
+    parser.add_argument("--kg", type=Path, help="a graph that holds the papers of the queries")
     parser.add_argument("--queries", type=Path, default=shared / "retrieval-dev" / "queries.jsonl")
+    parser.add_argument("--failures", action="store_true", help="also list what was not found, or should not be")
     options = parser.parse_args()
-    queries = [json.loads(line) for line in options.queries.read_text(encoding="utf-8").splitlines() if line]
-    embedder = OnnxEmbedder()
-    store = EmbeddedStore(options.kg, lambda: embedder)
-    with store.snapshot() as snapshot:
+    with tempfile.TemporaryDirectory() as folder:
+        if options.kg is None:
+            options.kg = Path(folder) / "kg"
+            import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
+        report(options.kg, options.queries, options.failures)
 
-        def vector(text: str) -> Any:
-            return embedder.embed([text])[0]
+
+def report(kg: Path, asked: Path, failures: bool) -> None:
+    """Prints the tables for the queries in a file."""
+    queries = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines() if line]
+    embedder = OnnxEmbedder()
+    store = EmbeddedStore(kg, lambda: embedder)
+    console = Console(width=130)
+    with store.snapshot() as snapshot:
+        gold = {query["id"]: gold_ids(snapshot, query) for query in queries}
+        groups = {q["id"]: [set().union(*(gold[q["id"]][g] for g in group)) for group in q["groups"]] for q in queries}
 
         def by_text(query: str) -> list[str]:
-            return [hit.id for hit in snapshot.find_text(query, OVERFETCH)]
+            return [hit.id for hit in snapshot.find_text(query, DEPTH)]
 
         def by_vector(query: str) -> list[str]:
-            return [hit.id for hit in snapshot.find_vector(vector(query), OVERFETCH)]
+            return [hit.id for hit in snapshot.find_vector(embedder.embed([query])[0], DEPTH)]
 
-        def alone(ids: Sequence[str]) -> list[list[str]]:
-            return [[technique] for technique in ids[:5]]
+        def fused(query: str) -> list[str]:
+            return [technique for technique, _ in reciprocal_rank_fusion([by_text(query), by_vector(query)])]
+
+        def alone(ranker: Callable[[str], list[str]]) -> Ranker:
+            return lambda query: [[technique] for technique in ranker(query)[:ROWS]]
 
         def whole(query: str) -> list[list[str]]:
-            rows = search(snapshot, vector, query, k=5).rows
+            rows = search(snapshot, embedder.embed, query, ROWS).rows
             return [[row.id, *(relative.id for relative in row.relatives)] for row in rows]
 
         rankers: dict[str, tuple[Ranker, bool]] = {
-            "BM25 alone": (lambda q: alone(by_text(q)), False),
-            "vectors alone": (lambda q: alone(by_vector(q)), False),
-            "plain fusion": (
-                lambda q: alone([t for t, _ in reciprocal_rank_fusion([by_text(q), by_vector(q)])]),
-                False,
-            ),
+            "BM25 alone": (alone(by_text), False),
+            "vectors alone": (alone(by_vector), False),
+            "plain fusion": (alone(fused), False),
             "search_techniques": (whole, False),
             "… with relatives": (whole, True),
         }
-        table = Table("", "kind", "queries", "recall@1", "recall@3", "recall@5", "MRR", "answered with nothing")
+        heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
+        table = Table("", "kind", "queries", *heads, "nothing fits")
         for name, (ranker, whole_row) in rankers.items():
             results: dict[str, list[list[float]]] = defaultdict(list)
             silent: dict[str, list[bool]] = defaultdict(list)
             for query in queries:
                 rows = ranker(query["query"])
                 kinds = (query["kind"],) if query["kind"] == "negative" else (query["kind"], "all but negative")
+                measured = measure(groups[query["id"]], [set(r) if whole_row else set(r[:1]) for r in rows])
                 for kind in kinds:
                     silent[kind].append(not rows)
-                    if query["gold"]:
-                        results[kind].append(measure(query, gold_ids(snapshot, query), rows, whole_row))
+                    if query["groups"]:
+                        results[kind].append(measured)
+                if failures and whole_row and (measured[1] < 1 if query["groups"] else rows):
+                    tops = "; ".join(row[0].partition("#")[2][-60:] for row in rows[:3])
+                    console.print(f"{query['id']} {query['kind']}: {query['query'][:110]}\n    → {tops}", markup=False)
             for kind, empty in silent.items():
-                means = [f"{mean(column):.2f}" for column in zip(*results[kind], strict=True)] or ["", "", "", ""]
-                table.add_row(name, kind, str(len(empty)), *means, f"{sum(empty)}")
+                means = [f"{mean(column):.2f}" for column in zip(*results[kind], strict=True)] or [""] * len(heads)
+                table.add_row(name, kind, str(len(empty)), *means, f"{sum(empty)} ({mean(empty):.0%})")
                 name = ""
             table.add_section()
-    Console(width=120).print(table)
+    console.print(table)
 
 
 if __name__ == "__main__":

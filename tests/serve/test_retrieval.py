@@ -12,7 +12,9 @@ from xkg.embed import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.serve.answer_text import text
 from xkg.serve.answers import SearchAnswer
-from xkg.serve.retrieval import parts, search
+from xkg.serve.filters import Filters
+from xkg.serve.query_parts import parts
+from xkg.serve.retrieval import search
 from xkg.store.embedded import EmbeddedStore
 
 Ask = Callable[..., SearchAnswer]
@@ -23,8 +25,8 @@ def ask(graph: Path, embedder: OnnxEmbedder) -> Iterator[Ask]:
     store = EmbeddedStore(graph, lambda: embedder)
     with store.snapshot() as snapshot:
 
-        def ask(query: str, *args: Any, **kwargs: Any) -> SearchAnswer:
-            return search(snapshot, lambda words: embedder.embed([words])[0], query, *args, **kwargs)
+        def ask(query: str, k: int = 5, **filters: Any) -> SearchAnswer:
+            return search(snapshot, embedder.embed, query, k, Filters(**filters))
 
         yield ask
     store.close()
@@ -84,6 +86,12 @@ def test_an_unknown_paper_names_the_nearest(ask: Ask) -> None:
         ask("x", papers=["Study of bread crust"])
 
 
+def test_a_component_that_is_asked_for_stands_before_what_it_belongs_to(ask: Ask) -> None:
+    row = ask("calm the bees with cool smoke blown into their hive").rows[0]
+    assert row.name == "Hive Smoking"
+    assert [(r.name, r.relation) for r in row.relatives] == [("Bee Keeping", "part of")]
+
+
 @given(st.text(max_size=60))
 def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
     rows = ask(query).rows
@@ -94,10 +102,9 @@ def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
 
 def test_a_long_query_is_also_searched_in_its_parts() -> None:
     short = "cut the dough, then bake it"
-    assert parts(short) == [short]
+    assert parts(short) == []
     long = (
         "I want to build a bakery at home. Keep the crust soft while the loaf rises in the oven, cut the dough with a "
         "blade before baking, and calm the bees that come for the sugar on the window sill."
     )
-    assert parts(long)[0] == long
     assert "cut the dough with a blade before baking" in parts(long)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
 from tests.store.test_bundles import any_bundle
 from xkg.errors import InputError, ModelMismatchError, StoreError, UnknownIdError
-from xkg.model import PaperBundle, Reference
+from xkg.model import Level, PaperBundle, Reference
+from xkg.store import Facts
 from xkg.store.embedded import EmbeddedStore
 from xkg.store.visible import entries, vector_text
 
@@ -41,6 +42,29 @@ def test_what_is_published_comes_back(tmp_path_factory: pytest.TempPathFactory, 
                 assert entry.technique.id in {h.id for h in snapshot.find_vector(vector_of(vector_text(entry)), 50)}
     assert store.check() == []
     store.close()
+
+
+def test_facts_and_citations_and_the_background(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "kg")
+    citing = a_paper(2)
+    citing = citing.model_copy(
+        update={"paper": citing.paper.model_copy(update={"references": (Reference(title="x", arxiv_id="2101.00001"),)})}
+    )
+    store.publish([a_paper(1), citing])
+    with store.snapshot() as snapshot:
+        top, part = "arxiv:2101.00001#method", "arxiv:2101.00001#method/layer-norm"
+        assert snapshot.facts([part, top, "nobody#x"]) == {
+            part: Facts(paper="arxiv:2101.00001", level=Level.PARSED, language="python", packages=("numpy",)),
+            top: Facts(paper="arxiv:2101.00001", level=Level.NONE),
+        }
+        assert snapshot.citations() == (("arxiv:2101.00002", "arxiv:2101.00001"),)
+        background = snapshot.background(vector_of("x"))
+        assert (-1 <= background.mean <= 1, 0 <= background.deviation <= 1, background.techniques) == (True, True, 6)
+    store.remove(["arxiv:2101.00001", "arxiv:2101.00002"])
+    with store.snapshot() as snapshot:
+        assert snapshot.background(vector_of("x")) == (0.0, 0.0, 0)
+        assert (snapshot.facts([part]), snapshot.citations()) == ({}, ())
+        assert snapshot.matched("norm", [part])[0] == {}
 
 
 def vector_of(text: str) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":

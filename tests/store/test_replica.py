@@ -148,6 +148,9 @@ def everything(replica: Replica, *, ranked: bool) -> object:
         found = {paper: snapshot.bundle(paper) for paper in papers}
         ids = [technique.id for bundle in found.values() for technique in bundle.techniques]
         vector = ByFirstWord().embed(["cos0.70 q"])[0]
+        known = [technique.id for technique in snapshot.techniques(ids)]
+        shared, words = snapshot.matched("sparse gates for training that nobody has", known)
+        background = snapshot.background(vector)
         text = [snapshot.find_text("sparse gates", 50, among) for among in ([], *([paper] for paper in papers))]
         return (
             found,
@@ -157,6 +160,11 @@ def everything(replica: Replica, *, ranked: bool) -> object:
             [round(hit.score, 4) for hit in snapshot.find_vector(vector, 2)],
             _rounded(snapshot.find_vector(vector, 50)),
             [_rounded(snapshot.find_vector(vector, 50, [paper])) for paper in papers],
+            ({t: round(share, 4) for t, share in shared.items()}, round(words, 4)),
+            snapshot.facts(ids),
+            sorted((t, found.round(4).tolist()) for t, found in snapshot.vectors(ids).items()),
+            snapshot.citations(),
+            background.techniques,
             text if ranked else [{hit.id for hit in hits} for hits in text],
         )
 

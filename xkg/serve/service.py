@@ -10,13 +10,11 @@ from xkg.errors import InputError, StoreError, XkgError
 from xkg.serve.query_vectors import QueryVectors
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from xkg.build.working_copy import WorkingCopies
     from xkg.config import Settings
     from xkg.embed import Embedder
     from xkg.serve import answers
+    from xkg.serve.filters import Filters
     from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
@@ -44,13 +42,24 @@ class Service:
         with self._snapshot() as snapshot:
             return snapshot.generation, len(snapshot.papers())
 
-    def search(self, query: str, k: int, papers: Sequence[str] = (), with_code: bool = False) -> "answers.SearchAnswer":
+    def search(
+        self,
+        query: str,
+        k: int,
+        papers: Sequence[str] = (),
+        with_code: bool = False,
+        *,
+        filters: "Filters | None" = None,
+    ) -> "answers.SearchAnswer":
+        """`papers` and `with_code` narrow it, or `filters` in their place."""
+        from xkg.serve.filters import Filters
         from xkg.serve.retrieval import search
 
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
         with self._snapshot() as snapshot:
-            return search(snapshot, self._vector, query, k, papers, with_code)
+            chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
+            return search(snapshot, self._vectors, query, k, chosen)
 
     def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
         from xkg.serve.answers import paper_answer
@@ -85,7 +94,7 @@ class Service:
                 asked,
                 k,
                 copy,
-                lambda text, rows: search(snapshot, self._vector, text, rows),
+                lambda text, rows: search(snapshot, self._vectors, text, rows),
                 self._cached_model,
             )
 
@@ -179,7 +188,3 @@ class Service:
                     self._model, self.folder / "embeddings.sqlite", self._settings.embedding.vectors
                 )
             return self._cached
-
-    def _vector(self, text: str) -> "NDArray[np.float32]":
-        vector: NDArray[np.float32] = self._vectors([text])[0]
-        return vector

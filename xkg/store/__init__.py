@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.model import Code, Paper, PaperBundle, Technique
+from xkg.model import Code, Level, Paper, PaperBundle, Technique
 
 if TYPE_CHECKING:
     # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
@@ -56,6 +56,24 @@ class TechniqueView(_Value):
     code: Code | None
 
 
+class Facts(_Value):
+    """What a technique can be chosen by: `level` is `none`, and `language` empty, where it has no code."""
+
+    paper: str
+    level: Level
+    language: str = ""
+    packages: tuple[str, ...] = ()
+
+
+class Background(NamedTuple):
+    """How cosines between one vector and all `techniques` of a graph are spread: what is to be expected of a
+    technique that has nothing to do with it. All 0 where there are no vectors."""
+
+    mean: float
+    deviation: float
+    techniques: int
+
+
 class Snapshot(Protocol):
     """One state of the graph, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids that
     do exist in its message.
@@ -82,6 +100,24 @@ class Snapshot(Protocol):
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
+        """How much of the query's words each of these techniques has, and how much they are in all. A word counts by
+        the square root of its inverse document frequency, over that of a word that none has, which so counts 1."""
+        ...
+
+    def background(self, vector: "NDArray[np.float32]") -> Background: ...
+    def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
+        """The vectors of those of these techniques that have one, as `find_vector` takes them."""
+        ...
+
+    def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
+        """Facts of those of these techniques that are here."""
+        ...
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        """Pairs (citing, cited) of ids of papers that are here."""
+        ...
+
     def embedding_model(self) -> str: ...
 
 

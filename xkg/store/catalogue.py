@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from xkg.model import Code, Paper, PaperBundle, Technique
-from xkg.store import Link, TechniqueView
+from xkg.model import Code, Level, Paper, PaperBundle, Technique
+from xkg.store import Facts, Link, TechniqueView
 from xkg.store.bundles import BundleFile
 from xkg.store.linking import Concept, RowLink
 from xkg.store.visible import Entry
@@ -193,6 +193,34 @@ class Catalogue:
             self._ids = {}  # whoever reads the old ones goes on doing so
         return {row: known[row] for row in wanted if row in known}
 
+    def rows(self, ids: Iterable[str]) -> dict[str, int]:
+        """Rows of those of these techniques that are here."""
+        found: dict[str, int] = {}
+        for part in _batches([_key(technique) for technique in ids]):
+            marks = ",".join("?" * len(part))
+            for key, row in self._all(f"SELECT id, row FROM technique WHERE id IN ({marks})", part):
+                found[_id(key)] = row
+        return found
+
+    def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
+        found: dict[str, Facts] = {}
+        for part in _batches([_key(technique) for technique in ids]):
+            marks = ",".join("?" * len(part))
+            for key, paper, level, language, packages in self._all(
+                "SELECT t.id, p.id, json_extract(c.body, '$.level'), json_extract(c.body, '$.language'), "
+                "json_extract(c.body, '$.packages') "
+                "FROM technique t JOIN paper p ON p.number = t.paper LEFT JOIN code c ON c.technique = t.row "
+                f"WHERE t.id IN ({marks})",
+                part,
+            ):
+                found[_id(key)] = Facts(
+                    paper=_id(paper),
+                    level=Level(level or "none"),
+                    language=language or "",
+                    packages=tuple(json.loads(packages or "[]")),
+                )
+        return found
+
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
         """Numbers of those of `papers` that are here."""
         found: dict[str, int] = {}
@@ -209,15 +237,6 @@ class Catalogue:
             marks = ",".join("?" * len(part))
             found += [row for (row,) in self._all(f"SELECT row FROM technique WHERE paper IN ({marks})", part)]
         return sorted(found)
-
-    def rows(self, techniques: Iterable[str]) -> dict[str, int]:
-        """Rows of those of `techniques` that are here."""
-        found: dict[str, int] = {}
-        for part in _batches([_key(technique) for technique in techniques]):
-            marks = ",".join("?" * len(part))
-            for row, key in self._all(f"SELECT row, id FROM technique WHERE id IN ({marks})", part):
-                found[_id(key)] = row
-        return found
 
     def row_papers(self) -> list[tuple[int, int]]:
         """Every row with the number of its paper."""

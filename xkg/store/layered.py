@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.model import Code, Paper, paper_of
-from xkg.store import Link, TechniqueView
+from xkg.store import Facts, Link, TechniqueView
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import BASE, CATALOGUE, VECTORS, Generation, Layers
 from xkg.store.linking import RowLink
@@ -68,6 +68,11 @@ class LayeredCatalogue:
         layer = self._layer(paper_of(code))
         return layer.code(code) if layer else None
 
+    def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
+        wanted = list(ids)
+        below = [technique for technique in wanted if paper_of(technique) not in self._dead]
+        return self._base.facts(below) | self._above.facts(wanted)
+
     def named(self, name: str) -> list[str]:
         base = [technique for technique in self._base.named(name) if paper_of(technique) not in self._dead]
         return sorted(base + self._above.named(name), key=paper_of)
@@ -106,6 +111,11 @@ class LayeredCatalogue:
         found += [Link(first=ids[x.first], second=ids[x.second], score=x.score, how=x.how) for x in above]  # type: ignore[arg-type]
         return sorted(found, key=lambda link: (link.first, link.second))
 
+    def rows(self, ids: Iterable[str]) -> dict[str, int]:
+        wanted = list(ids)
+        below = [technique for technique in wanted if paper_of(technique) not in self._dead]
+        return self._base.rows(below) | self._above.rows(wanted)
+
     # --- what the next layer asks for ---------------------------------------------------------------------------------
 
     def dead_rows(self) -> list[int]:
@@ -114,11 +124,6 @@ class LayeredCatalogue:
 
     def rows_above(self) -> list[int]:
         return [row for row, _ in self._above.row_papers()]
-
-    def rows(self, techniques: Iterable[str]) -> dict[str, int]:
-        wanted = list(techniques)
-        below = [technique for technique in wanted if paper_of(technique) not in self._dead]
-        return self._base.rows(below) | self._above.rows(wanted)
 
     def row_papers(self) -> list[tuple[int, int]]:
         base = [found for found in self._base.row_papers() if found[1] not in self._dead_numbers]
@@ -200,13 +205,23 @@ class LayeredVectors:
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
         """As `VectorIndex.exact_rows`."""
+        base = self._base.exact_rows([row for row in rows if row < self._start])
+        return None if base is None else self._with_above(rows, base)
+
+    def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
+        """As `VectorIndex.vectors`."""
+        return self._with_above(rows, self._base.vectors([row for row in rows if row < self._start]))
+
+    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
+        """As `VectorIndex.background`, of the base alone: what is above it is a small part."""
+        return self._base.background(vector)
+
+    def _with_above(self, rows: Sequence[int], base: "NDArray[np.float32]") -> "NDArray[np.float32]":
+        """The vectors of `rows`, of which those of the lower layer are `base`."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
         above = wanted >= self._start
-        base = self._base.exact_rows(wanted[~above].tolist())
-        if base is None:
-            return None
         result: NDArray[np.float32] = np.empty((len(wanted), base.shape[1]), dtype=np.float32)
         result[~above] = base
         if self._above is not None and above.any():

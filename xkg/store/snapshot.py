@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle
-from xkg.store import Hit, Link, TechniqueView, bundles
+from xkg.store import Background, Facts, Hit, Link, TechniqueView, bundles
 from xkg.store.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.layered import open_catalogue, open_vectors
 from xkg.store.unknown import unknown_id
@@ -43,6 +43,7 @@ class EmbeddedSnapshot:
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
+        self._citations: list[tuple[str, str]] | None = None
         self._graph_checked = False
         self._catalogue: Catalogue | LayeredCatalogue | None = None
         self.generation = 0
@@ -135,6 +136,37 @@ class EmbeddedSnapshot:
         rows = None if numbers is None else self._catalogue.rows_of(numbers)
         return self._hits(self.vector_index().search(vector, k, rows))
 
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
+        if self._catalogue is None or self._opened is None:
+            return {}, 0.0
+        rows = self._catalogue.rows(ids)
+        found, total = self._text_index().matched(query, list(rows.values()))
+        return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
+
+    def background(self, vector: "NDArray[np.float32]") -> Background:
+        if self._opened is None or self._opened.manifest.vectors is None:
+            return Background(0.0, 0.0, 0)
+        index = self.vector_index()
+        return Background(*index.background(vector), len(index))
+
+    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        if self._catalogue is None or self._opened is None or self._opened.manifest.vectors is None:
+            return {}
+        rows = self._catalogue.rows(ids)
+        return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        return self._catalogue.facts(ids) if self._catalogue else {}
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        from xkg.store.citing import cited
+
+        with self._turn:
+            if self._citations is None:
+                known = {paper.id for paper in self.papers()}
+                self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
+            return tuple(self._citations)
+
     def vector_index(self) -> "VectorIndex | LayeredVectors":
         """The vector index, checked and mapped once."""
         with self._turn:
@@ -198,7 +230,7 @@ class EmbeddedSnapshot:
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         assert self._catalogue is not None
         ids = self._catalogue.ids(row for row, _ in found)
-        return [Hit(id=ids[row], score=score) for row, score in found]
+        return [Hit.model_construct(id=ids[row], score=score) for row, score in found]  # hundreds for each query
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 

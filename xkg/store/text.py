@@ -1,4 +1,8 @@
-"""The text index of a generation: BM25 over names, definitions and documentation of code, with Tantivy.
+"""The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
+
+Everything that a technique is found by is one field, in which what tells more is repeated: Robertson, Zaragoza and
+Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare among
+names and common among definitions, and a name would win by a word that says nothing.
 
 Text is split as identifiers are (`xkg.ranking.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" meet; a
 compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
@@ -7,18 +11,22 @@ compound also stands as one word, so "layernorm" finds the first two. Words are 
 import contextlib
 import errno
 import functools
+import json
+import math
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from xkg.ranking import split_identifier
 from xkg.store.visible import Entry, encodable
 
-BOOSTS = {"name": 3.0, "aliases": 2.0, "path": 1.0, "definition": 1.0, "documentation": 1.0}
-"""The fields that a technique is found by, and what a match in each counts."""
+_NAME, _ALIAS = 3, 2
+_DEFINED = re.compile(
+    r"^[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)", re.M
+)
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
@@ -37,18 +45,6 @@ def words(text: str) -> str:
     return " ".join(word for word in result if len(word) <= _LONGEST_WORD)
 
 
-def fields(entry: Entry) -> dict[str, str]:
-    """The words of a technique by field, in the order of `BOOSTS`."""
-    technique = entry.technique
-    return {
-        "name": words(technique.name),
-        "aliases": words(" ".join(technique.aliases)),
-        "path": words(" ".join(entry.path[:-1])),
-        "definition": words(technique.definition),
-        "documentation": words(entry.code.documentation if entry.code else ""),
-    }
-
-
 def query_terms(query: str) -> list[str]:
     """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`."""
     return list(dict.fromkeys(analyzed(words(query))))[:_MOST_TERMS]
@@ -60,14 +56,38 @@ def analyzed(split: str) -> list[str]:
     return terms
 
 
+def searched(entry: Entry) -> str:
+    """The words that a technique is found by, those that tell more of it several times."""
+    technique, code = entry.technique, entry.code
+    documented = [code.documentation, *_DEFINED.findall(code.implementation)] if code else []
+    texts = [
+        *[technique.name] * _NAME,
+        *[*technique.aliases] * _ALIAS,
+        *entry.path[:-1],
+        entry.paper_title,
+        technique.definition,
+        *documented,
+    ]
+    return words(" ".join(texts))
+
+
+def rarity(having: Mapping[str, int], count: int) -> dict[str, float]:
+    """What each term counts that so many of `count` techniques have: the square root of its inverse document frequency,
+    over that of a term that none has, which so counts 1."""
+    rarest = math.log1p((count + 0.5) / 0.5)
+    return {
+        term: math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
+        for term, number in having.items()
+    }
+
+
 def _schema() -> Any:
     import tantivy
 
     builder = tantivy.SchemaBuilder()
-    builder.add_unsigned_field("row", stored=True, indexed=False, fast=True)
+    builder.add_unsigned_field("row", stored=True, indexed=True, fast=True)
     builder.add_unsigned_field("paper", stored=False, indexed=True, fast=True)
-    for field in BOOSTS:
-        builder.add_text_field(field, stored=False, tokenizer_name="words", index_option="freq")
+    builder.add_text_field("text", stored=False, tokenizer_name="words", index_option="freq")
     return builder.build()
 
 
@@ -99,8 +119,7 @@ class TextWriter:
         document = self._tantivy.Document()
         document.add_unsigned("row", row)
         document.add_unsigned("paper", paper)
-        for field, text in fields(entry).items():
-            document.add_text(field, text)
+        document.add_text("text", searched(entry))
         with _input_output():
             self._writer.add_document(document)
 
@@ -144,6 +163,8 @@ class TextIndex:
         import tantivy
 
         self._tantivy = tantivy
+        meta = json.loads((folder / "meta.json").read_bytes())
+        self._deleted = any(segment.get("deletes") for segment in meta["segments"])
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
             index.register_tokenizer("words", _analyzer())
@@ -161,17 +182,37 @@ class TextIndex:
         if not terms or (papers is not None and not papers):
             return []
         build, occur = self._tantivy.Query, self._tantivy.Occur
-        any_term = build.boolean_query(
-            [
-                (occur.Should, build.boost_query(build.term_query(self._schema, field, term, "freq"), boost))
-                for term in terms
-                for field, boost in BOOSTS.items()
-            ]
-        )
+        any_term = build.boolean_query([(occur.Should, self._term(term)) for term in terms])
         wanted = any_term
         if papers is not None:
             among = build.term_set_query(self._schema, "paper", list(papers))
             wanted = build.boolean_query([(occur.Must, any_term), (occur.Must, build.boost_query(among, 0.0))])
+        return self._found(wanted, k)
+
+    def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
+        """How much of the query's words each of `rows` has, and how much they are in all, by `rarity`."""
+        rarities = rarity({term: self._having(term) for term in query_terms(query)}, len(self))
+        total = sum(rarities.values())
+        if not rarities or not rows:
+            return dict.fromkeys(rows, 0.0), total
+        build, occur = self._tantivy.Query, self._tantivy.Occur
+        among = build.const_score_query(build.term_set_query(self._schema, "row", list(rows)), 0.0)
+        weighed = [
+            (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
+        ]
+        return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
+
+    def _having(self, term: str) -> int:
+        """The number of techniques that have a term; the index's own tables also count those that are gone."""
+        if not self._deleted:
+            return int(self._searcher.doc_freq("text", term))
+        found: Any = self._searcher.search(self._term(term), limit=1, count=True)
+        return int(found.count)
+
+    def _term(self, term: str) -> Any:
+        return self._tantivy.Query.term_query(self._schema, "text", term, "freq")
+
+    def _found(self, wanted: Any, k: int) -> list[tuple[int, float]]:
         hits = self._searcher.search(wanted, limit=min(k, max(1, len(self))), count=False).hits
         rows = self._searcher.fast_field_values("row", [address for _, address in hits])
         return sorted(

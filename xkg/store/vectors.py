@@ -5,6 +5,7 @@ GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped
 ever added to a mapped index, which would abort the process.
 """
 
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +22,7 @@ RECALL_GOAL = 0.95
 _RECALL_QUERIES = 200
 _RECALL_AT = 10
 _BLOCK = 1024
+_SAMPLE = 500
 # The order of additions, and 8-bit codes, move a cosine.
 SLACK = 0.01
 
@@ -168,6 +170,8 @@ class VectorIndex:
             shown = np.ones(len(self), dtype=bool)
             shown[list(hidden)] = False
             self._shown = faiss.IDSelectorBitmap(np.packbits(shown, bitorder="little"))  # type: ignore[call-arg, arg-type]
+        self._sample: NDArray[np.float32] | None = None
+        self._turn = threading.Lock()
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -217,3 +221,37 @@ class VectorIndex:
             parts.append((numbers, found + start, products[numbers, found]))
         numbers, found, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
         return numbers, found, scores
+
+    def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
+        """The vectors of `rows`, near to those given to `build` where only 8-bit codes are kept."""
+        if self._info.kind != "exact":
+            with self._turn:
+                self._index.make_direct_map(True)
+        result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
+        return result
+
+    def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
+        """Mean and standard deviation of the cosines between a unit vector and the index's own, over a sample of them
+        that is the same each time."""
+        if self._sample is None:
+            self._sample = self._drawn()
+        if not len(self._sample):
+            return 0.0, 0.0
+        cosines = self._sample @ vector
+        return float(cosines.mean()), float(cosines.std())
+
+    def _drawn(self) -> "NDArray[np.float32]":
+        rng = self._numpy.random.default_rng(0)
+        chosen = self._numpy.sort(rng.choice(len(self), size=min(_SAMPLE, len(self)), replace=False))
+        exact = self.exact_rows(chosen.tolist())
+        if exact is not None:
+            return exact
+        # A mapped index knows no places of rows, so the numbers count over its lists.
+        lists = self._index.invlists
+        ends = self._numpy.cumsum([lists.list_size(number) for number in range(self._index.nlist)])
+        found = self._numpy.empty((len(chosen), self._index.d), dtype=self._numpy.float32)
+        for place, number in enumerate(chosen.tolist()):
+            own = int(self._numpy.searchsorted(ends, number, side="right"))
+            start = int(ends[own - 1]) if own else 0
+            self._index.reconstruct_from_offset(own, number - start, self._faiss.swig_ptr(found[place]))
+        return found

@@ -17,6 +17,7 @@ class Entry:
     order: int
     path: tuple[str, ...]
     code: Code | None
+    paper_title: str = ""
 
 
 def entries(bundle: PaperBundle) -> Iterator[Entry]:
@@ -31,7 +32,7 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
         paths[technique.id] = path
         order = siblings.get(technique.parent, 0)
         siblings[technique.parent] = order + 1
-        yield Entry(technique, order, path, code.get(technique.id))
+        yield Entry(technique, order, path, code.get(technique.id), bundle.paper.title)
 
 
 def vector_text(entry: Entry) -> str:

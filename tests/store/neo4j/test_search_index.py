@@ -82,6 +82,35 @@ def test_both_stores_find_alike(graph: Graph, tmp_path: Path) -> None:
             assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], abs=1e-5)
 
 
+def test_both_stores_judge_alike(graph: Graph, tmp_path: Path) -> None:
+    corpus = [*a_corpus(), a_paper(1)]
+    embedded, remote = both(graph, tmp_path, corpus)
+    known = [technique.id for bundle in corpus for technique in bundle.techniques]
+    asked = [*known, "arxiv:none#x"]
+    for query in ("layer norm", "sparse gradients of attention", "LAYERNORM 정규화", "zzz nothing", "the of and", ""):
+        ours, total = remote.matched(query, asked)
+        theirs, in_all = embedded.matched(query, asked)
+        assert ours == pytest.approx(theirs)
+        assert total == pytest.approx(in_all)
+        assert ours.keys() == {*known}
+    vectors, theirs_too = remote.vectors(asked), embedded.vectors(asked)
+    assert vectors.keys() == theirs_too.keys() == {*known}
+    assert all(np.allclose(vectors[t], theirs_too[t], atol=1e-6) for t in known)
+    assert remote.background(vectors[known[0]]) == pytest.approx(embedded.background(vectors[known[0]]), abs=1e-5)
+    assert remote.facts(asked) == embedded.facts(asked)
+
+
+def test_the_background_is_a_sample_that_stays(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.store.neo4j.snapshot._SAMPLE", 20)
+    index = opened(graph)
+    graph.put(*a_corpus())
+    vector = EMBEDDER.embed(["anything"])[0]
+    first = RemoteSnapshot(graph.connection, 1, graph.read, index=index).background(vector)
+    assert first.techniques == 72
+    assert first == RemoteSnapshot(graph.connection, 2, graph.read, index=index).background(vector)
+    assert index.sample(20).shape == (20, EMBEDDER.dimension)
+
+
 def test_no_query_is_an_error(graph: Graph) -> None:
     index = opened(graph)
     graph.put(a_paper(1))

@@ -1,9 +1,10 @@
 """What Neo4j's own indexes search: bookkeeping nodes `(:SearchEntry)`, one for each visible technique.
 
-The texts are stored as the terms that `xkg.store.text` makes of them, and indexed as they stand (Lucene's whitespace
-analyzer): with Lucene's English analyzer, which has other stop words and another stemmer, 6 % of the ten best were not
-Tantivy's, so 1 %. An empty field holds one word that no query has, because Lucene weighs a term by the documents that
-have its field at all.
+A technique's text is one property, as it is one field of Tantivy's: the terms that `xkg.store.text` makes of it,
+indexed as they stand (Lucene's whitespace analyzer), since Lucene's English analyzer has other stop words and another
+stemmer. One without any holds a word that no query has, because Lucene weighs a term by the documents that have its field at
+all. `drawn` is a hash of the technique's id: the first few in its order are a sample that is the same each time, and
+changes as little as the graph does.
 
 `(:Meta {search_model})` names the embedding model of the vectors. Where it is set, every writer keeps the entries,
 whatever its own settings say, so that no reader misses a paper.
@@ -36,8 +37,7 @@ _DELETE: LiteralString = "UNWIND $papers AS paper MATCH (e:SearchEntry {paper: p
 _WRITE: LiteralString = (
     "MATCH (m:Meta {id: 'graph'}) WHERE m.search_model = $model UNWIND $rows AS row "
     "MERGE (e:SearchEntry {id: row.id}) SET e.technique = row.technique, e.paper = row.paper, e.scope = row.scope, "
-    "e.name = row.name, e.aliases = row.aliases, e.path = row.path, e.definition = row.definition, "
-    "e.documentation = row.documentation WITH e, row "
+    "e.drawn = row.drawn, e.text = row.text WITH e, row "
     "CALL db.create.setNodeVectorProperty(e, 'embedding', row.embedding) RETURN count(*)"
 )
 
@@ -51,7 +51,8 @@ def entry_rows(bundle: PaperBundle, visible: Sequence[Entry], vectors: "NDArray[
             "technique": json.dumps(entry.technique.id),
             "paper": rows.key(own),
             "scope": scope(own),
-            **{field: " ".join(text.analyzed(split)) or _NOTHING for field, split in text.fields(entry).items()},
+            "drawn": _hash(entry.technique.id),
+            "text": " ".join(text.analyzed(text.searched(entry))) or _NOTHING,
             "embedding": vector.tolist(),
         }
         for entry, vector in zip(visible, vectors, strict=True)
@@ -74,7 +75,11 @@ def write_entries(
 
 def scope(paper: str) -> str:
     """A paper as one term of the text index."""
-    return hashlib.sha256(rows.key(paper).encode()).hexdigest()[:16]
+    return _hash(paper)
+
+
+def _hash(own_id: str) -> str:
+    return hashlib.sha256(rows.key(own_id).encode()).hexdigest()[:16]
 
 
 def mismatch(stored: str, model: str) -> str:

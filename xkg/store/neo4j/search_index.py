@@ -36,7 +36,7 @@ _LEAST_CANDIDATES = 200
 """HNSW looks at as many candidates as it is asked for: recall@10 was 0.83 for 10, 1.00 for 200."""
 _EXACT_UP_TO = 2000
 _PAPERS_A_QUERY = 300
-"""Lucene takes 1,024 clauses in a query: 128 terms in five fields leave room for these."""
+"""Lucene takes 1,024 clauses in a query: 128 terms leave room for these."""
 _ONLINE_SECONDS = 600
 
 _STATE: LiteralString = "MATCH (m:Meta {id: 'graph'}) RETURN m.search_model"
@@ -52,7 +52,7 @@ _CLAIM: LiteralString = (
 )
 _CREATE_TEXTS: LiteralString = (
     "CREATE FULLTEXT INDEX xkg_search_texts IF NOT EXISTS FOR (e:SearchEntry) "
-    "ON EACH [e.scope, e.name, e.aliases, e.path, e.definition, e.documentation] "
+    "ON EACH [e.scope, e.text] "
     "OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace', `fulltext.eventually_consistent`: false}}"
 )
 # Not quantised: it was no faster, and its scores are cosines as they are.
@@ -80,6 +80,17 @@ _FIND_EXACTLY: LiteralString = (
     "UNWIND $papers AS paper MATCH (e:SearchEntry {paper: paper}) "
     "WITH e, vector.similarity.cosine(e.embedding, $vector) AS score "
     "RETURN e.technique, score ORDER BY score DESC, e.id LIMIT $k"
+)
+_TOTAL: LiteralString = "MATCH (e:SearchEntry) RETURN count(e)"
+_HAVING: LiteralString = (
+    "UNWIND $terms AS term CALL (term) { WITH 'text:\"' + term + '\"' AS wanted "
+    "CALL db.index.fulltext.queryNodes('xkg_search_texts', wanted) YIELD score RETURN count(score) AS having } "
+    "RETURN term, having"
+)
+_TEXTS: LiteralString = "UNWIND $ids AS id MATCH (e:SearchEntry {id: id}) RETURN e.technique, e.text"
+_VECTORS: LiteralString = "UNWIND $ids AS id MATCH (e:SearchEntry {id: id}) RETURN e.technique, e.embedding"
+_SAMPLE: LiteralString = (
+    "MATCH (e:SearchEntry) WHERE e.drawn >= '' WITH e ORDER BY e.drawn LIMIT $most RETURN e.embedding"
 )
 _COUNTS: LiteralString = (
     "MATCH (e:SearchEntry) WITH count(e) AS total "
@@ -173,7 +184,7 @@ class SearchIndex:
             return []
         # Quoted, so that nothing in it is syntax; a term has letters and digits alone anyway.
         either = " ".join(f'"{term}"' for term in terms)
-        wanted = " ".join(f"{field}:({either})^{boost}" for field, boost in text.BOOSTS.items())
+        wanted = f"text:({either})"
         queries = [wanted]
         if papers:
             scopes = [scope(paper) for paper in dict.fromkeys(papers)]
@@ -205,6 +216,33 @@ class SearchIndex:
         if among is not None and len(found) < min(k, count):
             found = self._read(_FIND_EXACTLY, papers=among, **wanted)
         return _cosines(found)
+
+    def count(self) -> int:
+        """The number of techniques."""
+        return int(self._read(_TOTAL)[0][0])
+
+    def having(self, terms: Sequence[str]) -> dict[str, int]:
+        """How many techniques have each of these terms, which are as `text.query_terms` gives them."""
+        return {term: int(number) for term, number in self._read(_HAVING, terms=list(terms))}
+
+    def texts(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """The terms of those of these techniques that are here."""
+        found = self._read(_TEXTS, ids=[rows.key(technique) for technique in ids])
+        return {json.loads(technique): terms.split() for technique, terms in found}
+
+    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        """The unit vectors of those of these techniques that are here."""
+        import numpy as np
+
+        found = self._read(_VECTORS, ids=[rows.key(technique) for technique in ids])
+        return {json.loads(technique): np.asarray(vector, dtype=np.float32) for technique, vector in found}
+
+    def sample(self, most: int) -> "NDArray[np.float32]":
+        """The vectors of at most so many techniques, drawn at random and the same each time."""
+        import numpy as np
+
+        found = self._read(_SAMPLE, most=most)
+        return np.asarray([vector for (vector,) in found], dtype=np.float32).reshape(len(found), -1)
 
     def _fill(self, paper: str, generation: int, found: list[EntryRow], transaction: ManagedTransaction) -> int:
         transaction.run(_LOCK).consume()

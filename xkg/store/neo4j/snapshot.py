@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
 from neo4j import ManagedTransaction
 
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Paper, PaperBundle, paper_of
-from xkg.store import Hit, Link, TechniqueView, rows
+from xkg.model import Code, Level, Paper, PaperBundle, paper_of
+from xkg.store import Background, Facts, Hit, Link, TechniqueView, rows, text
 from xkg.store.neo4j import name_lookup
 from xkg.store.unknown import unknown_id
 from xkg.store.visible import encodable, entries
@@ -30,6 +30,9 @@ _MOST_BUNDLES = 256
 """Papers that are kept once read: more than one answer speaks of."""
 _MOST_NAMES = 10_000
 """Looked-up names that are kept: every query is one."""
+_MOST_TERMS = 100_000
+_SAMPLE = 500
+"""Vectors that stand for all of them: 1.5 MB each time the graph has changed."""
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 """How `rows.key` ends what stands for an id that no engine holds."""
 
@@ -67,6 +70,10 @@ class RemoteSnapshot:
         self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
         self._papers: _Papers | None = None
+        self._citations: tuple[tuple[str, str], ...] | None = None
+        self._having: dict[str, int] = {}
+        self._count: int | None = None
+        self._sample: NDArray[np.float32] | None = None
         self.generation = generation
         self.searchable = index is not None
 
@@ -145,6 +152,41 @@ class RemoteSnapshot:
         self._require(papers)
         return self._index.find_vector(vector, k, papers)
 
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
+        """How many techniques have a word is asked of the text index, once for each word until the next commit."""
+        if self._index is None:
+            return {}, 0.0
+        weights = text.rarity(self._having_of(self._index, text.query_terms(query)), self._techniques_in(self._index))
+        found = self._index.texts(ids)
+        shared = {t: sum(weights[term] for term in weights.keys() & {*terms}) for t, terms in found.items()}
+        return shared, sum(weights.values())
+
+    def background(self, vector: "NDArray[np.float32]") -> Background:
+        if self._index is None:
+            return Background(0.0, 0.0, 0)
+        with self._turn:
+            if self._sample is None:
+                self._sample = self._index.sample(_SAMPLE)
+        if not len(self._sample):
+            return Background(0.0, 0.0, 0)
+        cosines = self._sample @ vector
+        return Background(float(cosines.mean()), float(cosines.std()), self._techniques_in(self._index))
+
+    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        return self._index.vectors(ids) if self._index else {}
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        return {view.technique.id: _facts(view) for view in self.techniques(ids)}
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        from xkg.store.citing import cited
+
+        with self._turn:
+            if self._citations is None:
+                known = {paper.id for paper in self.papers()}
+                self._citations = tuple(pair for pair in cited(self.papers())[1] if pair[1] in known)
+            return self._citations
+
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
     def paper_ids(self) -> Sequence[str]:
@@ -157,6 +199,21 @@ class RemoteSnapshot:
     def paper_bundle(self, paper: str) -> PaperBundle | None:
         views = self._views([paper])[paper]
         return None if views is None else views.bundle
+
+    def _techniques_in(self, index: "SearchIndex") -> int:
+        with self._turn:
+            if self._count is None:
+                self._count = index.count()
+            return self._count
+
+    def _having_of(self, index: "SearchIndex", terms: Sequence[str]) -> dict[str, int]:
+        with self._turn:
+            if len(self._having) > _MOST_TERMS:
+                self._having.clear()
+            missing = [term for term in terms if term not in self._having]
+            if missing:
+                self._having.update(index.having(missing))
+            return {term: self._having[term] for term in terms}
 
     def _own_ids(self, keys: Collection[str]) -> dict[str, str]:
         """Techniques' own ids by those that the graph has; another one where an id has what no engine holds."""
@@ -201,6 +258,13 @@ class RemoteSnapshot:
 
     def _read(self, statement: LiteralString, **parameters: Any) -> list[tuple[Any, ...]]:
         return self._connection.read(lambda tx: [tuple(record) for record in tx.run(statement, parameters)])
+
+
+def _facts(view: TechniqueView) -> Facts:
+    paper, code = paper_of(view.technique.id), view.code
+    if code is None:
+        return Facts(paper=paper, level=Level.NONE)
+    return Facts(paper=paper, level=code.level, language=code.language, packages=code.packages)
 
 
 class _PaperViews:

@@ -1,0 +1,164 @@
+"""Papers related to one: by citation either way, by concepts that both have, and by how alike their techniques are."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import chain
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.model import paper_of
+from xkg.serve.answers import resolve_paper
+from xkg.store import Link, Snapshot, TechniqueView
+
+MOST_PAIRS = 5
+NEIGHBOURS = 50
+"""Nearest techniques looked at for each technique of the paper."""
+
+DEEPER = 0.5
+"""A technique counts this much of the one above it: what two papers are about says more than a step that they share."""
+
+CITATION, CONCEPT = 0.5, 0.5
+"""What a citation, and a shared concept at the top of both hierarchies, say alone of how related two papers are."""
+
+ALIKE = 1 / 3
+"""From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pair(_Value):
+    """A technique of the paper asked about, and one of the related paper: one concept, or alike."""
+
+    own: str
+    own_name: str
+    other: str
+    other_name: str
+
+
+class RelatedRow(_Value):
+    """`score` in 0..1 takes all kinds of relation together. `cites` and `cited` say that the paper asked about cites
+    this one, or is cited by it; `alike` in 0..1 is how alike their techniques are."""
+
+    id: str
+    title: str
+    year: int | None
+    score: float
+    cites: bool
+    cited: bool
+    shared: tuple[Pair, ...]
+    alike: float
+    nearest: tuple[Pair, ...]
+
+
+class RelatedAnswer(_Value):
+    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+
+    paper: str
+    rows: tuple[RelatedRow, ...]
+    searched: str
+    cut: str
+
+
+def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:
+    """The papers of the graph that are most related to one (id or title), at most `k`, without those in `exclude`.
+
+    The kinds of relation are independent evidence: the score is 1 less the product of what each leaves open. Raises
+    `UnknownIdError`."""
+    own = resolve_paper(snapshot, paper)
+    views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
+    cites = {cited for citing, cited in snapshot.citations() if citing == own}
+    cited = {citing for citing, other in snapshot.citations() if other == own}
+    shared = _shared(snapshot.links() or (), views)
+    alike, nearest = _alike(snapshot, own, views)
+    known = {p.id: p for p in snapshot.papers()}
+    partners = list(dict.fromkeys(t for pairs in chain(shared.values(), nearest.values()) for _, t in pairs))
+    others = {view.technique.id: view for view in snapshot.techniques(partners)}
+    rows = []
+    # On a server that many write to, a paper may have come, and a technique gone, since.
+    shared, nearest = ({p: [x for x in pairs if x[1] in others] for p, pairs in of.items()} for of in (shared, nearest))
+    for other in (cites | cited | set(shared) | set(alike)) & known.keys() - {own, *exclude}:
+        left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
+        for mine, theirs in shared.get(other, ()):
+            left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs])
+        rows.append(
+            RelatedRow(
+                id=other,
+                title=known[other].title,
+                year=known[other].year,
+                score=round(1 - left, 3),
+                cites=other in cites,
+                cited=other in cited,
+                shared=_pairs(shared.get(other, ()), views, others),
+                alike=round(alike.get(other, 0.0), 3),
+                nearest=_pairs(nearest.get(other, ()), views, others),
+            )
+        )
+    rows = sorted((row for row in rows if row.score > 0), key=lambda row: (-row.score, row.id))
+    more = len(rows) - k
+    return RelatedAnswer(
+        paper=own,
+        rows=tuple(rows[:k]),
+        searched=f"citations, shared concepts and techniques of {len(known) - 1} other papers",
+        cut=f"{more} less related after the first {k}; ask for a larger k" if more > 0 else "",
+    )
+
+
+def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
+    """Ids of the techniques of a paper that are shown."""
+    ids = [technique.id for technique in snapshot.bundle(paper).techniques]
+    known = snapshot.facts(ids)
+    return [technique for technique in ids if technique in known]
+
+
+def _place(view: TechniqueView) -> float:
+    return DEEPER ** (len(view.path) - 1)
+
+
+def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str, list[tuple[str, str]]]:
+    """By paper, pairs of a technique of ours and one of its own that are one concept."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for link in links:
+        for mine, theirs in ((link.first, link.second), (link.second, link.first)):
+            if link.how != "open" and mine in views:
+                found[paper_of(theirs)].append((mine, theirs))
+    return found
+
+
+def _alike(
+    snapshot: Snapshot, own: str, views: dict[str, TechniqueView]
+) -> tuple[dict[str, float], dict[str, list[tuple[str, str]]]]:
+    """By paper, how alike its techniques are to ours, each of which counts by its place, and the pairs that are."""
+    total = sum(map(_place, views.values()))
+    best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+    for technique, vector in snapshot.vectors(list(views)).items():
+        background = snapshot.background(vector)
+        for hit in snapshot.find_vector(vector, NEIGHBOURS):
+            other = paper_of(hit.id)
+            closeness = (hit.score - background.mean) / max(1e-6, 1 - background.mean)
+            if other != own and closeness >= ALIKE and closeness > best[other].get(technique, (0.0, ""))[0]:
+                best[other][technique] = (closeness, hit.id)
+    alike = {
+        other: min(1.0, sum(_place(views[t]) * closeness for t, (closeness, _) in found.items()) / total)
+        for other, found in best.items()
+    }
+    nearest = {
+        other: [(t, hit) for t, (_, hit) in sorted(found.items(), key=lambda item: -item[1][0])[:MOST_PAIRS]]
+        for other, found in best.items()
+    }
+    return alike, nearest
+
+
+def _pairs(
+    pairs: Sequence[tuple[str, str]], views: dict[str, TechniqueView], others: dict[str, TechniqueView]
+) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(
+            own=mine,
+            own_name=views[mine].technique.name,
+            other=theirs,
+            other_name=others[theirs].technique.name,
+        )
+        for mine, theirs in pairs[:MOST_PAIRS]
+    )
