@@ -53,6 +53,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == {
             "search_techniques",
+            "related_papers",
             "get_paper",
             "get_technique",
             "get_code",
@@ -81,11 +82,45 @@ async def test_from_a_search_to_the_code(server: MCPServer) -> None:
         assert STEAM in [technique["id"] for technique in paper["techniques"]]
 
 
+async def test_a_search_is_narrowed(server: MCPServer) -> None:
+    query = "keep the crust soft while the loaf rises"
+
+    async def found(**narrowed: Any) -> list[str]:
+        answer = await ask(client, "search_techniques", query=query, **narrowed)
+        return [row["id"] for row in answer["rows"]]
+
+    async with Client(server) as client:
+        assert STEAM in await found(language="PYTHON")
+        for narrowed in (
+            {"level": "faithful"},
+            {"packages": ["no-such-package"]},
+            {"language": "cobol"},
+            {"exclude": [STEAM]},
+            {"exclude": ["title:bread/ovens"]},
+            {"first_year": 2999},
+            {"last_year": 1900},
+        ):
+            assert STEAM not in await found(**narrowed), narrowed
+        assert "level" in await refused(client, "search_techniques", query=query, level="perfect")
+
+
+async def test_a_paper_names_those_related_to_it(server: MCPServer) -> None:
+    async with Client(server) as client:
+        answer = await ask(client, "related_papers", paper="title:bread/ovens")
+        assert answer["paper"] == "title:bread/ovens"
+        assert "title:bread/ovens" not in [row["id"] for row in answer["rows"]]
+        left = await ask(client, "related_papers", paper="title:bread/ovens", exclude=[r["id"] for r in answer["rows"]])
+        assert left["rows"] == []
+        assert "nearest" in await refused(client, "related_papers", paper="title:bred")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
         ("search_techniques", {"query": "Hearth Baking"}),
         ("search_techniques", {"query": "consensus by leader election in replicated logs"}),
+        ("search_techniques", {"query": "keep the crust soft", "level": "parsed", "language": "python", "k": 2}),
+        ("related_papers", {"paper": "title:bread/ovens"}),
         ("get_paper", {"paper": "title:bread/ovens", "include_code": True, "detail": "full"}),
         ("get_technique", {"id": STEAM, "detail": "full"}),
         ("get_code", {"id": STEAM, "detail": "full"}),

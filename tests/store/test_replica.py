@@ -148,7 +148,7 @@ def everything(replica: Replica, *, ranked: bool) -> object:
         found = {paper: snapshot.bundle(paper) for paper in papers}
         ids = [technique.id for bundle in found.values() for technique in bundle.techniques]
         vector = ByFirstWord().embed(["cos0.70 q"])[0]
-        known = [technique.id for technique in snapshot.techniques(ids)]
+        known = [view.technique.id for view in snapshot.techniques(ids)]
         shared, words = snapshot.matched("sparse gates for training that nobody has", known)
         background = snapshot.background(vector)
         text = [snapshot.find_text("sparse gates", 50, among) for among in ([], *([paper] for paper in papers))]

@@ -13,17 +13,20 @@ from xkg.serve.answers import (
     SearchAnswer,
     TechniqueAnswer,
 )
+from xkg.serve.related import Pair, RelatedAnswer
 
 
-def text(answer: Answer) -> str:
+def text(answer: Answer | RelatedAnswer) -> str:
     """The answer for people and for models that read text: the facts of its fields, the longest last."""
     return "\n".join(_lines(answer)).rstrip() + "\n"
 
 
-def _lines(answer: Answer) -> list[str]:
+def _lines(answer: Answer | RelatedAnswer) -> list[str]:
     match answer:
         case SearchAnswer():
             return _search_lines(answer)
+        case RelatedAnswer():
+            return _related_lines(answer)
         case PaperAnswer():
             return _paper_lines(answer)
         case TechniqueAnswer():
@@ -56,6 +59,25 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
     if not answer.rows:
         lines.append("Nothing fits.")
     return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+
+
+def _related_lines(answer: RelatedAnswer) -> list[str]:
+    lines = [f"Related to {answer.paper}:"]
+    for number, row in enumerate(answer.rows, start=1):
+        year = f" ({row.year})" if row.year else ""
+        how = [said for said, holds in (("cited by it", row.cites), ("cites it", row.cited)) if holds]
+        how += [f"techniques alike {row.alike:g}"] if row.alike else []
+        lines += [f"{number}. {row.title}{year}  [score {row.score:g}]", f"   {row.id}"]
+        lines += [f"   {', '.join(how)}"] if how else []
+        lines += [f"   one concept: {_pair(pair)}" for pair in row.shared]
+        lines += [f"   alike: {_pair(pair)}" for pair in row.nearest if pair not in row.shared]
+    if not answer.rows:
+        lines = [f"Nothing is related to {answer.paper}."]
+    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair.own_name} {pair.own} and {pair.other_name} {pair.other}"
 
 
 def _paper_lines(answer: PaperAnswer) -> list[str]:

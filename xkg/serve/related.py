@@ -4,10 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.model import paper_of
-from xkg.serve.answers import resolve_paper
+from xkg.serve.answers import _Value, resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
 MOST_PAIRS = 5
@@ -22,10 +20,6 @@ CITATION, CONCEPT = 0.5, 0.5
 
 ALIKE = 1 / 3
 """From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
-
-
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Pair(_Value):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from xkg.embed import Embedder
     from xkg.serve import answers
     from xkg.serve.filters import Filters
+    from xkg.serve.related import RelatedAnswer
     from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
@@ -60,6 +61,12 @@ class Service:
         with self._snapshot() as snapshot:
             chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
             return search(snapshot, self._vectors, query, k, chosen)
+
+    def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
+        from xkg.serve.related import related_papers
+
+        with self._snapshot() as snapshot:
+            return related_papers(snapshot, paper, k, exclude)
 
     def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
         from xkg.serve.answers import paper_answer
