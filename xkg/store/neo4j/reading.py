@@ -32,14 +32,15 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-_PARTS = "\nUNION ALL ".join(
+# As in `writing`: one plan, whatever the sizes.
+_PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
-        f"UNWIND ${label} AS id MATCH (n:{label} {{id: id}}) RETURN '{label}' AS kind, id, '' AS to, "
+        f"UNWIND $all.{label} AS id MATCH (n:{label} {{id: id}}) RETURN '{label}' AS kind, id, '' AS to, "
         "properties(n) AS said"
         for label in _NODES
     ]
     + [
-        f"UNWIND ${label} AS id MATCH (:{label} {{id: id}})-[e:{edge}]->(s:Symbol) "
+        f"UNWIND $all.{label} AS id MATCH (:{label} {{id: id}})-[e:{edge}]->(s:Symbol) "
         f"RETURN '{edge}' AS kind, id, s.id AS to, properties(e) AS said"
         for edge, label in _PLACES.items()
     ]
@@ -112,7 +113,7 @@ def read_within(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
     asked = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
     parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
     if rests:
-        for kind, one, to, said in transaction.run(_PARTS, asked):
+        for kind, one, to, said in transaction.run(_PARTS, all=asked):
             if kind in parts.nodes:
                 parts.nodes[kind][one] = said
             else:
