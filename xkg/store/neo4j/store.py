@@ -275,6 +275,9 @@ class _Unchanged(Exception):
 
 
 def _parts(new: Sequence[PaperBundle]) -> Iterator[list[PaperBundle]]:
+    if len(new) == 1:
+        yield [*new]  # whatever its size: a paper is never divided
+        return
     part: list[PaperBundle] = []
     size = 0
     for bundle in new:
