@@ -112,20 +112,34 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """Stands in for an embedding model where only its consumers are timed: a unit vector drawn with the text as seed,
-    so that equal texts have equal vectors and no two others are near."""
+    """Stands in for an embedding model where only its consumers are timed: a unit vector drawn with the text as seed.
+
+    Equal texts have equal vectors. Texts fall into subjects, within which cosines are near 0.4: without any subjects,
+    as no texts are, an index by lists could only search all of them."""
 
     model = "seeded-384"
     dimension = 384
+    _SUBJECTS = 500
+    _SHARED = 0.4
+
+    def __init__(self) -> None:
+        self._subjects = _unit(np.random.default_rng(0).standard_normal((self._SUBJECTS, self.dimension)))
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, one a row."""
-        drawn = np.empty((len(texts), self.dimension), dtype=np.float32)
+        drawn = np.empty((len(texts), self.dimension))
+        subjects = np.empty(len(texts), dtype=np.int64)
         for row, text in enumerate(texts):
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
-            drawn[row] = np.random.default_rng(seed).standard_normal(self.dimension, dtype=np.float32)
-        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        return drawn
+            drawn[row] = np.random.default_rng(seed).standard_normal(self.dimension)
+            subjects[row] = seed % self._SUBJECTS
+        mixed = self._SHARED**0.5 * self._subjects[subjects] + (1 - self._SHARED) ** 0.5 * _unit(drawn)
+        return _unit(mixed).astype(np.float32)
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    unit: NDArray[np.float64] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit
 
 
 def _title(number: int) -> str:

@@ -101,7 +101,8 @@ def web() -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("secret")
-def test_what_is_no_neo4j_is_told(web: int) -> None:
+def test_what_is_no_neo4j_is_told(web: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.store.neo4j.connection._ACQUIRE_SECONDS", 1)
     assert "xkg doctor" in refusal(StoreSettings(url=f"bolt://127.0.0.1:{web}"))
 
 

@@ -13,11 +13,12 @@ from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import a_paper
 from tests.store.neo4j.proxy import Proxy, proxy_to
 from tests.store.neo4j.stores import forget, open_remote, settings_for
-from xkg.application import import_graphs, push
+from xkg.application import build, import_graphs, push
 from xkg.errors import StoreUnreachableError
 from xkg.model import Finding, PaperBundle
 from xkg.store import bundles, outbox
 from xkg.store.neo4j.connection import Connection
+from xkg.store.neo4j.examining import examine
 
 WRITER = """
 import sys
@@ -129,6 +130,7 @@ def test_a_paper_that_cannot_be_sent_is_kept_and_sent_later(
 ) -> None:
     chosen = settings_for(Neo4jServer(proxy.url, server.user, server.password), tmp_path / "kg")
     monkeypatch.setattr("xkg.application.embedder", _embedder)
+    monkeypatch.setattr("xkg.store.neo4j.connection._RETRY_SECONDS", 1)
     folder = tmp_path / "in"
     folder.mkdir()
     for number in (1, 2):
@@ -160,6 +162,37 @@ def test_a_paper_that_cannot_be_sent_is_kept_and_sent_later(
     assert store.check() == []
     store.close()
     assert push(chosen).sent == ()
+
+
+def test_a_build_for_a_server_that_is_away_begins_no_work(
+    proxy: Proxy, server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def paid(*_: object, **__: object) -> object:
+        raise AssertionError("work was begun")
+
+    monkeypatch.setattr("xkg.build.pipeline.build_paper", paid)
+    proxy.cut()
+    chosen = settings_for(Neo4jServer(proxy.url, server.user, server.password), tmp_path / "kg")
+    with pytest.raises(StoreUnreachableError) as caught:
+        build(chosen, tmp_path / "paper.md", None)
+    assert caught.value.exit_code == 1
+    assert proxy.url in str(caught.value)
+    assert not outbox.waiting(chosen.kg)
+
+
+def test_the_doctor_tells_what_a_server_is_and_where_its_graph_stands(server: Neo4jServer, tmp_path: Path) -> None:
+    chosen = settings_for(server, tmp_path / "kg").store
+    seen = examine(chosen)
+    assert seen.startswith("5.26.")
+    for said in ("community", "reads, writes and makes constraints", "latency", " ms", "no graph yet"):
+        assert said in seen
+    store = open_remote(server, tmp_path / "kg")
+    store.publish([a_paper()])
+    assert "counter 1" in examine(chosen)
+    assert sum(1 for _ in store.bundles()) == 1
+    assert store.query("MATCH (n) WHERE n.id = 'probe' RETURN n.id").rows == ()
+    forget(store)
+    store.close()
 
 
 def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(

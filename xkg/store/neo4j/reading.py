@@ -23,23 +23,25 @@ from xkg.store.rows import key
 
 BATCH = 50
 """Papers that are read together: two round trips each, and some megabytes."""
-_ATTEMPTS = 6
-_PAUSE_SECONDS = 0.02
+# A commit is shown within milliseconds, on a busy server within some tenths of a second.
+_PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
+_LONG_PAUSE = 0.1
 
 _BUNDLES = (
-    "UNWIND $keys AS id MATCH (b:Bundle {id: id}) WHERE NOT b.removed "
-    "RETURN id, b.paper AS paper, b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
+    "UNWIND $keys AS id MATCH (b:Bundle {id: id}) RETURN id, b.removed AS removed, b.paper AS paper, "
+    "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-_PARTS = "\nUNION ALL ".join(
+# As in `writing`: one plan, whatever the sizes.
+_PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
-        f"UNWIND ${label} AS id MATCH (n:{label} {{id: id}}) RETURN '{label}' AS kind, id, '' AS to, "
+        f"UNWIND $all.{label} AS id MATCH (n:{label} {{id: id}}) RETURN '{label}' AS kind, id, '' AS to, "
         "properties(n) AS said"
         for label in _NODES
     ]
     + [
-        f"UNWIND ${label} AS id MATCH (:{label} {{id: id}})-[e:{edge}]->(s:Symbol) "
+        f"UNWIND $all.{label} AS id MATCH (:{label} {{id: id}})-[e:{edge}]->(s:Symbol) "
         f"RETURN '{edge}' AS kind, id, s.id AS to, properties(e) AS said"
         for edge, label in _PLACES.items()
     ]
@@ -65,6 +67,9 @@ class Stored(NamedTuple):
         return files.sha256(self.bundle) == self.sha256
 
 
+Seen = Stored | CorruptStoreError | None
+
+
 def position(connection: Connection) -> Position:
     """How far the graph is; an empty one where the database holds none. One round trip."""
     state = require_schema(connection.read(read_state), connection)
@@ -78,12 +83,12 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
     return [(json.loads(paper), one) for paper, one in rows]
 
 
-def read(connection: Connection, keys: Sequence[str]) -> Iterator[Stored]:
-    """The papers with these keys, in order; those that are not there are left out. Raises `CorruptStoreError` for what
-    cannot be a bundle."""
+def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
+    """The papers with these keys, in order; those that are not there are left out, and waited for a moment where they
+    are `known` to be. Raises `CorruptStoreError` for what cannot be a bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
-        found = _settled(lambda keys: connection.read(lambda transaction: read_within(transaction, keys)), part)
+        found = _settled(lambda keys: connection.read(lambda transaction: _look(transaction, keys)), part, known=known)
         for one in part:
             if one in found:
                 yield found[one]
@@ -93,35 +98,55 @@ def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Ite
     """Papers by their own ids, those that are not there left out. Raises as `read` does."""
     for start in range(0, len(papers), BATCH):
         part = [key(paper) for paper in papers[start : start + BATCH]]
-        found = _settled(lambda keys: read_within(transaction, keys), part)
+        found = _settled(lambda keys: _look(transaction, keys), part)
         yield from (found[one].bundle for one in part if one in found)
 
 
-def read_within(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
-    """The papers with these keys as one transaction sees them, by key."""
+def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
+    """The papers with these keys, by key, in a transaction that nobody writes beside. Raises as `read` does."""
+    found = {}
+    for one, stored in _look(transaction, keys).items():
+        if isinstance(stored, CorruptStoreError):
+            raise stored
+        if stored is not None:
+            found[one] = stored
+    return found
+
+
+def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
+    """These papers as they are seen now, by key: what cannot be a bundle may be half of a commit."""
+    found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
+        one = record["id"]
+        if record["removed"]:
+            found[one] = None
+            continue
         try:
-            rests[record["id"]] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
+            rests[one] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
         except (ValueError, TypeError) as error:
-            paper = json.loads(record["paper"])
-            raise CorruptStoreError(
+            paper = json.loads(record["paper"] or "null")
+            damaged = CorruptStoreError(
                 f"what is kept of paper {paper!a} beside the graph is not what was written: build or import it again, "
                 "or take it out with `xkg remove`"
-            ) from error
+            )
+            damaged.__cause__ = error
+            found[one] = damaged
     asked = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
     parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
     if rests:
-        for kind, one, to, said in transaction.run(_PARTS, asked):
+        for kind, one, to, said in transaction.run(_PARTS, all=asked):
             if kind in parts.nodes:
                 parts.nodes[kind][one] = said
             else:
                 parts.edges[kind].setdefault((one, to), []).append(said)
-    return {
-        # A commit that is half seen shows as a hash, or a number of it, that is not the one beside it.
-        one: Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
-        for one, (rest, sha256, generation) in rests.items()
-    }
+    for one, (rest, sha256, generation) in rests.items():
+        try:
+            # A number of another commit than the one beside it: half of one was seen.
+            found[one] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
+        except CorruptStoreError as error:
+            found[one] = error
+    return found
 
 
 def changes(connection: Connection, since: Position | None) -> Changes:
@@ -134,14 +159,18 @@ def changes(connection: Connection, since: Position | None) -> Changes:
     return Changes(
         to=to,
         whole=whole,
-        bundles=(one.bundle for one in read(connection, sorted(upserts))),
+        bundles=(one.bundle for one in read(connection, sorted(upserts), known=True)),
         removed=removed,
         decisions=all_decisions(connection) if decided else () if whole else None,
     )
 
 
 def all_decisions(connection: Connection) -> tuple[Decision, ...]:
-    rows = connection.read(lambda transaction: transaction.run(_DECIDED, since=-1).value("said"))
+    for pause in (*_PAUSES, 0):
+        rows = connection.read(lambda transaction: transaction.run(_DECIDED, since=-1).value("said"))
+        if None not in rows:
+            break
+        time.sleep(pause)
     found = (Decision.model_validate(json.loads(said)) for said in rows)
     return tuple(sorted(found, key=lambda decision: decision.key))
 
@@ -157,15 +186,16 @@ def _seen(connection: Connection, since: Position | None) -> tuple[State, list[d
         decided = transaction.run(_DECIDED, since=begin).value("generation")
         return state, rows, decided, str(newest[0]) if newest else ""
 
-    for _ in range(_ATTEMPTS * 10):
+    for pause in (*_PAUSES, 0):
         state, rows, decided, newest = connection.read(look)
         number, _, count = newest.partition(":")
         of_newest = [row["generation"] for row in rows] + decided
         if state.generation == 0 or (since is not None and since == (state.graph, state.generation)):
             break
-        if number == str(state.generation) and of_newest.count(state.generation) == int(count):
+        whole = all(row["paper"] is not None and row["removed"] is not None for row in rows)
+        if whole and number == str(state.generation) and of_newest.count(state.generation) == int(count):
             break
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(pause)
     return state, rows, decided
 
 
@@ -178,20 +208,29 @@ def _is_whole(state: State, since: Position | None) -> bool:
     )
 
 
-def _settled(look: Callable[[Sequence[str]], dict[str, Stored]], keys: Sequence[str]) -> dict[str, Stored]:
-    """Papers as they are once they are read the same twice, or as they were written."""
+def _settled(
+    look: Callable[[Sequence[str]], dict[str, Seen]], keys: Sequence[str], *, known: bool = False
+) -> dict[str, Stored]:
+    """Papers as they are once they are read as they were written, or the same twice with time between."""
     settled: dict[str, Stored] = {}
-    before: dict[str, Stored] = {}
+    before: dict[str, Seen] = {}
     waiting = list(keys)
-    for attempt in range(_ATTEMPTS):
-        if attempt:
-            time.sleep(_PAUSE_SECONDS)
+    for pause in (*_PAUSES, None):
         found = look(waiting)
         for one, stored in found.items():
-            if stored.as_written or (stored.sha256 and before.get(one) == stored) or attempt == _ATTEMPTS - 1:
+            if isinstance(stored, CorruptStoreError):
+                if pause is None:
+                    raise stored
+            elif stored is not None and (
+                stored.as_written
+                or pause is None
+                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(one) == stored)
+            ):
                 settled[one] = stored
-        before = found
-        waiting = [one for one in found if one not in settled]
-        if not waiting:
+        gone = {one for one in waiting if (found[one] is None if one in found else not known)}
+        waiting = [one for one in waiting if one not in settled and one not in gone]
+        if not waiting or pause is None:
             break
+        before = found
+        time.sleep(pause)
     return settled

@@ -96,7 +96,7 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
             revised = []
-            for one, stored in reading.read_within(transaction, keys).items():
+            for one, stored in reading.read_locked(transaction, keys).items():
                 # A transaction may be done twice; who counts in `change` is asked once for one bundle.
                 if one not in changed or changed[one][0] != stored.bundle:
                     changed[one] = (stored.bundle, change(stored.bundle))
@@ -275,6 +275,9 @@ class _Unchanged(Exception):
 
 
 def _parts(new: Sequence[PaperBundle]) -> Iterator[list[PaperBundle]]:
+    if len(new) == 1:
+        yield [*new]  # whatever its size: a paper is never divided
+        return
     part: list[PaperBundle] = []
     size = 0
     for bundle in new:
