@@ -51,7 +51,13 @@ TREE = (
     "RETURN top.name, t.name, t.depth ORDER BY t.id"
 )
 
-Column = dict[str, str]
+
+class Column(dict[str, str]):
+    """Figures by name, each told as soon as it is there: a run takes a quarter of an hour."""
+
+    def __setitem__(self, name: str, figure: str) -> None:
+        print(f"{name}: {figure}", file=sys.stderr, flush=True)
+        super().__setitem__(name, figure)
 
 
 def main() -> None:
@@ -67,16 +73,16 @@ def main() -> None:
             ("embedded", Settings(kg=Path(folder) / "embedded", store=StoreSettings())),
             ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=url))),
         ):
+            print(f"--- {engine}", file=sys.stderr)
             columns[engine] = measured(engine, settings, options.papers, options.rounds)  # type: ignore[arg-type]
-            console.print(f"{engine}: done")
-        columns["embedded"] |= small(Path(folder) / "small", options.rounds)
+        columns["embedded"].update(small(Path(folder) / "small", options.rounds))
     console.print(table(columns, options.papers))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 
 
 def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Column:
     """One column of the table."""
-    found: Column = {}
+    found = Column()
     with opened(settings) as store:
         started = time.perf_counter()
         if engine == "embedded":
@@ -101,7 +107,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
             lambda: store.query(TREE, {"paper": GIVEN["paper"]}), rounds
         )
         if engine == "neo4j":
-            found |= writing(store, settings, papers, rounds)
+            found.update(writing(store, settings, papers, rounds))
         for query in queries():
             found[f"xkg cypher {query.name}"] = named(store, query, engine)
     return found
@@ -109,7 +115,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
 
 def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> Column:
     """Upserts, and how long another server's indexes take to follow them."""
-    found: Column = {}
+    found = Column()
     editions = iter(range(1, 10_000))
     found["upsert of a paper with 20 techniques"] = _ms(
         lambda: store.publish([bundle(papers // 2, next(editions))]), rounds
@@ -136,7 +142,9 @@ def small(folder: Path, rounds: int) -> Column:
         store.publish(list(bundles(SMALL)))
         editions = iter(range(1, 10_000))
         seconds = _ms(lambda: store.publish([bundle(SMALL // 2, next(editions))]), min(5, rounds))
-    return {f"publish of one changed paper at {SMALL}": seconds}
+    found = Column()
+    found[f"publish of one changed paper at {SMALL}"] = seconds
+    return found
 
 
 def named(store: GraphStore, query: NamedQuery, engine: Engine) -> str:

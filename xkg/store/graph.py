@@ -18,6 +18,8 @@ from xkg.store.visible import Entry
 _LIST_SEPARATOR = "\x1f"
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
+# Loading 300 MB took 1.4 GB, and failed where it could not have them; a pool takes what is used of it.
+_MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
 _NUMBERS = {
     "year": "INT64",
@@ -69,9 +71,14 @@ class GraphWriter:
             self._row(row)
         for file in self._files.values():
             file.close()
+        size = sum((self._scratch / f"{table}.csv").stat().st_size for table in self._files)
         # One transaction and one checkpoint: each costs a few writes to disk, whatever it holds.
         database = ladybug.Database(
-            path, auto_checkpoint=False, max_num_threads=_THREADS, buffer_pool_size=_BUFFER_POOL, max_db_size=_LARGEST
+            path,
+            auto_checkpoint=False,
+            max_num_threads=_THREADS,
+            buffer_pool_size=max(_BUFFER_POOL, _MEMORY_FOR_A_BYTE * size),
+            max_db_size=_LARGEST,
         )
         with database, ladybug.Connection(database) as connection:
             connection.execute("BEGIN TRANSACTION")
