@@ -352,11 +352,13 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers that were kept while the graph's server was away, one by one, and forgets each that arrived;
-    what verifications have found there since stays. Raises `StoreUnreachableError` where it is away still."""
+    """Sends the papers that were kept while the graph's server was away, reads them back there, and forgets each that
+    is what was sent; what verifications have found there since stays. Raises `StoreUnreachableError` where it is away
+    still."""
     from xkg.build.verify import apply, later
     from xkg.store import bundles, outbox
 
+    arrived: dict[Path, PaperBundle] = {}
     sent, problems = [], []
     files = outbox.waiting(settings.kg)
     with open_store(settings) as store:
@@ -377,10 +379,15 @@ def push(settings: Settings) -> PushResult:
             except (InputError, StoreError) as error:
                 problems.append(f"{path}: {error}")
             else:
-                path.unlink(missing_ok=True)
-                sent.append(bundle.paper.id)
+                arrived[path] = bundle
         with store.snapshot() as snapshot:
             generation = snapshot.generation
+            for path, bundle in arrived.items():
+                if snapshot.bundle(bundle.paper.id) == bundle:
+                    path.unlink(missing_ok=True)
+                    sent.append(bundle.paper.id)
+                else:
+                    problems.append(f"{path}: {bundle.paper.id} is another one there already: push again, or remove it")
     return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
 
 
