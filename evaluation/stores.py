@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated_graph import TECHNIQUES, SeededVectors, bundle, bundles
-from xkg.config import Settings, StoreSettings
+from xkg.config import EmbeddingSettings, Settings, StoreSettings
 from xkg.errors import XkgError
 from xkg.store import GraphStore
 from xkg.store.library import Engine, NamedQuery, bind, queries
@@ -33,6 +33,7 @@ BATCH = 200
 SMALL = 43
 CHANGED = 50
 SECONDS = 60.0
+SEEDED = EmbeddingSettings(model=SeededVectors.model)
 GIVEN = {
     "paper": "title:generated-40",
     "other": "title:generated-41",
@@ -70,8 +71,8 @@ def main() -> None:
     columns: dict[str, Column] = {}
     with tempfile.TemporaryDirectory(prefix="xkg-stores-") as folder, neo4j(options.url, Path(folder)) as url:
         for engine, settings in (
-            ("embedded", Settings(kg=Path(folder) / "embedded", store=StoreSettings())),
-            ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=url))),
+            ("embedded", Settings(kg=Path(folder) / "embedded", store=StoreSettings(), embedding=SEEDED)),
+            ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=url), embedding=SEEDED)),
         ):
             print(f"--- {engine}", file=sys.stderr)
             columns[engine] = measured(engine, settings, options.papers, options.rounds)  # type: ignore[arg-type]
@@ -138,7 +139,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
 
 def small(folder: Path, rounds: int) -> Column:
     """What publishing costs where there are as many papers as in the shared graphs."""
-    with opened(Settings(kg=folder, store=StoreSettings())) as store:
+    with opened(Settings(kg=folder, store=StoreSettings(), embedding=SEEDED)) as store:
         store.publish(list(bundles(SMALL)))
         editions = iter(range(1, 10_000))
         seconds = _ms(lambda: store.publish([bundle(SMALL // 2, next(editions))]), min(5, rounds))
