@@ -415,11 +415,6 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
     )
 
 
-def _hidden(technique: Technique) -> HiddenTechnique:
-    reason = technique.hidden or "it is part of a hidden technique"
-    return HiddenTechnique(id=technique.id, name=technique.name, reason=reason)
-
-
 def _line(technique: Technique, code: Code | None) -> TechniqueLine:
     return TechniqueLine(
         id=technique.id,

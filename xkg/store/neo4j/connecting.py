@@ -16,7 +16,7 @@ from xkg.store import Snapshot
 from xkg.store.linking import OPEN_PAIR
 from xkg.store.neo4j import writing
 from xkg.store.neo4j.connection import Connection
-from xkg.store.neo4j.migrations import State, read_state
+from xkg.store.neo4j.migrations import read_state
 from xkg.store.rows import NODES, citation_rows, same_concept_row
 
 _ATTEMPTS = 20
@@ -132,8 +132,3 @@ def _there(transaction: neo4j.ManagedTransaction) -> Drawing:
 
 def _pairs(edges: frozenset[Edge]) -> list[dict[str, str]]:
     return [{"a": a, "b": b} for a, b in sorted(edges)]
-
-
-def is_due(state: State) -> bool:
-    """Whether something was written that is not drawn yet."""
-    return state.connected < state.generation
