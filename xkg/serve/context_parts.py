@@ -9,7 +9,7 @@ from typing import Literal
 
 from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.dependencies import build_order, uses
-from xkg.store.visible import entries
+from xkg.store.visible import Entry, entries
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
 """What of a paper can be in its context: abstract and year; definitions and hierarchy; code with its level and
@@ -35,9 +35,21 @@ class Chosen:
     include: frozenset[Kind]
 
     @cached_property
+    def entries(self) -> Sequence[Entry]:
+        return list(entries(self.bundle))
+
+    @cached_property
     def techniques(self) -> Sequence[Technique]:
         """Those that are not hidden, in preorder."""
-        return [entry.technique for entry in entries(self.bundle)]
+        return [entry.technique for entry in self.entries]
+
+    @cached_property
+    def _depths(self) -> Mapping[str, int]:
+        return {entry.technique.id: len(entry.path) - 1 for entry in self.entries}
+
+    def depth(self, technique: str) -> int:
+        """How many techniques are above it."""
+        return self._depths[technique]
 
     @cached_property
     def by_id(self) -> Mapping[str, Technique]:
@@ -65,14 +77,14 @@ class Chosen:
 
     def key(self, technique: str) -> str:
         """The id without its paper, which the head names: `#path`."""
-        return f"`{one_line(technique.removeprefix(self.bundle.paper.id)).replace('`', chr(39))}`"
+        return span(technique.removeprefix(self.bundle.paper.id))
 
     def head(self, kind: str) -> str:
         """Title, id, and how to read what follows."""
         paper = self.bundle.paper
         return (
             f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"
-            f"Paper id `{one_line(paper.id)}`; ids below that begin with `#` continue it. {UNTRUSTED}"
+            f"Paper id {span(paper.id)}; ids below that begin with `#` continue it. {UNTRUSTED}"
         )
 
 
@@ -95,6 +107,13 @@ def first_words(text: str, limit: int) -> str:
 
 def inline_cut(flat: str, limit: int) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"
+
+
+def span(node_id: str) -> str:
+    """An id as code within a line, whatever is in it."""
+    flat = one_line(node_id)
+    marks = "`" * (1 + max(map(len, re.findall(r"`+", flat)), default=0))
+    return f"{marks}{flat}{marks}" if len(marks) == 1 else f"{marks} {flat} {marks}"
 
 
 def quoted(text: str, indent: str = "") -> str:

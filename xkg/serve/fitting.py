@@ -4,44 +4,45 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from xkg.errors import InputError
-from xkg.llm_prices import tokens
 
 CHARACTERS_A_TOKEN = 4
-"""As `tokens` counts."""
+"""As `xkg.llm_prices.tokens` counts."""
 
 
 class Step(NamedTuple):
-    """Puts `text` at a place of a document (places are in order), instead of what stands there. `group` is what a
-    reader misses without it."""
+    """Puts `text` at a place of a document (places are in order), instead of what stands there, which is no longer.
+    `group` is what a reader misses without it."""
 
     group: str
     place: tuple[int, ...]
     text: str
 
 
-def fit(steps: Sequence[Step], budget_tokens: int, left_out: Callable[[int], str]) -> tuple[str, int]:
-    """The document after as many of the steps as the budget holds, first to last, and how many. `left_out(n)` is the
-    document's last line after n of them. So a larger budget only adds. Raises `InputError` where none fits."""
-    room = budget_tokens * CHARACTERS_A_TOKEN
-    placed: dict[tuple[int, ...], str] = {}
-    best: int | None = None
-    size = 0
-    for n, step in enumerate((*steps, None)):
-        if size + len(left_out(n)) <= room:
-            best = n
-        if step is None or size > room:
+def room(budget_tokens: int) -> int:
+    """The characters of a budget, less the newline that whoever prints the document ends it with."""
+    return budget_tokens * CHARACTERS_A_TOKEN - 1
+
+
+def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
+    """How many of the steps, first to last, such a document holds at most, where `rest(n)` characters more come after n
+    of them. More characters never hold fewer steps, if they leave no less beside the rest. Raises `InputError` where
+    not even the first is held."""
+    best = size = 0
+    placed: dict[tuple[int, ...], int] = {}
+    for n, step in enumerate(steps, start=1):
+        size += len(step.text) - placed[step.place] if step.place in placed else len(step.text) + 1
+        placed[step.place] = len(step.text)
+        if size > characters:
             break
-        size += len(step.text) - len(placed[step.place]) if step.place in placed else len(step.text) + 1
-        placed[step.place] = step.text
-    if best is None or best == 0:
-        raise too_small(budget_tokens, len(steps[0].text) + 1 + len(left_out(1)))
-    placed = {step.place: step.text for step in steps[:best]}
-    text = "\n".join([*(placed[place] for place in sorted(placed)), left_out(best)])
-    assert tokens(text) <= budget_tokens
-    return text, best
+        if size + rest(n) <= characters:
+            best = n
+    if best == 0:
+        least = -(-(len(steps[0].text) + 2 + rest(1)) // CHARACTERS_A_TOKEN)
+        raise InputError(f"the budget holds no context of this paper: give {least} tokens or more")
+    return best
 
 
-def too_small(budget_tokens: int, characters: int) -> InputError:
-    """The error of a budget that does not even hold the head of a document, so many characters long."""
-    least = -(-characters // CHARACTERS_A_TOKEN)
-    return InputError(f"{budget_tokens} tokens hold no context of this paper: give a budget of {least} or more")
+def document(steps: Sequence[Step], last: str) -> str:
+    """What the steps make, and the last line."""
+    placed = {step.place: step.text for step in steps}
+    return "\n".join([*(placed[place] for place in sorted(placed)), last])
