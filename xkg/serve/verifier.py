@@ -9,9 +9,10 @@ from pathlib import Path
 from xkg.errors import XkgError
 from xkg.llm import AnswerType
 from xkg.llm_prompt import load_prompt
-from xkg.serve.answers import DroppedRow, Relative, SearchAnswer, SearchRow, search_row, short
+from xkg.serve.answers import DroppedRow, Relative, SearchAnswer, SearchRow, short
 from xkg.serve.candidates import Embed
 from xkg.serve.filters import Filters
+from xkg.serve.lookup import search_row
 from xkg.serve.questions import Answered, Questions
 from xkg.serve.retrieval import relation, search
 from xkg.store import Snapshot, TechniqueView
