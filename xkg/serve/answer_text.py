@@ -13,16 +13,19 @@ from xkg.serve.answers import (
     SearchAnswer,
     TechniqueAnswer,
 )
+from xkg.serve.context import ContextAnswer
 from xkg.serve.related import Pair, RelatedAnswer
 
 
-def text(answer: Answer | RelatedAnswer) -> str:
+def text(answer: Answer | RelatedAnswer | ContextAnswer) -> str:
     """The answer for people and for models that read text: the facts of its fields, the longest last."""
     return "\n".join(_lines(answer)).rstrip() + "\n"
 
 
-def _lines(answer: Answer | RelatedAnswer) -> list[str]:
+def _lines(answer: Answer | RelatedAnswer | ContextAnswer) -> list[str]:
     match answer:
+        case ContextAnswer():
+            return [answer.context]
         case SearchAnswer():
             return _search_lines(answer)
         case RelatedAnswer():

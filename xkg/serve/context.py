@@ -70,7 +70,6 @@ def paper_context(
     else:
         raw, why_not = raw_code(bundle, graph, repository) if code == "raw" else ({}, "")
         text, pairs, left_out = implementation(chosen, budget_tokens, code, raw, why_not)
-    text = "".join("\ufffd" if "\ud800" <= sign <= "\udfff" or sign == "\0" else sign for sign in text)
     return ContextAnswer(
         paper=bundle.paper.id,
         title=bundle.paper.title,

@@ -1,16 +1,17 @@
 """A paper for a coder: pairs of a technique and its code, whole, in build order.
 
-What is left out first when the budget is small: tests, and of the pairs the longest, so that as many as can be are there.
+What is left out first when the budget is small: tests, then of the pairs the longest, so that most of them are there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
 from xkg.llm_prices import tokens
 from xkg.model import Code, Level
-from xkg.serve.context_parts import Chosen, CodeForm, fenced, inline, quoted
+from xkg.serve.context_parts import Chosen, CodeForm, inline
 from xkg.serve.fitting import Step, document, reach, room
+from xkg.serve.untrusted import fenced, quoted
 
 _HEAD, _PAIRS, _UNFIT, _WITHOUT = range(4)
 

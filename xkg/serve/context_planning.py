@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from xkg.model import Finding, Resource, Symbol, Technique
-from xkg.serve.context_parts import Chosen, first_words, indent, inline, inline_cut, one_line, quoted, span
+from xkg.serve.context_parts import Chosen, cut, first_words, indent, inline, quoted_below, span
 from xkg.serve.fitting import Step, document, reach, room
 from xkg.serve.related import RelatedAnswer
+from xkg.serve.untrusted import one_line, quoted
 
 _ABSTRACT, _SENTENCE = 400, 200
 _MOST_PLACES, _MOST_SHARED, _MOST_PACKAGES = 3, 3, 30
@@ -37,6 +38,7 @@ def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAn
 
 def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Step]:
     """From what a planner needs most to what it needs least."""
+    short: list[Step] = []
     yield Step("head", (_HEAD,), chosen.head("Plan of the paper"))
     paper, include = chosen.bundle.paper, chosen.include
     if "code" in include and chosen.techniques:
@@ -48,18 +50,18 @@ def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Ste
             line = f"- {chosen.name(technique)} {chosen.key(technique)}: {_level(chosen, technique)}"
             yield Step("code", (_TREE, n), "\n## Code\n\n" * (n == 0) + line)
     if "paper" in include and paper.abstract.strip():
-        start = inline_cut(one_line(paper.abstract), _ABSTRACT)
+        start = cut(one_line(paper.abstract), _ABSTRACT)
         yield Step("abstract", (_ABOUT,), _about(chosen, start))
     if "techniques" in include and len(chosen.order) > 1:
         yield Step("build order", (_ORDER,), _order(chosen))
     if "code" in include and (packages := _packages(chosen)):
         yield Step("packages", (_PACKAGES,), packages)
     if "techniques" in include:
-        yield from _definitions(chosen, "definitions", lambda t: first_words(t.definition, _SENTENCE))
+        yield from (short := list(_definitions(chosen)))
     if "repositories" in include:
         yield from _repositories(chosen)
     if "techniques" in include:
-        yield from _definitions(chosen, "whole definitions", lambda t: one_line(t.definition))
+        yield from _whole_definitions(chosen, short)
     if "findings" in include:
         yield from _named("findings", _FINDINGS, "Findings", chosen.bundle.findings)
     if "resources" in include:
@@ -107,21 +109,38 @@ def _level(chosen: Chosen, technique: str) -> str:
     return f"code {code.level.value}, {len(code.implementation.splitlines())} lines" if code else "no code"
 
 
-def _definitions(chosen: Chosen, group: str, told: Callable[[Technique], str]) -> Iterator[Step]:
-    """Where `told` says more than the first sentence, or is it; what is high in the hierarchy first."""
-    for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
-        text = told(technique)
-        if text and (group == "definitions" or text != first_words(technique.definition, _SENTENCE)):
-            yield Step(group, (_TREE, n, 1), quoted(text, indent(chosen.depth(technique.id) + 1)))
+def _definitions(chosen: Chosen) -> Iterator[Step]:
+    """First sentences, what is high in the hierarchy first. What was said of another technique is not said again."""
+    said: dict[str, int] = {}
+    for n, technique in enumerate(chosen.techniques):
+        said.setdefault(one_line(technique.definition), n)
+    told = [(n, text) for text, n in said.items() if text]
+    for n, text in sorted(told, key=lambda x: (chosen.depth(chosen.techniques[x[0]].id), x[0])):
+        technique = chosen.techniques[n]
+        yield Step("definitions", (_TREE, n, 1), _quoted(chosen, technique, first_words(text, _SENTENCE)))
+
+
+def _whole_definitions(chosen: Chosen, short: Sequence[Step]) -> Iterator[Step]:
+    """Those that a first sentence is not the whole of, the shortest first."""
+    for step in sorted(short, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
+        technique = chosen.techniques[step.place[1]]
+        if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
+            yield Step("whole definitions", step.place, text)
+
+
+def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
+    return quoted_below(text, chosen.depth(technique.id))
 
 
 def _order(chosen: Chosen) -> str:
-    """Names; what is used beside a technique's own components stands behind its name."""
-    names = []
+    """Names, each once; what is used beside a technique's own components stands behind its name."""
+    names: dict[str, str] = {}
     for technique in chosen.order:
+        name = chosen.name(technique)
         others = [other for other in chosen.uses[technique] if chosen.by_id[other].parent != technique]
-        names.append(chosen.name(technique) + (f" (its code uses {chosen.names(others)})" if others else ""))
-    return "\n## Build order (what is used comes before what uses it)\n\n" + "; ".join(names)
+        used = dict.fromkeys(other for other in map(chosen.name, others) if other != name)
+        names[name] = names.get(name) or name + (f" (its code uses {', '.join(used)})" if used else "")
+    return "\n## Build order (what is used comes before what uses it)\n\n" + "; ".join(names.values())
 
 
 def _packages(chosen: Chosen) -> str:

@@ -6,6 +6,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.serve.answers import CodeAnswer, PaperAnswer, TechniqueAnswer
+from xkg.serve.context import ContextAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.registering import Detail, Id, registering
 
@@ -22,6 +23,19 @@ def add(server: MCPServer, service: Service) -> None:
         """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels and code
         ids, repositories, findings and resources. Full adds references, an overview of its code, and descriptions."""
         return service.paper(paper, include_code=include_code, full=detail == "full")
+
+    @tool("Plan a paper")
+    def plan_context(
+        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        budget_tokens: Annotated[
+            int, Field(ge=200, le=16_000, description="most tokens of the plan, four characters each")
+        ] = 2000,
+    ) -> ContextAnswer:
+        """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
+        with definitions as a tree, a build order that says what uses what, which components have code, how long and at
+        what level, packages, repositories and the lines in them, findings, related papers. Its last line says what was
+        left out. get_technique and get_code take its ids."""
+        return service.context(paper, budget_tokens, "planning")
 
     @tool("Technique")
     def get_technique(
