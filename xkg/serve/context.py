@@ -13,6 +13,7 @@ from xkg.serve.context_planning import planning
 from xkg.serve.lookup import resolve_paper
 from xkg.serve.raw_code import raw_code
 from xkg.serve.related import related_papers
+from xkg.serve.untrusted import one_line
 from xkg.store import Snapshot
 
 View = Literal["planning", "implementation"]
@@ -72,7 +73,7 @@ def paper_context(
         text, pairs, left_out = implementation(chosen, budget_tokens, code, raw, why_not)
     return ContextAnswer(
         paper=bundle.paper.id,
-        title=bundle.paper.title,
+        title=one_line(bundle.paper.title),
         view=view,
         budget_tokens=budget_tokens,
         tokens=tokens(text),

@@ -46,10 +46,9 @@ def implementation(
         what = "pairs" if with_code else "techniques"
         parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them not named" * (names_in < missed)]
         parts = parts if missed else []
-        parts += [f"{tests - tests_in} tests"] if tests > tests_in else []
-        parts += (
-            [f"{len(without)} techniques {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)] if without else []
-        )
+        parts += [_counted(tests - tests_in, "test")] if tests > tests_in else []
+        told = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
+        parts += [told] if without else []
         return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
 
     # What is too long is named, but names take no more than a quarter of what could hold code.
@@ -57,7 +56,7 @@ def implementation(
     named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
 
     def rest(done: int) -> int:
-        missed = len(pairs) - (done - 1)
+        missed = len(pairs) - (done - 1) if done > 1 else 0
         return len(left_out(done - 1)) + (min(characters // 4, named[missed]) if missed else 0)
 
     done = reach(steps, characters, rest)
@@ -66,7 +65,7 @@ def implementation(
     steps += [Step("name", (_UNFIT, n), _TOO_LONG * (n == 0) + pair.name) for n, pair in enumerate(missed)]
     if without:
         names = "; ".join(map(chosen.name, without))
-        steps.append(Step("without", (_WITHOUT,), f"\n## Techniques {_WITHOUT_CODE[form]}\n\n{names}"))
+        steps.append(Step("without", (_WITHOUT,), f"\n## Techniques {_WITHOUT_CODE[form]}\n\n- {names}"))
     steps += [Step("test", (_PAIRS, pair.place, 1), pair.test) for pair in fitting if pair.test]
 
     def last(reached: int) -> str:
@@ -125,6 +124,10 @@ def _text(code: Code, form: CodeForm, raw: Mapping[str, str]) -> str | None:
             return code.implementation if code.implementation.strip() else None
         case "verified":
             return code.implementation if code.level.rank >= Level.EXECUTED.rank else None
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 _ORDERED = "In build order: what is used comes before what uses it."

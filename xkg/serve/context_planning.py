@@ -17,6 +17,9 @@ from xkg.serve.untrusted import one_line, quoted
 _ABSTRACT, _SENTENCE = 400, 200
 _MOST_PLACES, _MOST_SHARED, _MOST_PACKAGES = 3, 3, 30
 
+_RELATED_ENOUGH = 0.1
+"""On 44 graphs what scored lower had nothing to do with the paper."""
+
 # Places of sections in the document.
 _HEAD, _ABOUT, _COVERAGE, _TREE, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(10)
 
@@ -140,14 +143,14 @@ def _order(chosen: Chosen) -> str:
         others = [other for other in chosen.uses[technique] if chosen.by_id[other].parent != technique]
         used = dict.fromkeys(other for other in map(chosen.name, others) if other != name)
         names[name] = names.get(name) or name + (f" (its code uses {', '.join(used)})" if used else "")
-    return "\n## Build order (what is used comes before what uses it)\n\n" + "; ".join(names.values())
+    return "\n## Build order (what is used comes before what uses it)\n\n- " + "; ".join(names.values())
 
 
 def _packages(chosen: Chosen) -> str:
     counts = Counter(package for code in chosen.code.values() for package in dict.fromkeys(code.packages))
     named = [f"{inline(name, 60)} ({n})" for name, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
     more = f" and {len(named) - _MOST_PACKAGES} more" if len(named) > _MOST_PACKAGES else ""
-    title = "\n## Packages (and how many pieces of code need them)\n\n"
+    title = "\n## Packages (and how many pieces of code need them)\n\n- "
     return title + ", ".join(named[:_MOST_PACKAGES]) + more if named else ""
 
 
@@ -181,7 +184,8 @@ def _named(group: str, place: int, title: str, nodes: Sequence[Finding | Resourc
 
 
 def _related(answer: RelatedAnswer) -> Iterator[Step]:
-    for n, row in enumerate(answer.rows):
+    rows = (row for row in answer.rows if row.score >= _RELATED_ENOUGH)
+    for n, row in enumerate(rows):
         shared = ", ".join(inline(pair.own_name, 60) for pair in row.shared[:_MOST_SHARED])
         nearest = ", ".join(inline(pair.own_name, 60) for pair in row.nearest[:_MOST_SHARED])
         why = [
