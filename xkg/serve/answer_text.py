@@ -6,11 +6,13 @@ from xkg.serve.answers import (
     Answer,
     CodeAnswer,
     CypherAnswer,
+    ImplementationsAnswer,
     LocateAnswer,
     PaperAnswer,
     Place,
     SchemaAnswer,
     SearchAnswer,
+    SearchRow,
     TechniqueAnswer,
 )
 from xkg.serve.related import Pair, RelatedAnswer
@@ -25,6 +27,8 @@ def _lines(answer: Answer | RelatedAnswer) -> list[str]:
     match answer:
         case SearchAnswer():
             return _search_lines(answer)
+        case ImplementationsAnswer():
+            return _implementations_lines(answer)
         case RelatedAnswer():
             return _related_lines(answer)
         case PaperAnswer():
@@ -45,20 +49,47 @@ def _lines(answer: Answer | RelatedAnswer) -> list[str]:
 
 
 def _search_lines(answer: SearchAnswer) -> list[str]:
-    lines = []
-    for number, row in enumerate(answer.rows, start=1):
-        code = f"code {row.code}" if row.code else "no code"
-        lines += [
-            f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
-            f"   {row.id}",
-            f"   paper: {row.paper_title}; {code}",
-        ]
-        if row.definition:
-            lines.append(f"   {row.definition}")
-        lines += [f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives]
+    lines = [line for number, row in enumerate(answer.rows, start=1) for line in _row_lines(number, row)]
     if not answer.rows:
         lines.append("Nothing fits.")
-    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+    if answer.dropped:
+        lines += ["Dropped:", *(f"- {row.name} {row.id}: {row.reason}" for row in answer.dropped)]
+    return [*lines, *_verified(answer.verified), f"Searched: {answer.searched}.", *_cut(answer.cut)]
+
+
+def _row_lines(number: int, row: SearchRow) -> list[str]:
+    lines = [
+        f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
+        f"   {row.id}",
+        f"   paper: {row.paper_title}; {f'code {row.code}' if row.code else 'no code'}",
+    ]
+    said = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
+    lines += [f"   {line}" for line in said if line]
+    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives)]
+
+
+def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
+    lines = [f"{answer.task}", f"In parts {answer.decomposed}."]
+    for part in answer.parts:
+        lines += ["", f"Part {part.number}: {part.step}"]
+        lines += [line for number, row in enumerate(part.rows, start=1) for line in _row_lines(number, row)]
+        for row in part.again:
+            lines.append(
+                f"   as in part {row.part}: {row.name} {row.id}" + (f": {row.guidance}" if row.guidance else "")
+            )
+        if part.note:
+            lines.append(f"   {part.note}")
+        if part.verified != answer.verified:
+            lines += [f"   {line}" for line in _verified(part.verified)]
+    for code in answer.implementations:
+        packages = ", ".join(code.packages) or "none"
+        lines += ["", f"{code.name}  [{code.level}] {code.code}  ({code.language}; packages: {packages})"]
+        lines += [f"```{code.language}", code.implementation.rstrip("\n"), "```"]
+    return [*lines, "", *_verified(answer.verified), f"Searched: {answer.searched}.", *_cut(answer.cut)]
+
+
+def _verified(said: str) -> list[str]:
+    return [f"{said[0].upper()}{said[1:]}." if said.startswith("not") else f"Verified: {said}."] if said else []
 
 
 def _related_lines(answer: RelatedAnswer) -> list[str]:

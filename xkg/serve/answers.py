@@ -64,6 +64,51 @@ class SearchAnswer(Value):
     dropped: tuple[DroppedRow, ...] = ()
 
 
+class Again(Value):
+    """A row of an earlier part that serves this one too."""
+
+    id: str
+    name: str
+    part: int
+    guidance: str
+
+
+class PartAnswer(Value):
+    """A step of a task: rows as `SearchAnswer` has them, best first, and in `again` those of earlier parts. `note` says
+    where nothing fits. `verified` as there."""
+
+    number: int
+    step: str
+    rows: tuple[SearchRow, ...]
+    again: tuple[Again, ...]
+    note: str
+    verified: str
+
+
+class Implementation(Value):
+    """Code of a row, by its id."""
+
+    code: str
+    name: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    implementation: str
+
+
+class ImplementationsAnswer(Value):
+    """Code for a task, part by part. `decomposed` says by what it was split, `verified`, `searched` and `cut` are as in
+    `SearchAnswer`, for all parts. `implementations` are there where all was asked for, as far as they fit."""
+
+    task: str
+    decomposed: str
+    parts: tuple[PartAnswer, ...]
+    implementations: tuple[Implementation, ...] = ()
+    verified: str
+    searched: str
+    cut: str
+
+
 class TechniqueLine(Value):
     """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
 
@@ -210,7 +255,16 @@ class CypherAnswer(Value):
     cut: str = ""
 
 
-Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | LocateAnswer | SchemaAnswer | CypherAnswer
+Answer = (
+    SearchAnswer
+    | ImplementationsAnswer
+    | PaperAnswer
+    | TechniqueAnswer
+    | CodeAnswer
+    | LocateAnswer
+    | SchemaAnswer
+    | CypherAnswer
+)
 
 
 def uri(kind: str, node_id: str) -> str:
