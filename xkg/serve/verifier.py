@@ -1,5 +1,6 @@
 """The language model as the last gate of a search: what fits the asked step and can be built in is kept, with how."""
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -26,13 +27,18 @@ WORTH = 0.2
 """The score from which on a query is worth a question. It lies below what fits alone (`xkg.serve.fit`), since the
 verifier tells what that loses from what has no answer; what scores less is gibberish, or of another world."""
 
+HOPELESS = 0.1
+"""Rows that score less, beside better ones, are not looked at."""
+
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300
 """Characters of a candidate, so that all take about 4,000 tokens."""
 
+_PARSED = 200_000
 _REASON, _GUIDANCE = 240, 480
 
+_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
 _PROMPT = Path(__file__).parent / "prompts_text" / "verify.md"
-_PREAMBLE = re.compile(r"(import |from \S+ import |#|$)")
+_PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
 _HEAD = re.compile(r"(?:async )?(?:def|class) \w+")
 
 
@@ -137,7 +143,9 @@ def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidat
     inside = {row.id: [row.id, *(r.id for r in row.relatives[:RELATIVES])] for row in rows}
     views = {view.technique.id: view for view in snapshot.techniques([t for ids in inside.values() for t in ids])}
     return tuple(
-        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views)) for row in rows if row.id in views
+        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views))
+        for row in rows
+        if row.id in views and row.score >= HOPELESS
     )
 
 
@@ -194,9 +202,8 @@ def _described(number: int, candidate: Candidate) -> str:
     for letter, view in zip("abcdefgh", others, strict=False):
         has = "with code" if view.code else "no code"
         about = short(view.technique.definition, _RELATIVE)
-        lines.append(
-            f"{number}{letter} ({relation(view.technique.id, own.technique.id)}, {has}): {_title(view)}: {about}"
-        )
+        kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
+        lines.append(f"{number}{letter} ({kin.format(number)}; {has}): {_title(view)}: {about}")
     return "\n".join(lines)
 
 
@@ -206,8 +213,8 @@ def _title(view: TechniqueView) -> str:
 
 
 def _excerpt(implementation: str) -> list[str]:
-    """The beginning of what is computed, and the names of what follows."""
-    lines = [line.rstrip() for line in implementation.splitlines() if not _PREAMBLE.match(line)]
+    """The beginning of what is computed, without imports, comments and docstrings, and the names of what follows."""
+    lines = [line.rstrip() for line in _bare(implementation).splitlines() if not _PREAMBLE.match(line)]
     shown: list[str] = []
     room = _CODE
     for line in lines:
@@ -221,3 +228,20 @@ def _excerpt(implementation: str) -> list[str]:
         follows = f": {short(', '.join(names), 200)}" if names else ""
         shown.append(f"… {len(rest)} more lines{follows}")
     return shown
+
+
+def _bare(implementation: str) -> str:
+    """Python without comments and docstrings; anything else as it is."""
+    if len(implementation) > _PARSED:
+        return implementation
+    try:
+        tree = ast.parse(implementation)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0] if node.body else None
+                said = first.value if isinstance(first, ast.Expr) else None
+                if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                    node.body[0] = ast.Expr(ast.Constant(...))
+        return ast.unparse(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return implementation
