@@ -166,8 +166,8 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
         given = [judgement.candidate for judgement in verdict.judgements]
         if odd := [name for name in (*given, *verdict.best_first) if name not in known]:
             return f"there is no candidate {odd[0][:40]!r}: they are 1 to {len(numbers)}, and those with a letter"
-        if [name.rstrip("abcdefgh") for name in given] != numbers:
-            return f"give one judgement for each of 1 to {len(numbers)}, in this order, and none twice"
+        if list(dict.fromkeys(name.rstrip("abcdefgh") for name in given)) != numbers or len(set(given)) < len(given):
+            return f"give a judgement for each of 1 to {len(numbers)}, in this order, and none twice"
         kept = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
         if sorted(kept) != sorted(verdict.best_first):
             return f"best_first has to hold each candidate that is kept, and no other: {', '.join(kept) or 'none'}"
