@@ -36,6 +36,9 @@ _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300
 _PARSED = 200_000
 _REASON, _GUIDANCE = 240, 480
 
+MOST_DROPPED = 3
+"""Of those that were dropped, the ones that the search put first are named: they are what misleads."""
+
 _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
 _PROMPT = Path(__file__).parent / "prompts_text" / "verify.md"
 _PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
@@ -105,21 +108,22 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
     judged = {judgement.candidate: judgement for judgement in verdict.judgements}
     rows = tuple(_kept_row(named[name], judged[name]) for name in verdict.best_first)
     dropped = tuple(
-        DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, _REASON))
+        DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, 160))
         for judgement in verdict.judgements
         if not judgement.keep
         for _, view in [named[judgement.candidate]]
     )
-    more = len(rows) - verification.k
-    cut = f"{more} more that were kept; ask for a larger k" if more > 0 else ""
+    more, others = len(rows) - verification.k, len(dropped) - MOST_DROPPED
+    cut = [f"{more} more that were kept; ask for a larger k"] if more > 0 else []
+    cut += [f"{others} more that were dropped"] if others > 0 else []
     if not rows:
-        cut = "say the step in other words, or write it yourself: what is alike here would mislead"
+        cut.append("say the step in other words, or write it yourself: what is alike here would mislead")
     return verification.plain.model_copy(
         update={
             "rows": rows[: verification.k],
             "verified": f"by {model}: {len(rows)} of {len(verdict.judgements)} candidates kept",
-            "dropped": dropped,
-            "cut": cut,
+            "dropped": dropped[:MOST_DROPPED],
+            "cut": "; ".join(cut),
         }
     )
 
