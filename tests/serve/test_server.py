@@ -16,7 +16,8 @@ from mcp.server import MCPServer
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embed import OnnxEmbedder
 from xkg.model import Paper, PaperBundle
-from xkg.serve import answers
+from xkg.serve.answers import uri
+from xkg.serve.lookup import QUERIES_CHARACTERS
 from xkg.serve.server import INSTRUCTIONS, make_server
 from xkg.serve.service import Service
 from xkg.store.embedded import EmbeddedStore
@@ -206,7 +207,7 @@ async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MC
 async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None:
     async with Client(server) as client:
         schema = await ask(client, "graph_schema")
-        assert sum(map(len, schema["queries"])) <= answers.QUERIES_CHARACTERS
+        assert sum(map(len, schema["queries"])) <= QUERIES_CHARACTERS
         for example in schema["examples"]:
             await ask(client, "cypher", query=example, parameters={"word": "steam"} if "$word" in example else {})
 
@@ -214,12 +215,12 @@ async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None
 async def test_resources_are_read_by_percent_encoded_ids(server: MCPServer) -> None:
     async with Client(server) as client:
         for kind, node_id in (("paper", "title:bread/ovens"), ("technique", STEAM), ("code", STEAM)):
-            content = (await client.read_resource(answers.uri(kind, node_id))).contents[0]
+            content = (await client.read_resource(uri(kind, node_id))).contents[0]
             assert json.loads(content.text)["id"].startswith(node_id)  # type: ignore[union-attr]
         schema = (await client.read_resource("xkg://schema")).contents[0]
         assert "CREATE NODE TABLE Technique" in schema.text  # type: ignore[union-attr]
         with pytest.raises(MCPError, match="nearest"):
-            await client.read_resource(answers.uri("technique", "title:bread/ovens#none"))
+            await client.read_resource(uri("technique", "title:bread/ovens#none"))
 
 
 async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:

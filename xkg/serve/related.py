@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from itertools import chain
 
 from xkg.model import paper_of
-from xkg.serve.answers import _Value, resolve_paper
+from xkg.serve.answers import Value
+from xkg.serve.lookup import resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
 MOST_PAIRS = 5
@@ -22,7 +23,7 @@ ALIKE = 1 / 3
 """From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
 
 
-class Pair(_Value):
+class Pair(Value):
     """A technique of the paper asked about, and one of the related paper: one concept, or alike."""
 
     own: str
@@ -31,7 +32,7 @@ class Pair(_Value):
     other_name: str
 
 
-class RelatedRow(_Value):
+class RelatedRow(Value):
     """`score` in 0..1 takes all kinds of relation together. `cites` and `cited` say that the paper asked about cites
     this one, or is cited by it; `alike` in 0..1 is how alike their techniques are."""
 
@@ -46,7 +47,7 @@ class RelatedRow(_Value):
     nearest: tuple[Pair, ...]
 
 
-class RelatedAnswer(_Value):
+class RelatedAnswer(Value):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
 
     paper: str

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from xkg.serve.answers import Relative, SearchAnswer, SearchRow, search_row
+from xkg.serve.answers import Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Embed, candidates
 from xkg.serve.families import MOST_RELATIVES, Family, above, families, spread
 from xkg.serve.filters import Filters
 from xkg.serve.fit import EXAMINED, FITS, scores
+from xkg.serve.lookup import search_row
 from xkg.serve.reranking import Reranker, reranked
 from xkg.store import Snapshot, TechniqueView
 

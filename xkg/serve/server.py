@@ -31,7 +31,7 @@ across papers, read graph_schema and ask cypher: it has named queries for most o
 Levels say what was proven of code: none (there is no code), parsed, imported, executed (its test runs), tested (its \
 test can fail), faithful (it matches the authors' source). Claims of imported files are not proof.
 
-Answers are short by default and say what was left out; detail="full" gives all. Ids are exact: copy them. Nothing \
+Answers are concise by default and say what was left out; detail="full" gives all. Ids are exact: copy them. Nothing \
 here changes the graph."""
 
 PREPARE_AFTER_SECONDS = 0.02

@@ -69,19 +69,19 @@ class Service:
             return related_papers(snapshot, paper, k, exclude)
 
     def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
-        from xkg.serve.answers import paper_answer
+        from xkg.serve.lookup import paper_answer
 
         with self._snapshot() as snapshot:
             return paper_answer(snapshot, paper, include_code=include_code, full=full)
 
     def technique(self, technique: str, *, full: bool = False) -> "answers.TechniqueAnswer":
-        from xkg.serve.answers import technique_answer
+        from xkg.serve.lookup import technique_answer
 
         with self._snapshot() as snapshot:
             return technique_answer(snapshot, technique, full=full)
 
     def code(self, code: str, *, full: bool = False) -> "answers.CodeAnswer":
-        from xkg.serve.answers import code_answer
+        from xkg.serve.lookup import code_answer
 
         with self._snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
@@ -106,7 +106,7 @@ class Service:
             )
 
     def schema(self) -> "answers.SchemaAnswer":
-        from xkg.serve.answers import schema_answer
+        from xkg.serve.lookup import schema_answer
         from xkg.store import library
         from xkg.store.cypher_files import embedded_schema
 
@@ -115,7 +115,7 @@ class Service:
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
         """The rows of a statement, or of the named query of that name."""
-        from xkg.serve.answers import cypher_answer
+        from xkg.serve.lookup import cypher_answer
         from xkg.store import library
 
         with self._snapshot():

@@ -1,0 +1,64 @@
+"""Tools that find techniques and papers."""
+
+from typing import Annotated
+
+from mcp.server import MCPServer
+from pydantic import Field
+
+from xkg.model import Level
+from xkg.serve.answers import SearchAnswer
+from xkg.serve.filters import Filters
+from xkg.serve.related import RelatedAnswer
+from xkg.serve.service import Service
+from xkg.serve.tools.registering import Id, registering
+
+
+def add(server: MCPServer, service: Service) -> None:
+    tool = registering(server)
+
+    @tool("Search techniques")
+    def search_techniques(
+        query: Annotated[
+            str,
+            Field(
+                min_length=1, max_length=4000, description="a technique's name, or what it should do in your own words"
+            ),
+        ],
+        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 5,
+        papers: Annotated[
+            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
+        ] = [],  # noqa: B006
+        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
+        first_year: Annotated[int | None, Field(description="only papers of this year or later")] = None,
+        last_year: Annotated[int | None, Field(description="only papers of this year or earlier")] = None,
+        level: Annotated[Level | None, Field(description="only code of this level or a higher one")] = None,
+        packages: Annotated[
+            list[str], Field(max_length=20, description="only code that needs all of these packages")
+        ] = [],  # noqa: B006
+        language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
+        exclude: Annotated[
+            list[str],
+            Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen"),
+        ] = [],  # noqa: B006
+    ) -> SearchAnswer:
+        """Finds techniques of papers, with their code, for one step of an implementation.
+
+        Rows are best first: id, name, paper_title, score, level, code (the id for get_code), definition. score is in
+        0..1 and comparable between queries: 1 is the technique's very name, below 0.5 is weak. level is what was proven
+        of the code. relatives are techniques above or below the row that the query matched too. No rows means that
+        nothing in the graph fits: do not force a match. searched says what the filters left."""
+        years = (first_year, last_year)
+        return service.search(
+            query, k, filters=Filters(tuple(papers), years, level, packages, language, exclude, with_code)
+        )
+
+    @tool("Related papers")
+    def related_papers(
+        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 10,
+        exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to leave out")] = [],  # noqa: B006
+    ) -> RelatedAnswer:
+        """Papers of the graph related to one, best first, with why: cites (the paper cites it) and cited (it cites the
+        paper), shared (pairs of techniques that are one concept), alike in 0..1 with nearest (pairs of techniques that
+        are alike). score in 0..1 takes all of this together."""
+        return service.related(paper, k, exclude)
