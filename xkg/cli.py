@@ -24,6 +24,7 @@ app = typer.Typer(
 for command in (
     cli_build.build,
     cli_ask.search,
+    cli_ask.related,
     cli_ask.show,
     cli_ask.locate,
     cli_store.import_,

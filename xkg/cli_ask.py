@@ -9,6 +9,11 @@ import typer
 from xkg.cli_options import Json, settings_of
 from xkg.cli_output import json_of, print_answer
 
+LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
+"""Those of `xkg.model.Level` that code can have; loading that takes a tenth of a second."""
+
+Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
+
 
 def search(
     context: typer.Context,
@@ -18,13 +23,30 @@ def search(
     with_code: Annotated[
         bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
     ] = False,
+    first_year: Annotated[int | None, typer.Option(help="Only papers of this year or later.")] = None,
+    last_year: Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")] = None,
+    level: Annotated[LevelName | None, typer.Option(help="Only code of this level or a higher one.")] = None,
+    package: Annotated[list[str] | None, typer.Option(help="Only code that needs this package (repeatable).")] = None,
+    language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
+    exclude: Exclude = None,
     as_json: Json = False,
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
     from xkg import application
+    from xkg.model import Level
+    from xkg.serve.filters import Filters
 
+    filters = Filters(
+        papers=tuple(paper or ()),
+        years=(first_year, last_year),
+        level=None if level is None else Level(level),
+        packages=tuple(package or ()),
+        language=language,
+        exclude=tuple(exclude or ()),
+        with_code=with_code,
+    )
     with application.open_service(settings_of(context)) as service:
-        answer = service.search(query, k, tuple(paper or ()), with_code)
+        answer = service.search(query, k, filters=filters)
         implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
     if as_json:
         typer.echo(json_of({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
@@ -32,6 +54,20 @@ def search(
     print_answer(answer, as_json)
     for each in implementations:
         print_answer(each, as_json)
+
+
+def related(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many papers.")] = 10,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Find papers related to one: by citation either way, shared concepts, and how alike their techniques are."""
+    from xkg import application
+
+    with application.open_service(settings_of(context)) as service:
+        print_answer(service.related(paper, k, tuple(exclude or ())), as_json)
 
 
 def show(
