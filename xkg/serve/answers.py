@@ -28,7 +28,8 @@ class Relative(Value):
 class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: 1.0 is its very name,
     about 0.5 the weakest that is answered alone. `level` is what was proven of its code, `none` without code. `code` is
-    the id for get_code. `definition` is cut to a few lines."""
+    the id for get_code. `definition` is cut to a few lines. `reason` and `guidance` are a model's, where it verified:
+    why the technique serves, and how to apply it and what to change."""
 
     id: str
     name: str
@@ -38,15 +39,29 @@ class SearchRow(Value):
     code: str | None
     definition: str
     relatives: tuple[Relative, ...] = ()
+    reason: str = ""
+    guidance: str = ""
+
+
+class DroppedRow(Value):
+    """A technique that the searches found and that does not serve, with why."""
+
+    id: str
+    name: str
+    reason: str
 
 
 class SearchAnswer(Value):
-    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
+    `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
+    the model's order, and `dropped` is what it refused."""
 
     query: str
     rows: tuple[SearchRow, ...]
     searched: str
     cut: str
+    verified: str = ""
+    dropped: tuple[DroppedRow, ...] = ()
 
 
 class TechniqueLine(Value):
