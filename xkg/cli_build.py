@@ -33,6 +33,9 @@ def build(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what a build would ask and about what it would cost; ask nothing.")
     ] = False,
+    progress: Annotated[
+        Literal["text", "json"], typer.Option(help="How stages are told on stderr: for a person, or JSON a line.")
+    ] = "text",
     as_json: Json = False,
 ) -> None:
     """Build the graph of a paper and its repository, and publish it.
@@ -40,7 +43,7 @@ def build(
     Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
     keep the others. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
     from xkg import application
-    from xkg.progress import shown
+    from xkg.progress import shown, told
 
     settings = settings_of(context, llm=given(model=llm, max_cost=max_cost))
     pairs = _pairs(paper, repo or [], given_id)
@@ -49,7 +52,7 @@ def build(
         print_each(plans, as_json)
         return
     results, failures = [], []
-    with shown(len(pairs)) as notify:
+    with told() if progress == "json" else shown(len(pairs)) as notify:
         for one, its in pairs:
             try:
                 results.append(application.build(settings, one, its, given_id=given_id, notify=notify))

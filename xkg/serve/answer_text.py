@@ -13,20 +13,25 @@ from xkg.serve.answers import (
     SearchAnswer,
     TechniqueAnswer,
 )
+from xkg.serve.job_answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
 from xkg.serve.related import Pair, RelatedAnswer
 
 
-def text(answer: Answer | RelatedAnswer) -> str:
+def text(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
     """The answer for people and for models that read text: the facts of its fields, the longest last."""
     return "\n".join(_lines(answer)).rstrip() + "\n"
 
 
-def _lines(answer: Answer | RelatedAnswer) -> list[str]:
+def _lines(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> list[str]:
     match answer:
         case SearchAnswer():
             return _search_lines(answer)
         case RelatedAnswer():
             return _related_lines(answer)
+        case JobAnswer():
+            return job_lines(answer)
+        case JobsAnswer():
+            return jobs_lines(answer)
         case PaperAnswer():
             return _paper_lines(answer)
         case TechniqueAnswer():
