@@ -40,7 +40,7 @@ from xkg.serve.oauth import issuer_of
 from xkg.serve.observed import Observed, observing
 from xkg.serve.refusals import refuse
 from xkg.serve.roots import open_roots
-from xkg.serve.server import instructions
+from xkg.serve.server import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
 from xkg.serve.service import Service
 from xkg.serve.tokens import SCOPES, Tokens
 from xkg.serve.tools import add_all
@@ -124,7 +124,7 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
 def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None) -> MCPServer:
     """MCP without sessions: each request stands for itself, so any worker answers it and nothing is kept of a caller.
     Hosts and sizes are looked at before it."""
-    told = instructions(jobs is not None)
+    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = MCPServer("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
     add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
     server.middleware.append(observing(metrics, server))

@@ -75,7 +75,8 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
     for said in jobs.told(row.id):
         match said:
             case {"event": "stage"}:
-                stages.append(StageDone(**{name: said[name] for name in StageDone.model_fields}))
+                done = {name: said[name] for name in StageDone.model_fields}
+                stages.append(StageDone(**{**done, "seconds": round(said["seconds"], 3)}))
                 at = ""
             case {"event": "progress"}:
                 at = f"{said['stage']} {said['done']}/{said['total']}"

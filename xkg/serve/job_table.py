@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
-from xkg.errors import CorruptStoreError, InputError, StoreError
+from xkg.errors import CorruptStoreError, InputError, SchemaVersionError, StoreError
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
@@ -147,7 +147,10 @@ class JobTable:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as db:
-                if db.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+                version = db.execute("PRAGMA user_version").fetchone()[0]
+                if version > _VERSION:
+                    raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
+                if version < _VERSION:
                     db.execute("PRAGMA journal_mode = WAL")
                     db.execute(_SCHEMA)
                     db.execute(f"PRAGMA user_version = {_VERSION}")

@@ -187,8 +187,11 @@ class Jobs:
         self._settle(row, state, why, build.code)
 
     def _started(self, row: Row) -> "_Build":
+        llm = self._settings.llm
         command = [*self._command, f"--kg={self._settings.kg.absolute()}", "build", "--json", "--progress=json"]
         command += [f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
+        # The bounds that this server was started with hold, whatever xkg.yaml says by now.
+        command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
             if not _locked(output):  # a server started it, and died before it could write that down
                 return _Build(self._output(row.id), None, None)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from xkg.config import Settings
     from xkg.serve.jobs import Jobs
 
-INSTRUCTIONS = """\
+_ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its parts.
 
 To implement something, say it in your own words to search_techniques, one step at a time; each row is a technique of \
@@ -36,16 +36,12 @@ test can fail), faithful (it matches the authors' source). Claims of imported fi
 
 Answers are concise by default and say what was left out; detail="full" gives all. Ids are exact: copy them."""
 
-READS = " Nothing here changes the graph."
-BUILDS = """ \
-A paper that is missing can be built with build, which answers at once with a job; job_status says when it is done."""
+INSTRUCTIONS = _ABOUT + " Nothing here changes the graph."
+INSTRUCTIONS_WITH_BUILDS = (
+    _ABOUT + " A paper that is missing can be built: build answers with a job, and job_status says when it is done."
+)
 
 PREPARE_AFTER_SECONDS = 0.02
-
-
-def instructions(builds: bool) -> str:
-    """What the server says of itself, where it `builds` papers or only answers."""
-    return INSTRUCTIONS + (BUILDS if builds else READS)
 
 
 def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
@@ -53,7 +49,7 @@ def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None
     on this machine must lie under `roots`. None for `jobs` leaves out the tools that build."""
     from xkg import __version__
 
-    told = instructions(jobs is not None)
+    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = MCPServer("xkg", instructions=told, version=__version__, log_level="WARNING")
     server.middleware.append(_preparing(server, service, roots, jobs))
     return server
