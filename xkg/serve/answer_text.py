@@ -22,6 +22,7 @@ from xkg.serve.answers import (
     SearchRow,
     TechniqueAnswer,
 )
+from xkg.serve.job_answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
 from xkg.serve.related import Pair, RelatedAnswer
 from xkg.serve.untrusted import fenced, framed, one_line, quoted, visible
 
@@ -30,12 +31,12 @@ class Own(str):
     """A line that the server says for itself, which quotes nothing."""
 
 
-def text(answer: Answer | RelatedAnswer) -> str:
+def text(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
     """The answer for people: the facts of its fields, the longest last."""
     return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
 
 
-def text_for_agents(answer: Answer | RelatedAnswer) -> str:
+def text_for_agents(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
     """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
     lines = _lines(_flattened(answer))
     said = visible("\n".join(line for line in lines if isinstance(line, Own)))
@@ -45,7 +46,7 @@ def text_for_agents(answer: Answer | RelatedAnswer) -> str:
     return f"{data.rstrip()}\n{said}".strip() + "\n"
 
 
-def _lines(answer: Answer | RelatedAnswer) -> list[str]:
+def _lines(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> list[str]:
     match answer:
         case SearchAnswer():
             return _search_lines(answer)
@@ -53,6 +54,10 @@ def _lines(answer: Answer | RelatedAnswer) -> list[str]:
             return _implementations_lines(answer)
         case RelatedAnswer():
             return _related_lines(answer)
+        case JobAnswer():
+            return job_lines(answer)
+        case JobsAnswer():
+            return jobs_lines(answer)
         case PaperAnswer():
             return _paper_lines(answer)
         case TechniqueAnswer():
