@@ -38,7 +38,7 @@ def text(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
 
 def text_for_agents(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
     """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
-    lines = _lines(_flattened(answer))
+    lines = [*_lines(_flattened(answer)), *_onward(answer)]
     said = visible("\n".join(line for line in lines if isinstance(line, Own)))
     data = visible("\n".join(line for line in lines if not isinstance(line, Own))).rstrip()
     if isinstance(answer, Quoting) and data:
@@ -69,7 +69,8 @@ def _lines(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> list[str]
         case SchemaAnswer():
             counts = f"{answer.papers} papers, generation {answer.generation}"
             named = "Named queries, for cypher by their name; a parameter without '=' is required:"
-            return [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
+            lines = [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
+            return [*lines, *_cut(answer.cut)]
         case CypherAnswer():
             rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
             return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
@@ -243,6 +244,13 @@ def _repository_of(place: Place) -> str:
 
 def _lines_of(place: Place) -> str:
     return f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
+
+
+def _onward(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> list[str]:
+    """Where the rest is."""
+    cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
+    lines = [Own(f"More with cursor: {cursor}")] if cursor else []
+    return [*lines, Own(f"All of it: {uri}")] if uri else [*lines]
 
 
 def _cut(cut: str) -> list[str]:

@@ -5,7 +5,7 @@ structured content of the tools. `answer_text` says the same facts as text.
 """
 
 import urllib.parse
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,15 +18,30 @@ SOURCE = frozenset(("implementation", "test"))
 BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
 """Fields of prose that may have several lines; every other text is one line."""
 
+PROSE = frozenset(
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
+)
+"""Fields that may be cut short, and the cells of a query's rows."""
+
+UNCUT = frozenset(("path", "columns", "packages", "parts", "row", "cell", "queries", "examples", "answer"))
+"""Lists that are whole or of no use."""
+
 
 class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, which `notice` says."""
+    """An answer that quotes papers and repositories, which `notice` says. `paged` names the list that `cursor`, where
+    there is one, goes on with; `uri` is where all of it can be read, said where that is more than an answer holds."""
+
+    paged: ClassVar[str] = ""
 
     notice: str = NOTICE
+
+
+MORE_ROWS = "ask for a larger k"
+"""What `cut` of a search says where there are more rows."""
 
 
 class Relative(Value):
@@ -69,10 +84,13 @@ class SearchAnswer(Quoting):
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
     the model's order, and `dropped` is what it refused."""
 
+    paged: ClassVar[str] = "rows"
+
     query: str
     rows: tuple[SearchRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
     verified: str = ""
     dropped: tuple[DroppedRow, ...] = ()
 
@@ -167,11 +185,14 @@ class LocateAnswer(Quoting):
     """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
 
+    paged: ClassVar[str] = "locations"
+
     query: str
     locations: tuple[LocatedPlace, ...]
     searched: str
     note: str = ""
     cut: str = ""
+    cursor: str | None = None
 
 
 class NamedText(Value):
@@ -183,6 +204,8 @@ class PaperAnswer(Quoting):
     """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
     `implementations` are there where code was asked for."""
+
+    paged: ClassVar[str] = "techniques"
 
     id: str
     title: str
@@ -202,6 +225,8 @@ class PaperAnswer(Quoting):
     code_files: tuple[str, ...] = ()
     implementations: "tuple[CodeAnswer, ...]" = ()
     cut: str = ""
+    uri: str | None = None
+    cursor: str | None = None
 
 
 class TechniqueAnswer(Quoting):
@@ -226,6 +251,7 @@ class TechniqueAnswer(Quoting):
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     cut: str = ""
+    uri: str | None = None
 
 
 class CodeAnswer(Quoting):
@@ -247,25 +273,31 @@ class CodeAnswer(Quoting):
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = {}
     cut: str = ""
+    uri: str | None = None
 
 
 class SchemaAnswer(Value):
     """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
-    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements."""
+    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables
+    as patterns, and the queries without what they answer."""
 
     schema_text: str
     papers: int
     generation: int
     queries: tuple[str, ...]
     examples: tuple[str, ...]
+    cut: str = ""
 
 
 class CypherAnswer(Quoting):
     """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
 
+    paged: ClassVar[str] = "rows"
+
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: str = ""
+    cursor: str | None = None
 
 
 Answer = (

@@ -208,14 +208,33 @@ QUERIES_CHARACTERS = 8000
 """About as much as the tables; a test holds the library to it."""
 
 
-def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str]) -> SchemaAnswer:
+_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
+_ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
+
+
+def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], *, full: bool = True) -> SchemaAnswer:
     return SchemaAnswer(
-        schema_text=schema_text,
+        schema_text=schema_text if full else _patterns(schema_text),
         papers=len(snapshot.papers()),
         generation=snapshot.generation,
-        queries=tuple(queries),
-        examples=EXAMPLES,
+        queries=tuple(line if full else line.partition("):")[0] + ")" for line in queries),
+        examples=EXAMPLES if full else EXAMPLES[:1],
+        cut="" if full else "types and what each query answers: ask with detail='full'",
     )
+
+
+def _patterns(schema_text: str) -> str:
+    """The tables as Cypher matches them, types only where they are not strings."""
+    patterns = []
+    for kind, name, inside in _TABLE.findall(schema_text):
+        ends = _ENDS.search(inside)
+        columns = " ".join(_ENDS.sub("", inside).split())
+        columns = re.sub(r" STRING\b(?!\[)( PRIMARY KEY)?", "", columns)
+        if kind == "NODE":
+            patterns.append(f"(:{name} {{{columns}}})")
+        elif ends is not None:
+            patterns.append(f"(:{ends[1]})-[:{name}{f' {{{columns}}}' if columns else ''}]->(:{ends[2]})")
+    return "\n".join(patterns)
 
 
 def cypher_answer(table: Table) -> CypherAnswer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from xkg.errors import XkgError
 from xkg.llm import AnswerType
 from xkg.llm_prompt import load_prompt
-from xkg.serve.answers import DroppedRow, Relative, SearchAnswer, SearchRow, short
+from xkg.serve.answers import MORE_ROWS, DroppedRow, Relative, SearchAnswer, SearchRow, short
 from xkg.serve.candidates import Embed
 from xkg.serve.filters import Filters
 from xkg.serve.lookup import search_row
@@ -114,7 +114,7 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
         for _, view in [named[judgement.candidate]]
     )
     more, others = len(rows) - verification.k, len(dropped) - MOST_DROPPED
-    cut = [f"{more} more that were kept; ask for a larger k"] if more > 0 else []
+    cut = [f"{more} more that were kept; {MORE_ROWS}"] if more > 0 else []
     cut += [f"{others} more that were dropped"] if others > 0 else []
     if not rows:
         cut.append("say the step in other words, or write it yourself: what is alike here would mislead")
