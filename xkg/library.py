@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from xkg.serve.answers import (
         CodeAnswer,
         CypherAnswer,
+        ImplementationsAnswer,
         LocateAnswer,
         PaperAnswer,
         SchemaAnswer,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context import ContextAnswer, View
     from xkg.serve.context_parts import CodeForm, Kind
+    from xkg.serve.filters import Filters
     from xkg.serve.related import RelatedAnswer
 
 Folder = str | PathLike[str]
@@ -117,16 +119,35 @@ class KnowledgeGraph:
         language: str | None = None,
         exclude: Sequence[str] = (),
         with_code: bool = False,
+        verify: bool = False,
     ) -> "SearchAnswer":
         """At most `k` techniques for a step of an implementation, best first; none where nothing fits.
 
         Searched are techniques of these `papers` (ids or titles), published in these years (first and last, either may
         be None), with code of this level or a higher one, that needs all these packages, in this language; not those
-        in `exclude` (ids of papers, techniques or code). Raises `InputError` for an empty query."""
-        from xkg.serve.filters import Filters
+        in `exclude` (ids of papers, techniques or code). With `verify` the language model keeps what serves the step
+        and says how to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
+        chosen = _filters(papers, years, level, packages, language, exclude, with_code)
+        return self._service.search(query, _number(k), filters=chosen, verify=verify)
 
-        chosen = Filters(tuple(papers), years, _level(level), tuple(packages), language, tuple(exclude), with_code)
-        return self._service.search(query, _number(k), filters=chosen)
+    def find_implementations(
+        self,
+        task: str,
+        k: int = 2,
+        *,
+        papers: Sequence[str] = (),
+        years: tuple[int | None, int | None] = (None, None),
+        level: "Level | str | None" = None,
+        packages: Sequence[str] = (),
+        language: str | None = None,
+        exclude: Sequence[str] = (),
+        with_code: bool = False,
+    ) -> "ImplementationsAnswer":
+        """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
+        to apply them; without a model the parts are the task's own lines, and nothing is verified. The rest is as in
+        `search`."""
+        chosen = _filters(papers, years, level, packages, language, exclude, with_code)
+        return self._service.find_implementations(task, _number(k), filters=chosen, full=True)
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
@@ -194,6 +215,20 @@ class KnowledgeGraph:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _filters(
+    papers: Sequence[str],
+    years: tuple[int | None, int | None],
+    level: "Level | str | None",
+    packages: Sequence[str],
+    language: str | None,
+    exclude: Sequence[str],
+    with_code: bool,
+) -> "Filters":
+    from xkg.serve.filters import Filters
+
+    return Filters(tuple(papers), years, _level(level), tuple(packages), language, tuple(exclude), with_code)
 
 
 def _level(level: "Level | str | None") -> "Level | None":

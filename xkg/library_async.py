@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from xkg.serve.answers import (
         CodeAnswer,
         CypherAnswer,
+        ImplementationsAnswer,
         LocateAnswer,
         PaperAnswer,
         SchemaAnswer,
@@ -74,10 +75,38 @@ class AsyncKnowledgeGraph:
         language: str | None = None,
         exclude: Sequence[str] = (),
         with_code: bool = False,
+        verify: bool = False,
     ) -> "SearchAnswer":
         return await self._run(
             self._graph.search,
             query,
+            k,
+            papers=papers,
+            years=years,
+            level=level,
+            packages=packages,
+            language=language,
+            exclude=exclude,
+            with_code=with_code,
+            verify=verify,
+        )
+
+    async def find_implementations(
+        self,
+        task: str,
+        k: int = 2,
+        *,
+        papers: Sequence[str] = (),
+        years: tuple[int | None, int | None] = (None, None),
+        level: "Level | str | None" = None,
+        packages: Sequence[str] = (),
+        language: str | None = None,
+        exclude: Sequence[str] = (),
+        with_code: bool = False,
+    ) -> "ImplementationsAnswer":
+        return await self._run(
+            self._graph.find_implementations,
+            task,
             k,
             papers=papers,
             years=years,
