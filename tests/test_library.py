@@ -98,6 +98,15 @@ def test_parameters_of_a_query_may_have_any_name(published: Path) -> None:
         assert kg.cypher("component-tree", paper=EXAMPLE_ID, rows=2).cut
 
 
+def test_a_task_is_answered_with_code_whether_or_not_a_model_is_there(published: Path) -> None:
+    with xkg.open(published, llm={"model": "none"}) as kg:
+        task = "1. Set the kernel's bandwidth by the median heuristic.\n2. Adapt the step size of each coordinate."
+        answer = kg.find_implementations(task, level="parsed")
+        assert len(answer.parts) == 2
+        assert "def median_bandwidth" in "".join(code.implementation for code in answer.implementations)
+        assert kg.search("median heuristic", verify=True).rows[0].name == "median heuristic"
+
+
 def test_threads_share_a_graph(published: Path) -> None:
     with xkg.open(published) as kg, ThreadPoolExecutor(8) as threads:
         answers = set(threads.map(lambda _: str(kg.context(EXAMPLE_ID, view="implementation")), range(32)))
