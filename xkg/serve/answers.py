@@ -20,12 +20,13 @@ BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", 
 
 
 PROSE = frozenset(
-    ("abstract", "definition", "documentation", "code_overview", "description", "text", "output_end", "reason")
-    + ("guidance", "claims", "cell")
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
 )
 """Fields that may be cut short, and the cells of a query's rows."""
 
-UNCUT = frozenset(("path", "columns", "packages", "parts", "row", "cell", "queries", "examples", "answer"))
+UNCUT = frozenset(
+    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+)
 """Lists that are whole or of no use."""
 
 
@@ -94,13 +95,13 @@ class SearchAnswer(Quoting):
 
 
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id."""
 
     id: str
     name: str
     depth: int
     level: str
-    code: str | None
 
 
 class HiddenTechnique(Value):

@@ -37,6 +37,7 @@ from xkg.serve.limits import BodyLimit, Gate, RateLimit
 from xkg.serve.metrics import Metrics
 from xkg.serve.oauth import issuer_of
 from xkg.serve.observed import Observed, observing
+from xkg.serve.plain_errors import PlainErrors
 from xkg.serve.refusals import refuse
 from xkg.serve.roots import open_roots
 from xkg.serve.server import INSTRUCTIONS
@@ -117,7 +118,9 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
 def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics) -> MCPServer:
     """MCP without sessions: each request stands for itself, so any worker answers it and nothing is kept of a caller.
     Hosts and sizes are looked at before it."""
-    server = MCPServer("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False)
+    server = PlainErrors(
+        "xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False
+    )
     add_all(server, service, roots)
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(

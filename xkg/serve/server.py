@@ -13,6 +13,7 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
+from xkg.serve.plain_errors import PlainErrors
 from xkg.serve.roots import open_roots
 from xkg.serve.service import Service
 
@@ -42,7 +43,7 @@ def make_server(service: Service, roots: Sequence[Path] = ()) -> MCPServer:
     a caller names must lie under `roots`."""
     from xkg import __version__
 
-    server = MCPServer("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
+    server = PlainErrors("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
     server.middleware.append(_preparing(server, service, roots))
     return server
 
