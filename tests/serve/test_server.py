@@ -58,6 +58,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == {
             "search_techniques",
+            "find_implementations",
             "related_papers",
             "get_paper",
             "get_technique",
