@@ -61,6 +61,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             "find_implementations",
             "related_papers",
             "get_paper",
+            "plan_context",
             "get_technique",
             "get_code",
             "locate",
@@ -108,6 +109,19 @@ async def test_a_search_is_narrowed(server: MCPServer) -> None:
         ):
             assert STEAM not in await found(**narrowed), narrowed
         assert "level" in await refused(client, "search_techniques", query=query, level="perfect")
+
+
+async def test_a_plan_is_the_same_text_in_both_channels_and_within_its_budget(server: MCPServer) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool(
+            "plan_context", {"paper": "Bread Ovens: a Study of Crust", "budget_tokens": 300}
+        )
+        said = str(result.content[0].text)  # type: ignore[union-attr]
+        assert result.structured_content is not None
+        assert said == result.structured_content["context"] + "\n"
+        assert len(said) <= 4 * 300
+        assert f"`{STEAM.removeprefix('title:bread/ovens')}`: code executed" in said
+        assert "no paper" in await refused(client, "plan_context", paper="Cheese")
 
 
 async def test_a_paper_names_those_related_to_it(server: MCPServer) -> None:

@@ -15,7 +15,7 @@ from xkg.serve.untrusted import NOTICE
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
 
-BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
 """Fields of prose that may have several lines; every other text is one line."""
 
 PROSE = frozenset(
