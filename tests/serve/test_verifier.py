@@ -1,14 +1,21 @@
 """The verifier, with a language model that a test wrote: real HTTP on loopback."""
 
+import json
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent, status
+from tests.serve.conftest import code, technique
+from tests.serve.http_server import call, running
 from xkg.config import HttpSettings, LlmSettings, ServeSettings, Settings
 from xkg.costs import costs
 from xkg.embed import OnnxEmbedder
@@ -17,8 +24,6 @@ from xkg.serve import questions
 from xkg.serve.answer_text import text, text_for_agents
 from xkg.serve.service import Service
 from xkg.store.embedded import EmbeddedStore
-
-from .conftest import code, technique
 
 QUERY = "keep the crust soft while the loaf rises"
 STEAM = "title:bread/ovens#baking/steam"
@@ -34,6 +39,14 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def service(graph: Path, url: str | None, **llm: Any) -> Service:
     return Service(Settings(kg=graph, llm=LlmSettings(model="gpt-x", base_url=url, **llm)))
+
+
+def until(holds: Callable[[], object]) -> None:
+    for _ in range(1200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it did not come to that")
 
 
 def candidates(body: dict[str, Any]) -> dict[str, str]:
@@ -144,12 +157,8 @@ def test_a_provider_that_hangs_keeps_nobody_waiting_and_its_answer_is_kept(
         assert answer.verified.startswith("not verified: gpt-x: no answer in time")
         assert answer.rows == with_model.search(QUERY, 5).rows
         slow.set()
-        for _ in range(200):
-            answer = with_model.search(QUERY, 5, verify=True)
-            if answer.verified.startswith("by gpt-x"):
-                break
-            time.sleep(0.05)
-        assert [row.id for row in answer.rows] == [STEAM]
+        until(lambda: with_model.search(QUERY, 5, verify=True).verified.startswith("by gpt-x"))
+        assert [row.id for row in with_model.search(QUERY, 5, verify=True).rows] == [STEAM]
         assert len(endpoint.requests) == 1
         with_model.close()
 
@@ -234,10 +243,7 @@ def test_closing_ends_a_question_under_way(graph_copy: Path) -> None:
         said: list[str] = []
         waiting = threading.Thread(target=lambda: said.append(with_model.search(QUERY, 5, verify=True).verified))
         waiting.start()
-        for _ in range(400):
-            if endpoint.requests:
-                break
-            time.sleep(0.05)
+        until(lambda: endpoint.requests)
         with_model.close()
         waiting.join(10)
         assert said
@@ -254,10 +260,7 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         with_model = Service(Settings(kg=graph_copy, llm=llm, serve=serving))
         first = threading.Thread(target=lambda: with_model.search(QUERY, 5, verify=True))
         first.start()
-        for _ in range(400):
-            if endpoint.requests:
-                break
-            time.sleep(0.05)
+        until(lambda: endpoint.requests)
         second = with_model.search("blow smoke into the hive to calm the bees", 5, verify=True)
         third = with_model.search("cut the dough with a blade before it enters the oven", 5, verify=True)
         assert "other answers wait for it" in second.verified
@@ -265,3 +268,53 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         with_model.close()
         first.join(10)
         assert not first.is_alive()
+
+
+def test_a_client_that_goes_while_a_question_is_open_ends_the_server(graph_copy: Path) -> None:
+    """Over a real pipe: the server waits for a model that never answers, and not for it to end."""
+    patient = "from xkg.serve import questions; questions.WAIT_SECONDS = 3600; from xkg.cli import main; main()"
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    verifying = {"name": "search_techniques", "arguments": {"query": QUERY, "verify": True}}
+    messages = [
+        {"method": "initialize", "id": 1, "params": client},
+        {"method": "notifications/initialized"},
+        {"method": "tools/call", "id": 2, "params": verifying},
+    ]
+    with ScriptedEndpoint(lambda _: silent) as endpoint:
+        names = {"XKG_LLM__BASE_URL": endpoint.url, "XKG_LLM__MODEL": "gpt-x"}
+        command = [sys.executable, "-c", patient, "--kg", str(graph_copy), "serve"]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **names}, text=True
+        ) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            for message in messages:
+                server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+                server.stdin.flush()
+                if message["method"] == "initialize":
+                    server.stdout.readline()
+            until(lambda: endpoint.requests)
+            server.stdin.close()
+            assert server.wait(60) == 0
+
+
+def test_over_http_a_model_that_hangs_leaves_the_server_to_others(
+    graph_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "WAIT_SECONDS", 3600.0)
+    queries = [f"{QUERY} number {n}" for n in range(6)]
+    with ScriptedEndpoint(lambda _: silent) as endpoint:
+        llm = LlmSettings(model="gpt-x", base_url=endpoint.url)
+        with running(graph_copy, HttpSettings(concurrency=4), llm=llm) as server:
+            said: list[str] = []
+
+            def ask(query: str) -> None:
+                body = call("search_techniques", query=query, verify=True)
+                said.append(server.client().post("/mcp", json=body).text)
+
+            callers = [threading.Thread(target=ask, args=(query,), daemon=True) for query in queries]
+            for caller in callers:
+                caller.start()
+            until(lambda: len(said) == 4)  # two wait for the model, and the others are told so
+            assert all("other answers wait for it" in answer for answer in said)
+            assert server.client().post("/mcp", json=call("graph_schema")).status_code == 200

@@ -155,8 +155,7 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
     if answer.techniques:
         lines += ["", "Techniques:"]
     for t in answer.techniques:
-        code = f", code {t.code}" if t.code else ""
-        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
+        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}] {t.id}")
     if answer.repositories:
         lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
     if answer.hidden:

@@ -23,7 +23,9 @@ PROSE = frozenset(
 )
 """Fields that may be cut short, and the cells of a query's rows."""
 
-UNCUT = frozenset(("path", "columns", "packages", "parts", "row", "cell", "queries", "examples", "answer"))
+UNCUT = frozenset(
+    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+)
 """Lists that are whole or of no use."""
 
 
@@ -141,13 +143,13 @@ class ImplementationsAnswer(Quoting):
 
 
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id."""
 
     id: str
     name: str
     depth: int
     level: str
-    code: str | None
 
 
 class HiddenTechnique(Value):
