@@ -10,10 +10,23 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.model import Evidence, Excerpt, Reference
+from xkg.serve.untrusted import NOTICE
+
+SOURCE = frozenset(("implementation", "test"))
+"""Fields of code, which is answered as it is stored."""
+
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
+"""Fields of prose that may have several lines; every other text is one line."""
 
 
 class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Quoting(Value):
+    """An answer that quotes papers and repositories, which `notice` says."""
+
+    notice: str = NOTICE
 
 
 class Relative(Value):
@@ -51,7 +64,7 @@ class DroppedRow(Value):
     reason: str
 
 
-class SearchAnswer(Value):
+class SearchAnswer(Quoting):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
     the model's order, and `dropped` is what it refused."""
@@ -105,7 +118,7 @@ class LocatedPlace(Place):
     source: Literal["stored", "moved", "retrieved"]
 
 
-class LocateAnswer(Value):
+class LocateAnswer(Quoting):
     """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
 
@@ -121,7 +134,7 @@ class NamedText(Value):
     description: str | None
 
 
-class PaperAnswer(Value):
+class PaperAnswer(Quoting):
     """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
     `implementations` are there where code was asked for."""
@@ -146,7 +159,7 @@ class PaperAnswer(Value):
     cut: str = ""
 
 
-class TechniqueAnswer(Value):
+class TechniqueAnswer(Quoting):
     """A technique with its place in the hierarchy: `path` are names from the top down to itself. `locations` are the
     lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
     components' definitions."""
@@ -170,7 +183,7 @@ class TechniqueAnswer(Value):
     cut: str = ""
 
 
-class CodeAnswer(Value):
+class CodeAnswer(Quoting):
     """Running code for a technique, what was proven of it and the lines it was made from. `full` adds the test and all
     evidence."""
 
@@ -202,7 +215,7 @@ class SchemaAnswer(Value):
     examples: tuple[str, ...]
 
 
-class CypherAnswer(Value):
+class CypherAnswer(Quoting):
     """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
 
     columns: tuple[str, ...]

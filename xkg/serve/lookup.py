@@ -63,6 +63,8 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
     if not include_code and any(t.id in code for t in shown):
         cut.append("code: ask for a code id, or with include_code")
+    if include_code and not full and code:
+        cut.append("tests and evidence: ask for a code id with detail='full'")
     return PaperAnswer(
         id=node.id,
         title=node.title,
@@ -84,7 +86,11 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         references=node.references if full else None,
         code_overview=node.code_overview if full else "",
         code_files=node.code_files if full else (),
-        implementations=tuple(_code(code[t.id], t.name, bundle, full) for t in shown if t.id in code)
+        implementations=tuple(
+            _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""})
+            for t in shown
+            if t.id in code
+        )
         if include_code
         else (),
         cut="; ".join(cut),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 from xkg.model import paper_of
-from xkg.serve.answers import Value
+from xkg.serve.answers import Quoting, Value
 from xkg.serve.lookup import resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
@@ -47,7 +47,7 @@ class RelatedRow(Value):
     nearest: tuple[Pair, ...]
 
 
-class RelatedAnswer(Value):
+class RelatedAnswer(Quoting):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
 
     paper: str

@@ -10,7 +10,8 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from xkg.errors import XkgError
-from xkg.serve.answer_text import text
+from xkg.serve.answer_json import structured
+from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import Value
 
 P = ParamSpec("P")
@@ -55,8 +56,8 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
         except XkgError as error:
             raise ToolError(str(error)) from error
         return CallToolResult(
-            content=[TextContent(type="text", text=text(answer))],  # type: ignore[arg-type]
-            structured_content=answer.model_dump(mode="json"),
+            content=[TextContent(type="text", text=text_for_agents(answer))],  # type: ignore[arg-type]
+            structured_content=structured(answer),
         )
 
     told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
