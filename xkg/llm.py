@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
 
@@ -121,7 +122,7 @@ class LanguageModel:
         self._slots = threading.BoundedSemaphore(settings.concurrency)
         self._changed = threading.Condition()
         self._under_way: Counter[str] = Counter()  # calls by paper
-        self._asking: dict[bytes, threading.Lock] = {}
+        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while anyone asks it
         self._silent = 0  # calls without an answer in time since the last answer
         self._down: tuple[float, str] | None = None
         self._closed = False
@@ -145,6 +146,23 @@ class LanguageModel:
                 raise
 
         return ask
+
+    def recall(
+        self, prompt: Prompt, kind: type[A], inputs: Mapping[str, str], *, check: Callable[[A], str | None] = accept
+    ) -> A | None:
+        """The answer to this question where the first attempt at it is kept and can be used: at once, nothing is asked
+        and nothing entered in the ledger."""
+        self._require_open()
+        system, user = prompt.render(inputs)
+        opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        kept = self._ledger.answer(answer_key(model_of(self._settings, prompt.role), opening, answer_schema(kind), 0))
+        if kept is None or kept.ending != "ok":
+            return None
+        try:
+            answer = read_answer(kept.text, kind)
+        except UnusableError:
+            return None
+        return answer if check(answer) is None else None
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
         """What the output of a stage depends on: the identity of each prompt, and the model that answers it."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +17,11 @@ from mcp.server import MCPServer
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embed import OnnxEmbedder
 from xkg.model import Paper, PaperBundle
-from xkg.serve import answers
+from xkg.serve.answers import uri
+from xkg.serve.lookup import QUERIES_CHARACTERS
 from xkg.serve.server import INSTRUCTIONS, make_server
 from xkg.serve.service import Service
+from xkg.serve.untrusted import NOTICE
 from xkg.store.embedded import EmbeddedStore
 
 STEAM = "title:bread/ovens#baking/steam"
@@ -43,6 +46,8 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     assert result.is_error
     said = str(result.content[0].text)  # type: ignore[union-attr]
     assert "Traceback" not in said
+    assert "\n" not in said
+    assert len(said) < 1200
     return said
 
 
@@ -53,8 +58,10 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == {
             "search_techniques",
+            "find_implementations",
             "related_papers",
             "get_paper",
+            "plan_context",
             "get_technique",
             "get_code",
             "locate",
@@ -104,6 +111,19 @@ async def test_a_search_is_narrowed(server: MCPServer) -> None:
         assert "level" in await refused(client, "search_techniques", query=query, level="perfect")
 
 
+async def test_a_plan_is_the_same_text_in_both_channels_and_within_its_budget(server: MCPServer) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool(
+            "plan_context", {"paper": "Bread Ovens: a Study of Crust", "budget_tokens": 300}
+        )
+        said = str(result.content[0].text)  # type: ignore[union-attr]
+        assert result.structured_content is not None
+        assert said == result.structured_content["context"] + "\n"
+        assert len(said) <= 4 * 300
+        assert f"`{STEAM.removeprefix('title:bread/ovens')}`: code executed" in said
+        assert "no paper" in await refused(client, "plan_context", paper="Cheese")
+
+
 async def test_a_paper_names_those_related_to_it(server: MCPServer) -> None:
     async with Client(server) as client:
         answer = await ask(client, "related_papers", paper="title:bread/ovens")
@@ -136,17 +156,24 @@ async def test_text_carries_every_fact_of_the_structure(
 ) -> None:
     async with Client(server) as client:
         result = await client.call_tool(tool, arguments)
-        said = str(result.content[0].text)  # type: ignore[union-attr]
+        said = seen(str(result.content[0].text))  # type: ignore[union-attr]
+        assert [fact for fact in facts(result.structured_content) if seen(fact) not in said] == []
 
-        def facts(value: Any) -> list[str]:
-            if isinstance(value, dict):
-                return [fact for key, item in value.items() if key not in ("query",) for fact in facts(item)]
-            if isinstance(value, list):
-                return [fact for item in value for fact in facts(item)]
-            return [] if value in (None, "", False, True) or isinstance(value, (int, float)) else [str(value)]
 
-        missing = [fact for fact in facts(result.structured_content) if fact.strip() not in said]
-        assert missing == []
+def seen(text: str) -> str:
+    """Without the marks of quoted lines, and however white space lies."""
+    return " ".join(re.sub(r"^>", "", text, flags=re.M).split())
+
+
+def facts(value: Any) -> list[str]:
+    """Every text and number of structured content, but for what the caller said and how deep an indented line is."""
+    if isinstance(value, dict):
+        return [fact for key, item in value.items() if key not in ("query", "notice", "depth") for fact in facts(item)]
+    if isinstance(value, list):
+        return [fact for item in value for fact in facts(item)]
+    if value is None or value in ("", False, True, 0):
+        return []
+    return [f"{value:g}" if isinstance(value, float) else str(value)]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +211,7 @@ async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> No
             query="MATCH (p:Paper {id: $id})-[r:PROPOSES]->(t) RETURN t.name AS name, r.`order` AS n",
             parameters={"id": "arxiv:2001.00001"},
         )
-        assert (answer["columns"], answer["rows"], answer["cut"]) == (["name", "n"], [["Bee Keeping", 0]], "")
+        assert answer == {"notice": NOTICE, "columns": ["name", "n"], "rows": [["Bee Keeping", 0]]}
         few = await ask(client, "cypher", query="MATCH (t:Technique) RETURN t.id", limit=2)
         assert len(few["rows"]) == 2
         assert "first 2 rows" in few["cut"]
@@ -192,9 +219,9 @@ async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> No
 
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:
     async with Client(server) as client:
-        listed = (await ask(client, "graph_schema"))["queries"]
+        listed = (await ask(client, "graph_schema", detail="full"))["queries"]
         assert any(line.startswith("component-tree(paper: string): The techniques of a paper") for line in listed)
-        told = (await client.call_tool("graph_schema", {})).content[0].text  # type: ignore[union-attr]
+        told = (await client.call_tool("graph_schema", {"detail": "full"})).content[0].text  # type: ignore[union-attr]
         assert all(line in told for line in listed)
         tree = await ask(client, "cypher", query="component-tree", parameters={"paper": "title:bread/ovens"})
         names = [row[tree["columns"].index("technique")] for row in tree["rows"]]
@@ -205,8 +232,8 @@ async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MC
 
 async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None:
     async with Client(server) as client:
-        schema = await ask(client, "graph_schema")
-        assert sum(map(len, schema["queries"])) <= answers.QUERIES_CHARACTERS
+        schema = await ask(client, "graph_schema", detail="full")
+        assert sum(map(len, schema["queries"])) <= QUERIES_CHARACTERS
         for example in schema["examples"]:
             await ask(client, "cypher", query=example, parameters={"word": "steam"} if "$word" in example else {})
 
@@ -214,12 +241,12 @@ async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None
 async def test_resources_are_read_by_percent_encoded_ids(server: MCPServer) -> None:
     async with Client(server) as client:
         for kind, node_id in (("paper", "title:bread/ovens"), ("technique", STEAM), ("code", STEAM)):
-            content = (await client.read_resource(answers.uri(kind, node_id))).contents[0]
+            content = (await client.read_resource(uri(kind, node_id))).contents[0]
             assert json.loads(content.text)["id"].startswith(node_id)  # type: ignore[union-attr]
         schema = (await client.read_resource("xkg://schema")).contents[0]
         assert "CREATE NODE TABLE Technique" in schema.text  # type: ignore[union-attr]
         with pytest.raises(MCPError, match="nearest"):
-            await client.read_resource(answers.uri("technique", "title:bread/ovens#none"))
+            await client.read_resource(uri("technique", "title:bread/ovens#none"))
 
 
 async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:

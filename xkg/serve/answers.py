@@ -1,28 +1,52 @@
 """What is answered, by the MCP tools and by the commands alike.
 
-The default answer is short; `full` holds all. Fields are stable: they are the `--json` of the commands and the
+The default answer is concise; `full` holds all. Fields are stable: they are the `--json` of the commands and the
 structured content of the tools. `answer_text` says the same facts as text.
 """
 
-import re
 import urllib.parse
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.errors import UnknownIdError
-from xkg.model import Code, Evidence, Excerpt, PaperBundle, Reference, Technique, paper_of
-from xkg.store import Snapshot, Table, TechniqueView
+from xkg.model import Evidence, Excerpt, Reference
+from xkg.serve.untrusted import NOTICE
 
-SHORT_TEXT = 400
+SOURCE = frozenset(("implementation", "test"))
+"""Fields of code, which is answered as it is stored."""
+
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
+"""Fields of prose that may have several lines; every other text is one line."""
+
+PROSE = frozenset(
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
+)
+"""Fields that may be cut short, and the cells of a query's rows."""
+
+UNCUT = frozenset(
+    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+)
+"""Lists that are whole or of no use."""
 
 
-class _Value(BaseModel):
+class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Relative(_Value):
+class Quoting(Value):
+    """An answer that quotes papers and repositories, which `notice` says. `paged` names the list that `cursor`, where
+    there is one, goes on with; `uri` is where all of it can be read, said where that is more than an answer holds."""
+
+    paged: ClassVar[str] = ""
+
+    notice: str = NOTICE
+
+
+MORE_ROWS = "ask for a larger k"
+"""What `cut` of a search says where there are more rows."""
+
+
+class Relative(Value):
     """A technique above or below a search row that the query matched too."""
 
     id: str
@@ -31,10 +55,11 @@ class Relative(_Value):
     score: float
 
 
-class SearchRow(_Value):
+class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: 1.0 is its very name,
     about 0.5 the weakest that is answered alone. `level` is what was proven of its code, `none` without code. `code` is
-    the id for get_code. `definition` is cut to a few lines."""
+    the id for get_code. `definition` is cut to a few lines. `reason` and `guidance` are a model's, where it verified:
+    why the technique serves, and how to apply it and what to change."""
 
     id: str
     name: str
@@ -44,28 +69,90 @@ class SearchRow(_Value):
     code: str | None
     definition: str
     relatives: tuple[Relative, ...] = ()
+    reason: str = ""
+    guidance: str = ""
 
 
-class SearchAnswer(_Value):
-    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+class DroppedRow(Value):
+    """A technique that the searches found and that does not serve, with why."""
+
+    id: str
+    name: str
+    reason: str
+
+
+class SearchAnswer(Quoting):
+    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
+    `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
+    the model's order, and `dropped` is what it refused."""
+
+    paged: ClassVar[str] = "rows"
 
     query: str
     rows: tuple[SearchRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
+    verified: str = ""
+    dropped: tuple[DroppedRow, ...] = ()
 
 
-class TechniqueLine(_Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+class Again(Value):
+    """A row of an earlier part that serves this one too."""
+
+    id: str
+    name: str
+    part: int
+    guidance: str
+
+
+class PartAnswer(Value):
+    """A step of a task: rows as `SearchAnswer` has them, best first, and in `again` those of earlier parts. `note` says
+    where nothing fits. `verified` as there."""
+
+    number: int
+    step: str
+    rows: tuple[SearchRow, ...]
+    again: tuple[Again, ...]
+    note: str
+    verified: str
+
+
+class Implementation(Value):
+    """Code of a row, by its id."""
+
+    code: str
+    name: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    implementation: str
+
+
+class ImplementationsAnswer(Quoting):
+    """Code for a task, part by part. `decomposed` says by what it was split, `verified`, `searched` and `cut` are as in
+    `SearchAnswer`, for all parts. `implementations` are there where all was asked for, as far as they fit."""
+
+    task: str
+    decomposed: str
+    parts: tuple[PartAnswer, ...]
+    implementations: tuple[Implementation, ...] = ()
+    verified: str
+    searched: str
+    cut: str
+
+
+class TechniqueLine(Value):
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id."""
 
     id: str
     name: str
     depth: int
     level: str
-    code: str | None
 
 
-class HiddenTechnique(_Value):
+class HiddenTechnique(Value):
     """A technique that was found in the paper and is left out of the graph, with the reason."""
 
     id: str
@@ -73,7 +160,7 @@ class HiddenTechnique(_Value):
     reason: str
 
 
-class Place(_Value):
+class Place(Value):
     """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None where code
     was made from them."""
 
@@ -96,26 +183,31 @@ class LocatedPlace(Place):
     source: Literal["stored", "moved", "retrieved"]
 
 
-class LocateAnswer(_Value):
+class LocateAnswer(Quoting):
     """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
+
+    paged: ClassVar[str] = "locations"
 
     query: str
     locations: tuple[LocatedPlace, ...]
     searched: str
     note: str = ""
     cut: str = ""
+    cursor: str | None = None
 
 
-class NamedText(_Value):
+class NamedText(Value):
     name: str
     description: str | None
 
 
-class PaperAnswer(_Value):
+class PaperAnswer(Quoting):
     """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
     `implementations` are there where code was asked for."""
+
+    paged: ClassVar[str] = "techniques"
 
     id: str
     title: str
@@ -135,9 +227,11 @@ class PaperAnswer(_Value):
     code_files: tuple[str, ...] = ()
     implementations: "tuple[CodeAnswer, ...]" = ()
     cut: str = ""
+    uri: str | None = None
+    cursor: str | None = None
 
 
-class TechniqueAnswer(_Value):
+class TechniqueAnswer(Quoting):
     """A technique with its place in the hierarchy: `path` are names from the top down to itself. `locations` are the
     lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
     components' definitions."""
@@ -159,9 +253,10 @@ class TechniqueAnswer(_Value):
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     cut: str = ""
+    uri: str | None = None
 
 
-class CodeAnswer(_Value):
+class CodeAnswer(Quoting):
     """Running code for a technique, what was proven of it and the lines it was made from. `full` adds the test and all
     evidence."""
 
@@ -180,269 +275,48 @@ class CodeAnswer(_Value):
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = {}
     cut: str = ""
+    uri: str | None = None
 
 
-class SchemaAnswer(_Value):
+class SchemaAnswer(Value):
     """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
-    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements."""
+    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables
+    as patterns, and the queries without what they answer."""
 
     schema_text: str
     papers: int
     generation: int
     queries: tuple[str, ...]
     examples: tuple[str, ...]
+    cut: str = ""
 
 
-class CypherAnswer(_Value):
+class CypherAnswer(Quoting):
     """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
+
+    paged: ClassVar[str] = "rows"
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: str = ""
+    cursor: str | None = None
 
 
-Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | LocateAnswer | SchemaAnswer | CypherAnswer
-
-
-def resolve_paper(snapshot: Snapshot, paper: str) -> str:
-    """The id of a paper given by id or title (up to case, spaces and punctuation). Raises `UnknownIdError`."""
-    wanted = paper.strip()
-    papers = snapshot.papers()
-    if any(p.id == wanted for p in papers):
-        return wanted
-    key = _letters(wanted)
-    matching = [p.id for p in papers if key and _letters(p.title) == key]
-    if len(matching) == 1:
-        return matching[0]
-    if len(matching) > 1:
-        raise UnknownIdError(f"{len(matching)} papers have this title: use an id, one of {', '.join(matching[:5])}")
-    if wanted.startswith(("arxiv:", "doi:", "title:")) or not papers:
-        snapshot.bundle(wanted)
-    words = set(re.findall(r"\w+", wanted.casefold()))
-    nearest = sorted(papers, key=lambda p: (-len(words & set(re.findall(r"\w+", p.title.casefold()))), p.id))[:3]
-    shown = "; ".join(f"{p.id} ({short(p.title, 80)})" for p in nearest)
-    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {shown}")
-
-
-def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
-    """Raises `UnknownIdError` with the nearest that do exist."""
-    bundle = snapshot.bundle(resolve_paper(snapshot, paper))
-    node = bundle.paper
-    shown, hidden = _visible(bundle)
-    code = {c.technique: c for c in bundle.code}
-    left_out = [
-        name
-        for name, there in (
-            (f"{len(hidden)} hidden techniques", bool(hidden)),
-            ("references", bool(node.references)),
-            ("code overview", bool(node.code_overview)),
-            ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
-        )
-        if there
-    ]
-    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
-    if not include_code and any(t.id in code for t in shown):
-        cut.append("code: ask for a code id, or with include_code")
-    return PaperAnswer(
-        id=node.id,
-        title=node.title,
-        authors=node.authors,
-        year=node.year,
-        origin=node.origin,
-        state=node.state,
-        incomplete=node.incomplete,
-        abstract=node.abstract,
-        techniques=tuple(_line(t, code.get(t.id)) for t in shown),
-        hidden=tuple(
-            HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or "it is part of a hidden one") for t in hidden
-        )
-        if full
-        else (),
-        repositories=tuple(f"{r.url}@{r.commit}" if r.url and r.commit else r.url or r.id for r in bundle.repositories),
-        findings=tuple(NamedText(name=f.name, description=f.description if full else None) for f in bundle.findings),
-        resources=tuple(NamedText(name=r.name, description=r.description if full else None) for r in bundle.resources),
-        references=node.references if full else None,
-        code_overview=node.code_overview if full else "",
-        code_files=node.code_files if full else (),
-        implementations=tuple(_code(code[t.id], t.name, bundle, full) for t in shown if t.id in code)
-        if include_code
-        else (),
-        cut="; ".join(cut),
-    )
-
-
-def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Raises `UnknownIdError` with the nearest that do exist."""
-    view = snapshot.technique(technique.strip())
-    node = view.technique
-    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full' (xkg show)"
-    bundle = snapshot.bundle(paper_of(node.id))
-    return TechniqueAnswer(
-        id=node.id,
-        name=node.name,
-        kind=node.kind,
-        paper=bundle.paper.id,
-        paper_title=view.paper_title,
-        path=view.path,
-        parent=node.parent,
-        definition=node.definition,
-        grounding=node.grounding,
-        level=view.code.level.value if view.code else "none",
-        code=view.code.id if view.code else None,
-        components=tuple(
-            NamedText(name=c.name, description=c.definition if full else short(c.definition, 160))
-            for c in view.children
-        ),
-        component_ids=tuple(c.id for c in view.children),
-        locations=tuple(
-            place_of(bundle, location.symbol, location.score)
-            for location in sorted(bundle.locations, key=lambda location: location.rank)
-            if location.technique == node.id
-        ),
-        aliases=node.aliases if full else (),
-        excerpts=node.excerpts if full else (),
-        cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
-    )
-
-
-def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
-    """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
-    wanted = code.strip()
-    if re.search(r"@[0-9a-f]{12}$", wanted):
-        found = snapshot.code(wanted)
-        view = snapshot.technique(found.technique)
-    else:
-        view = snapshot.technique(wanted)
-        if view.code is None:
-            below = [c.id for c in view.children][:3]
-            hint = f"; its components are {', '.join(below)}" if below else ""
-            raise UnknownIdError(f"technique {_quoted(wanted)} has no code in this graph{hint}")
-        found = view.code
-    return _code(found, view.technique.name, snapshot.bundle(paper_of(found.id)), full)
-
-
-def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
-    cut = [] if full else [part for part, there in (("test", code.test), ("evidence", code.evidence)) if there]
-    return CodeAnswer(
-        id=code.id,
-        technique=code.technique,
-        name=name,
-        paper_title=bundle.paper.title,
-        level=code.level.value,
-        language=code.language,
-        packages=code.packages,
-        documentation=code.documentation if full else short(code.documentation, SHORT_TEXT),
-        implementation=code.implementation,
-        test=code.test if full else None,
-        proven=_proven(code),
-        derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
-        evidence=code.evidence if full else (),
-        claims=code.claims if full else {},
-        cut=f"{' and '.join(cut)}: ask for its id with detail='full' (xkg show)" if cut else "",
-    )
-
-
-def place_of(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
-    symbol = next(s for s in bundle.symbols if s.id == symbol_id)
-    repository = next(r for r in bundle.repositories if r.id == symbol.repository)
-    return Place(
-        repository=repository.url or repository.id,
-        commit=repository.commit,
-        path=symbol.path,
-        start_line=symbol.start_line,
-        end_line=symbol.end_line,
-        symbol=symbol.qualified_name or symbol.path,
-        score=score,
-    )
-
-
-def _proven(code: Code) -> str:
-    last = code.evidence[-1] if code.evidence else None
-    if last is None:
-        return f"{code.level.value}; no evidence is stored"
-    said = f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
-    if last.repairs:
-        said += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
-    if last.mutation_score is not None:
-        said += f"; its test notices {last.mutation_score:.0%} of {last.mutants} changes"
-    if last.fidelity is not None:
-        said += f"; {last.fidelity.share:.0%} of its statements are in the sources"
-        said += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
-    return said + (f"; next rung: {last.reason}" if last.reason else "")
-
-
-EXAMPLES = (
-    "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.id, c.level LIMIT 20",
-    "MATCH (p:Paper)-[:PROPOSES]->(t:Technique)-[:HAS_COMPONENT*0..3]->(s:Technique) RETURN p.id, s.name LIMIT 50",
-    "MATCH (t:Technique) WHERE lower(t.name) CONTAINS $word RETURN t.id, t.name",
+Answer = (
+    SearchAnswer
+    | ImplementationsAnswer
+    | PaperAnswer
+    | TechniqueAnswer
+    | CodeAnswer
+    | LocateAnswer
+    | SchemaAnswer
+    | CypherAnswer
 )
-
-
-QUERIES_CHARACTERS = 8000
-"""About as much as the tables; a test holds the library to it."""
-
-
-def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str]) -> SchemaAnswer:
-    return SchemaAnswer(
-        schema_text=schema_text,
-        papers=len(snapshot.papers()),
-        generation=snapshot.generation,
-        queries=tuple(queries),
-        examples=EXAMPLES,
-    )
-
-
-def cypher_answer(table: Table) -> CypherAnswer:
-    cut = f"only the first {len(table.rows)} rows: add ORDER BY, SKIP and LIMIT" if table.truncated else ""
-    return CypherAnswer(columns=table.columns, rows=table.rows, cut=cut)
 
 
 def uri(kind: str, node_id: str) -> str:
     """`xkg://<kind>/<id>`, the id percent-encoded."""
     return f"xkg://{kind}/{urllib.parse.quote(node_id, safe='')}"
-
-
-def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] = ()) -> SearchRow:
-    return SearchRow(
-        id=view.technique.id,
-        name=view.technique.name,
-        paper_title=view.paper_title,
-        score=round(score, 3),
-        level=view.code.level.value if view.code else "none",
-        code=view.code.id if view.code else None,
-        definition=short(view.technique.definition, SHORT_TEXT),
-        relatives=tuple(relatives),
-    )
-
-
-def _line(technique: Technique, code: Code | None) -> TechniqueLine:
-    return TechniqueLine(
-        id=technique.id,
-        name=technique.name,
-        depth=technique.depth,
-        level=code.level.value if code else "none",
-        code=code.id if code else None,
-    )
-
-
-def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:
-    """The techniques that are shown, and those that are not."""
-    shown: list[Technique] = []
-    hidden: dict[str, Technique] = {}
-    for technique in bundle.techniques:
-        if technique.hidden is not None or technique.parent in hidden:
-            hidden[technique.id] = technique
-        else:
-            shown.append(technique)
-    return shown, list(hidden.values())
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
-
-
-def _quoted(text: str) -> str:
-    return ascii(short(text, 120))
 
 
 def short(text: str, limit: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xkg.model import Level, paper_of
-from xkg.serve.answers import resolve_paper
+from xkg.serve.lookup import resolve_paper
 from xkg.store import Facts, Snapshot
 
 

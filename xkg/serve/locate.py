@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from xkg.errors import UnknownIdError
 from xkg.model import Symbol, Technique, paper_of
-from xkg.serve.answers import LocateAnswer, LocatedPlace, Place, SearchAnswer, place_of
+from xkg.serve.answers import LocateAnswer, LocatedPlace, Place, SearchAnswer
 from xkg.serve.fit import FITS
+from xkg.serve.lookup import place_of
 from xkg.store import Snapshot
 
 if TYPE_CHECKING:

@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
+from typing import ClassVar
 
 from xkg.model import paper_of
-from xkg.serve.answers import _Value, resolve_paper
+from xkg.serve.answers import Quoting, Value
+from xkg.serve.lookup import resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
 MOST_PAIRS = 5
@@ -22,7 +24,7 @@ ALIKE = 1 / 3
 """From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
 
 
-class Pair(_Value):
+class Pair(Value):
     """A technique of the paper asked about, and one of the related paper: one concept, or alike."""
 
     own: str
@@ -31,7 +33,7 @@ class Pair(_Value):
     other_name: str
 
 
-class RelatedRow(_Value):
+class RelatedRow(Value):
     """`score` in 0..1 takes all kinds of relation together. `cites` and `cited` say that the paper asked about cites
     this one, or is cited by it; `alike` in 0..1 is how alike their techniques are."""
 
@@ -46,13 +48,16 @@ class RelatedRow(_Value):
     nearest: tuple[Pair, ...]
 
 
-class RelatedAnswer(_Value):
+class RelatedAnswer(Quoting):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+
+    paged: ClassVar[str] = "rows"
 
     paper: str
     rows: tuple[RelatedRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
 
 
 def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from xkg.serve.answers import Relative, SearchAnswer, SearchRow, search_row
+from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Embed, candidates
 from xkg.serve.families import MOST_RELATIVES, Family, above, families, spread
 from xkg.serve.filters import Filters
 from xkg.serve.fit import EXAMINED, FITS, scores
+from xkg.serve.lookup import search_row
 from xkg.serve.reranking import Reranker, reranked
 from xkg.store import Snapshot, TechniqueView
 
@@ -20,13 +21,16 @@ def search(
     k: int = 5,
     filters: Filters = EVERYTHING,
     reranker: Reranker | None = None,
+    *,
+    bar: float = FITS,
 ) -> SearchAnswer:
     """The techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
 
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
     long, of its parts (`candidates`), then as `reranker` has it. Of a technique and those above and below it the one
     that answers best is the row, and the others that matched are inside it (`families`). The score of a row is how
-    well it fits (`fit`), or a row after it where that fits better. Where none of the strongest fits, nothing does.
+    well it fits (`fit`), or a row after it where that fits better. Where none of the strongest scores `bar`, nothing
+    does.
 
     Raises `UnknownIdError` for a paper that is not here, and what `embed` raises.
     """
@@ -41,7 +45,7 @@ def search(
     deciding = [*exact, *sorted(strength, key=lambda technique: (-strength[technique], technique))[:EXAMINED]]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
-    shown = rows[:k] if any(fits[technique] >= FITS for technique in deciding) else []
+    shown = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
     inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     # On a server that many write to, a technique may be gone by the time it is looked up.
     views = {view.technique.id: view for view in snapshot.techniques(inside)}
@@ -70,7 +74,7 @@ def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[s
             Relative(
                 id=t,
                 name=views[t].technique.name,
-                relation=_relation(t, family.lead),
+                relation=relation(t, family.lead),
                 score=round(min(fits[t], score), 3),
             )
             for t in family.relatives[:MOST_RELATIVES]
@@ -80,7 +84,8 @@ def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[s
     return tuple(reversed(rows))
 
 
-def _relation(technique: str, lead: str) -> str:
+def relation(technique: str, lead: str) -> str:
+    """What a technique that belongs to the row of `lead` is to it."""
     if above(technique, lead):
         return "part of"
     return "has part" if above(lead, technique) else "same name"
@@ -101,4 +106,4 @@ def _cut(more: int, fits: bool, k: int) -> str:
     if not fits:
         return "weaker matches, none of them fits; say it in other words or search all papers" if more else ""
     matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
-    return f"{matches} after the first {k}; ask for a larger k" if more > 0 else ""
+    return f"{matches} after the first {k}; {MORE_ROWS}" if more > 0 else ""

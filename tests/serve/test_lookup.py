@@ -8,7 +8,8 @@ import pytest
 from xkg.embed import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.serve.answer_text import text
-from xkg.serve.answers import code_answer, paper_answer, resolve_paper, technique_answer, uri
+from xkg.serve.answers import uri
+from xkg.serve.lookup import code_answer, paper_answer, resolve_paper, technique_answer
 from xkg.store import Snapshot
 from xkg.store.embedded import EmbeddedStore
 
