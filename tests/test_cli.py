@@ -109,8 +109,40 @@ def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left
     assert all(row["id"] for row in answer["rows"])
 
 
+def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
+    plan = xkg("context", EXAMPLE_ID, "--budget", 400, kg=published).out
+    assert plan.startswith("# Plan of the paper: ")
+    assert len(plan) <= 4 * 400
+    code = json.loads(
+        xkg("context", EXAMPLE_ID, "--view", "implementation", "--code", "raw", "--json", kg=published).out
+    )
+    assert f"{TOP}/rbf-kernel-with-median-heuristic/median-heuristic" in code["pairs"]
+    assert "# svgd/kernels.py:15-19\ndef median_bandwidth" in code["context"]
+    assert (
+        "include cannot be 'prose': choose from paper, "
+        in xkg("context", EXAMPLE_ID, "--include", "prose", kg=published).line
+    )
+
+
 def test_levels_to_search_for_are_those_that_code_can_have() -> None:
     assert get_args(LevelName) == tuple(level.value for level in Level if level is not Level.NONE)
+
+
+def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: Path) -> None:
+    task = "1. running median\n2. zzqx blorp"
+    answer = json.loads(xkg("find", task, "--with-code", "--json", "--paper", MEDIANS, kg=published).out)
+    assert [[row["name"] for row in part["rows"]][:1] for part in answer["parts"]] == [["Running median"], []]
+    assert answer["verified"].startswith("not verified")
+    assert any("def running_median" in code["implementation"] for code in answer["implementations"])
+    said = xkg("find", task, kg=published)
+    assert (said.code, "Running median" in said.out, "not verified" in said.out) == (0, True, True)
+    assert "the task is empty" in xkg("find", " ", kg=published).line
+
+
+def test_a_search_that_cannot_be_verified_says_so(xkg: Run, published: Path) -> None:
+    answer = json.loads(xkg("search", "running median", "--verify", "--json", kg=published).out)
+    assert answer["verified"].startswith("not verified")
+    assert answer["rows"][0]["name"] == "Running median"
 
 
 def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Path) -> None:

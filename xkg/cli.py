@@ -25,8 +25,10 @@ app = typer.Typer(
 for command in (
     cli_build.build,
     cli_ask.search,
+    cli_ask.find,
     cli_ask.related,
     cli_ask.show,
+    cli_ask.context,
     cli_ask.locate,
     cli_store.import_,
     cli_store.export,

@@ -29,6 +29,9 @@ def search(
     package: Annotated[list[str] | None, typer.Option(help="Only code that needs this package (repeatable).")] = None,
     language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
     exclude: Exclude = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Let the language model drop what does not serve, and say how to apply.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
@@ -46,7 +49,7 @@ def search(
         with_code=with_code,
     )
     with application.open_service(settings_of(context)) as service:
-        answer = service.search(query, k, filters=filters)
+        answer = service.search(query, k, filters=filters, verify=verify)
         implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
     if as_json:
         typer.echo(json_of({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
@@ -54,6 +57,27 @@ def search(
     print_answer(answer, as_json)
     for each in implementations:
         print_answer(each, as_json)
+
+
+def find(
+    context: typer.Context,
+    task: Annotated[str, typer.Argument(help="What is to be implemented, in your own words.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many rows for one part of it.")] = 2,
+    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
+    with_code: Annotated[
+        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
+    ] = False,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Find code for a whole task: its parts, techniques for each that a language model has verified, and how to apply
+    them."""
+    from xkg import application
+    from xkg.serve.filters import Filters
+
+    filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
+    with application.open_service(settings_of(context)) as service:
+        print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json)
 
 
 def related(
@@ -79,6 +103,43 @@ def show(
     from xkg import application
 
     print_answer(application.show(settings_of(context), id), as_json)
+
+
+def context(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    budget: Annotated[int, typer.Option(min=1, help="At most so many tokens of four characters.")] = 2000,
+    view: Annotated[
+        Literal["planning", "implementation"],
+        typer.Option(help="To plan with, without code; or pairs of technique and code."),
+    ] = "planning",
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this kind of node (repeatable): paper, techniques, code, repositories, findings, resources, "
+            "related."
+        ),
+    ] = None,
+    code: Annotated[
+        Literal["raw", "rewritten", "verified"],
+        typer.Option(help="Lines of the repository, the code nodes, or those whose test has run."),
+    ] = "rewritten",
+    repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print a paper as Markdown for a prompt, within a budget of tokens; its last line says what was left out."""
+    from xkg import library
+
+    with library.KnowledgeGraph(settings_of(context)) as graph:
+        answer = graph.context(
+            paper,
+            budget_tokens=budget,
+            view=view,
+            include=include,  # type: ignore[arg-type]  # words that are no kinds are refused by name
+            code=code,
+            repository=repo,
+        )
+    print_answer(answer, as_json)
 
 
 def locate(

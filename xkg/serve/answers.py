@@ -5,7 +5,7 @@ structured content of the tools. `answer_text` says the same facts as text.
 """
 
 import urllib.parse
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,8 +15,18 @@ from xkg.serve.untrusted import NOTICE
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
 
-BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
 """Fields of prose that may have several lines; every other text is one line."""
+
+PROSE = frozenset(
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
+)
+"""Fields that may be cut short, and the cells of a query's rows."""
+
+UNCUT = frozenset(
+    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+)
+"""Lists that are whole or of no use."""
 
 
 class Value(BaseModel):
@@ -24,9 +34,16 @@ class Value(BaseModel):
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, which `notice` says."""
+    """An answer that quotes papers and repositories, which `notice` says. `paged` names the list that `cursor`, where
+    there is one, goes on with; `uri` is where all of it can be read, said where that is more than an answer holds."""
+
+    paged: ClassVar[str] = ""
 
     notice: str = NOTICE
+
+
+MORE_ROWS = "ask for a larger k"
+"""What `cut` of a search says where there are more rows."""
 
 
 class Relative(Value):
@@ -69,22 +86,70 @@ class SearchAnswer(Quoting):
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
     the model's order, and `dropped` is what it refused."""
 
+    paged: ClassVar[str] = "rows"
+
     query: str
     rows: tuple[SearchRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
     verified: str = ""
     dropped: tuple[DroppedRow, ...] = ()
 
 
+class Again(Value):
+    """A row of an earlier part that serves this one too."""
+
+    id: str
+    name: str
+    part: int
+    guidance: str
+
+
+class PartAnswer(Value):
+    """A step of a task: rows as `SearchAnswer` has them, best first, and in `again` those of earlier parts. `note` says
+    where nothing fits. `verified` as there."""
+
+    number: int
+    step: str
+    rows: tuple[SearchRow, ...]
+    again: tuple[Again, ...]
+    note: str
+    verified: str
+
+
+class Implementation(Value):
+    """Code of a row, by its id."""
+
+    code: str
+    name: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    implementation: str
+
+
+class ImplementationsAnswer(Quoting):
+    """Code for a task, part by part. `decomposed` says by what it was split, `verified`, `searched` and `cut` are as in
+    `SearchAnswer`, for all parts. `implementations` are there where all was asked for, as far as they fit."""
+
+    task: str
+    decomposed: str
+    parts: tuple[PartAnswer, ...]
+    implementations: tuple[Implementation, ...] = ()
+    verified: str
+    searched: str
+    cut: str
+
+
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id."""
 
     id: str
     name: str
     depth: int
     level: str
-    code: str | None
 
 
 class HiddenTechnique(Value):
@@ -122,11 +187,14 @@ class LocateAnswer(Quoting):
     """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
 
+    paged: ClassVar[str] = "locations"
+
     query: str
     locations: tuple[LocatedPlace, ...]
     searched: str
     note: str = ""
     cut: str = ""
+    cursor: str | None = None
 
 
 class NamedText(Value):
@@ -138,6 +206,8 @@ class PaperAnswer(Quoting):
     """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
     `implementations` are there where code was asked for."""
+
+    paged: ClassVar[str] = "techniques"
 
     id: str
     title: str
@@ -157,6 +227,8 @@ class PaperAnswer(Quoting):
     code_files: tuple[str, ...] = ()
     implementations: "tuple[CodeAnswer, ...]" = ()
     cut: str = ""
+    uri: str | None = None
+    cursor: str | None = None
 
 
 class TechniqueAnswer(Quoting):
@@ -181,6 +253,7 @@ class TechniqueAnswer(Quoting):
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     cut: str = ""
+    uri: str | None = None
 
 
 class CodeAnswer(Quoting):
@@ -202,28 +275,43 @@ class CodeAnswer(Quoting):
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = {}
     cut: str = ""
+    uri: str | None = None
 
 
 class SchemaAnswer(Value):
     """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
-    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements."""
+    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables
+    as patterns, and the queries without what they answer."""
 
     schema_text: str
     papers: int
     generation: int
     queries: tuple[str, ...]
     examples: tuple[str, ...]
+    cut: str = ""
 
 
 class CypherAnswer(Quoting):
     """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
 
+    paged: ClassVar[str] = "rows"
+
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: str = ""
+    cursor: str | None = None
 
 
-Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | LocateAnswer | SchemaAnswer | CypherAnswer
+Answer = (
+    SearchAnswer
+    | ImplementationsAnswer
+    | PaperAnswer
+    | TechniqueAnswer
+    | CodeAnswer
+    | LocateAnswer
+    | SchemaAnswer
+    | CypherAnswer
+)
 
 
 def uri(kind: str, node_id: str) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from xkg.serve.jobs import Jobs
 
 
-LONGEST_ERROR = 1000
+LONGEST_ERROR = 500
 
 
 class StageDone(Value):
@@ -106,9 +106,14 @@ def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
     rows, count = jobs.newest(most)
     left = count - len(rows)
     return JobsAnswer(
-        jobs=tuple(job_answer(jobs, row) for row in rows),
-        cut=f"{left} older jobs are left out; ask for one by its number" if left > 0 else "",
+        jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),
+        cut=f"{left} older jobs are left out: ask for one by its number" if left > 0 else "",
     )
+
+
+def _brief(answer: JobAnswer) -> JobAnswer:
+    """Without the stages of a job that has ended: those are told of it alone."""
+    return answer if answer.state == "running" else answer.model_copy(update={"stages": ()})
 
 
 def job_lines(answer: JobAnswer) -> list[str]:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
+from typing import ClassVar
 
 from xkg.model import paper_of
 from xkg.serve.answers import Quoting, Value
@@ -50,10 +51,13 @@ class RelatedRow(Value):
 class RelatedAnswer(Quoting):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
 
+    paged: ClassVar[str] = "rows"
+
     paper: str
     rows: tuple[RelatedRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
 
 
 def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:

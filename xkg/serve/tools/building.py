@@ -17,7 +17,7 @@ from xkg.serve.job_answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
 from xkg.serve.jobs import Jobs
 from xkg.serve.tools.registering import registering
 
-LISTED = 20
+LISTED = 5
 SCOPE = "build"
 
 _BUILDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)

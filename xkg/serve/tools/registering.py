@@ -1,15 +1,17 @@
 """How a function becomes a tool: its answer as text and as structured content, its errors in our own words."""
 
 import functools
-from collections.abc import Callable
-from typing import Annotated, Literal, ParamSpec, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Annotated, ParamSpec, Protocol, TypeVar
 
+import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
 from pydantic import Field
 
 from xkg.errors import XkgError
+from xkg.serve import budget, paging
 from xkg.serve.answer_json import structured
 from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import Value
@@ -18,7 +20,15 @@ P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Value)
 
 Detail = Annotated[
-    Literal["concise", "full"], Field(description="concise leaves out what the answer names; full gives all")
+    budget.Detail,
+    Field(description="concise: about 800 tokens, and the answer says what it leaves out; full: up to 8,000"),
+]
+Cursor = Annotated[
+    str | None,
+    Field(
+        max_length=paging.MOST_CHARACTERS,
+        description="cursor of an answer, for what follows it; all else as it was asked before",
+    ),
 ]
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
@@ -27,20 +37,24 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 
 class Tool(Protocol):
-    """Decorates a function that takes what a client may say and returns an answer; its docstring is the description."""
+    """Decorates a function that takes what a client may say and returns an answer; its docstring is the description.
+    One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile."""
 
     def __call__(
-        self, title: str, annotations: ToolAnnotations = READS
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
 def registering(server: MCPServer) -> Tool:
     """The decorator that adds tools to `server`."""
 
-    def tool(title: str, annotations: ToolAnnotations = READS) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+    def tool(
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+    ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
-            server.add_tool(_told(ask), title=title, annotations=titled, structured_output=True)
+            told = _told(ask)
+            server.add_tool(_given_up(told) if waits else told, title=title, annotations=titled, structured_output=True)
             return ask
 
         return add
@@ -55,10 +69,19 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
             answer = ask(*args, **kwargs)
         except XkgError as error:
             raise ToolError(str(error)) from error
-        return CallToolResult(
-            content=[TextContent(type="text", text=text_for_agents(answer))],  # type: ignore[arg-type]
-            structured_content=structured(answer),
-        )
+        content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
+        fields = structured(answer)
+        if uri := fields.get("uri"):
+            content.append(ResourceLink(uri=uri, name=str(fields["id"]), mime_type="application/json"))
+        return CallToolResult(content=content, structured_content=fields)
 
     told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return told
+
+
+def _given_up(told: Callable[P, CallToolResult]) -> Callable[P, Awaitable[CallToolResult]]:
+    @functools.wraps(told)
+    async def waiting(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+        return await anyio.to_thread.run_sync(functools.partial(told, *args, **kwargs), abandon_on_cancel=True)
+
+    return waiting
