@@ -92,7 +92,7 @@ def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
     ) -> JobsAnswer:
         """How a build is doing: state (queued, running, done, partial, failed, cancelled), the stages that ended and
         how far the one under way is, what it spent, and in the end result (result.paper is the id for other tools) or
-        error, which says what to do. Without job, the newest jobs of all callers."""
+        error, which says what to do. Without job, the newest jobs of all callers in short."""
         building.caller()
         return jobs_answer(jobs, LISTED) if job is None else JobsAnswer(jobs=(job_answer(jobs, jobs.get(job)),), cut="")
 
