@@ -31,6 +31,7 @@ from rich.table import Table
 
 from xkg.application import import_graphs
 from xkg.config import Settings
+from xkg.costs import costs
 from xkg.embed import OnnxEmbedder
 from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
@@ -157,6 +158,9 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             rankers["… with relatives, verified"] = (lambda query: shown(judged[query]), True)
             by = {answer.verified.partition(":")[0] for answer in judged.values()}
             console.print(f"Verified {', '.join(sorted(by))}", markup=False)
+            for stage in costs(kg, Settings(kg=kg).llm, by="stage").rows:
+                each = f"{stage.input_tokens / max(1, stage.calls):.0f} and {stage.output_tokens / max(1, stage.calls):.0f}"
+                console.print(f"{stage.name}: {stage.calls} calls so far, {each} tokens in and out for one")
         heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
         table = Table("", "kind", "queries", *heads, "nothing fits")
         for name, (ranker, whole_row) in rankers.items():
