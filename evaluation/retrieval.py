@@ -159,8 +159,10 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             by = {answer.verified.partition(":")[0] for answer in judged.values()}
             console.print(f"Verified {', '.join(sorted(by))}", markup=False)
             for stage in costs(kg, Settings(kg=kg).llm, by="stage").rows:
-                each = f"{stage.input_tokens / max(1, stage.calls):.0f} and {stage.output_tokens / max(1, stage.calls):.0f}"
-                console.print(f"{stage.name}: {stage.calls} calls so far, {each} tokens in and out for one")
+                sent, said = stage.input_tokens / max(1, stage.calls), stage.output_tokens / max(1, stage.calls)
+                console.print(
+                    f"{stage.name}: {stage.calls} calls so far, {sent:.0f} and {said:.0f} tokens in and out each"
+                )
         heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
         table = Table("", "kind", "queries", *heads, "nothing fits")
         for name, (ranker, whole_row) in rankers.items():
