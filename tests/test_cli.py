@@ -109,6 +109,21 @@ def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left
     assert all(row["id"] for row in answer["rows"])
 
 
+def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
+    plan = xkg("context", EXAMPLE_ID, "--budget", 400, kg=published).out
+    assert plan.startswith("# Plan of the paper: ")
+    assert len(plan) <= 4 * 400
+    code = json.loads(
+        xkg("context", EXAMPLE_ID, "--view", "implementation", "--code", "raw", "--json", kg=published).out
+    )
+    assert f"{TOP}/rbf-kernel-with-median-heuristic/median-heuristic" in code["pairs"]
+    assert "# svgd/kernels.py:15-19\ndef median_bandwidth" in code["context"]
+    assert (
+        "include cannot be 'prose': choose from paper, "
+        in xkg("context", EXAMPLE_ID, "--include", "prose", kg=published).line
+    )
+
+
 def test_levels_to_search_for_are_those_that_code_can_have() -> None:
     assert get_args(LevelName) == tuple(level.value for level in Level if level is not Level.NONE)
 

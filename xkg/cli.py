@@ -26,6 +26,7 @@ for command in (
     cli_ask.search,
     cli_ask.related,
     cli_ask.show,
+    cli_ask.context,
     cli_ask.locate,
     cli_store.import_,
     cli_store.export,

@@ -84,6 +84,43 @@ def show(
     print_answer(application.show(settings_of(context), id), as_json)
 
 
+def context(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    budget: Annotated[int, typer.Option(min=1, help="At most so many tokens of four characters.")] = 2000,
+    view: Annotated[
+        Literal["planning", "implementation"],
+        typer.Option(help="To plan with, without code; or pairs of technique and code."),
+    ] = "planning",
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this kind of node (repeatable): paper, techniques, code, repositories, findings, resources, "
+            "related."
+        ),
+    ] = None,
+    code: Annotated[
+        Literal["raw", "rewritten", "verified"],
+        typer.Option(help="Lines of the repository, the code nodes, or those whose test has run."),
+    ] = "rewritten",
+    repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print a paper as Markdown for a prompt, within a budget of tokens; its last line says what was left out."""
+    from xkg import library
+
+    with library.KnowledgeGraph(settings_of(context)) as graph:
+        answer = graph.context(
+            paper,
+            budget_tokens=budget,
+            view=view,
+            include=include,  # type: ignore[arg-type]  # words that are no kinds are refused by name
+            code=code,
+            repository=repo,
+        )
+    print_answer(answer, as_json)
+
+
 def locate(
     context: typer.Context,
     technique: Annotated[str, typer.Argument(help="Technique id or name, or what the code should do.")],

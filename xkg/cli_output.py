@@ -9,8 +9,7 @@ import typer
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from xkg.serve.answers import Answer
-    from xkg.serve.related import RelatedAnswer
+    from xkg.serve.answer_text import Told
 
 
 def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
@@ -26,7 +25,7 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
     typer.echo(json_of(result.model_dump()) if as_json else str(result))
 
 
-def print_answer(answer: "Answer | RelatedAnswer", as_json: bool) -> None:
+def print_answer(answer: "Told", as_json: bool) -> None:
     from xkg.serve.answer_text import text
 
     typer.echo(json_of(answer.model_dump()) if as_json else text(answer))

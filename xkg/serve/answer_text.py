@@ -23,21 +23,24 @@ from xkg.serve.answers import (
     SearchRow,
     TechniqueAnswer,
 )
+from xkg.serve.context import ContextAnswer
 from xkg.serve.job_answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
 from xkg.serve.related import Pair, RelatedAnswer
 from xkg.serve.untrusted import fenced, framed, one_line, quoted, visible
+
+Told = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
 
 
 class Own(str):
     """A line that the server says for itself, which quotes nothing."""
 
 
-def text(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
+def text(answer: Told) -> str:
     """The answer for people: the facts of its fields, the longest last."""
     return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
 
 
-def text_for_agents(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> str:
+def text_for_agents(answer: Told) -> str:
     """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
     lines = [*_lines(_flattened(answer)), *_onward(answer)]
     said = visible("\n".join(line for line in lines if isinstance(line, Own)))
@@ -47,8 +50,10 @@ def text_for_agents(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> 
     return f"{data.rstrip()}\n{said}".strip() + "\n"
 
 
-def _lines(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> list[str]:
+def _lines(answer: Told) -> list[str]:
     match answer:
+        case ContextAnswer():
+            return [answer.context]
         case SearchAnswer():
             return _search_lines(answer)
         case ImplementationsAnswer():
@@ -150,8 +155,7 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
     if answer.techniques:
         lines += ["", "Techniques:"]
     for t in answer.techniques:
-        code = f", code {t.code}" if t.code else ""
-        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
+        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}] {t.id}")
     if answer.repositories:
         lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
     if answer.hidden:
@@ -246,7 +250,7 @@ def _lines_of(place: Place) -> str:
     return f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
 
 
-def _onward(answer: Answer | RelatedAnswer | JobAnswer | JobsAnswer) -> list[str]:
+def _onward(answer: Told) -> list[str]:
     """Where the rest is."""
     cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
     lines = [Own(f"More with cursor: {cursor}")] if cursor else []

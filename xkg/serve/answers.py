@@ -15,7 +15,7 @@ from xkg.serve.untrusted import NOTICE
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
 
-BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
 """Fields of prose that may have several lines; every other text is one line."""
 
 PROSE = frozenset(
@@ -23,7 +23,9 @@ PROSE = frozenset(
 )
 """Fields that may be cut short, and the cells of a query's rows."""
 
-UNCUT = frozenset(("path", "columns", "packages", "parts", "row", "cell", "queries", "examples", "answer"))
+UNCUT = frozenset(
+    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+)
 """Lists that are whole or of no use."""
 
 
@@ -156,13 +158,13 @@ class ImplementationsAnswer(Quoting):
 
 
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id."""
 
     id: str
     name: str
     depth: int
     level: str
-    code: str | None
 
 
 class HiddenTechnique(Value):

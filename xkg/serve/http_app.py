@@ -38,6 +38,7 @@ from xkg.serve.limits import BodyLimit, Gate, RateLimit
 from xkg.serve.metrics import Metrics
 from xkg.serve.oauth import issuer_of
 from xkg.serve.observed import Observed, observing
+from xkg.serve.plain_errors import PlainErrors
 from xkg.serve.refusals import refuse
 from xkg.serve.roots import open_roots
 from xkg.serve.server import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
@@ -125,7 +126,7 @@ def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs:
     """MCP without sessions: each request stands for itself, so any worker answers it and nothing is kept of a caller.
     Hosts and sizes are looked at before it."""
     told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
-    server = MCPServer("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
+    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
     add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(

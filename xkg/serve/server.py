@@ -15,6 +15,7 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
+from xkg.serve.plain_errors import PlainErrors
 from xkg.serve.roots import open_roots
 from xkg.serve.service import Service
 
@@ -51,7 +52,7 @@ def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None
     from xkg import __version__
 
     told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
-    server = MCPServer("xkg", instructions=told, version=__version__, log_level="WARNING")
+    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING")
     server.middleware.append(_preparing(server, service, roots, jobs))
     return server
 

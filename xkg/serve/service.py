@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from xkg.build.working_copy import WorkingCopies
     from xkg.config import Settings
     from xkg.embed import Embedder
+    from xkg.model import Paper
     from xkg.serve import answers
+    from xkg.serve.context import ContextAnswer, View
+    from xkg.serve.context_parts import CodeForm, Kind
     from xkg.serve.filters import Filters
     from xkg.serve.questions import Questions
     from xkg.serve.related import RelatedAnswer
@@ -111,6 +114,26 @@ class Service:
         with self._snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
 
+    def context(
+        self,
+        paper: str,
+        budget_tokens: int,
+        view: "View" = "planning",
+        *,
+        include: "Collection[Kind] | None" = None,
+        code: "CodeForm" = "rewritten",
+        repository: Path | None = None,
+    ) -> "ContextAnswer":
+        """A paper as Markdown for a prompt; with all kinds of nodes, or those in `include`. `repository` is a clone of
+        the paper's, which raw code is read from instead of what a build has kept."""
+        from xkg.serve.context import KINDS, paper_context
+
+        with self._snapshot() as snapshot:
+            kinds = KINDS if include is None else include
+            return paper_context(
+                snapshot, paper, budget_tokens, view, kinds, code, graph=self.folder, repository=repository
+            )
+
     def locate(self, asked: str, repository: Path | None = None, k: int = 10) -> "answers.LocateAnswer":
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run. A copy
         can be searched without a graph. Raises `InputError` too, for a folder that holds no readable source."""
@@ -129,6 +152,11 @@ class Service:
                 lambda text, rows: search(snapshot, self._vectors, text, rows),
                 self._cached_model,
             )
+
+    def papers(self) -> "Sequence[Paper]":
+        """All papers, in id order."""
+        with self._snapshot() as snapshot:
+            return snapshot.papers()
 
     def schema(self, *, full: bool = True) -> "answers.SchemaAnswer":
         from xkg.serve.lookup import schema_answer
