@@ -41,7 +41,7 @@ def add(server: MCPServer, service: Service) -> None:
     def plan_context(
         paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
         budget_tokens: Annotated[
-            int, Field(ge=200, le=16_000, description="most tokens of the plan, four characters each")
+            int, Field(ge=200, le=8000, description="most tokens of the plan, four characters each")
         ] = 2000,
     ) -> ContextAnswer:
         """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
