@@ -27,11 +27,11 @@ _ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its parts.
 
 To implement something, say it in your own words to search_techniques, one step at a time; each row is a technique of \
-a paper with the level its code has reached; verify lets a model drop what is only alike and say how to apply the rest. \
-find_implementations does so for each part of a whole task. Then read get_code of the row's code id, and get_technique for the \
-definition, the components and the place in the paper's hierarchy. To edit or ablate a technique in a repository, ask \
-locate for its lines. To plan from a paper, start with get_paper; related_papers has others to look at. For questions \
-across papers, read graph_schema and ask cypher: it has named queries for most of them.
+a paper with the level its code has reached; with verify a model drops what is only alike and says how to apply the \
+rest. find_implementations does so for each part of a whole task. Then read get_code of the row's code id, and \
+get_technique for the definition, the components and the place in the paper's hierarchy. To edit or ablate a technique \
+in a repository, ask locate for its lines. To plan from a paper, start with get_paper; related_papers has others to \
+look at. For questions across papers, read graph_schema and ask cypher: it has named queries for most of them.
 
 Levels say what was proven of code: none (there is no code), parsed, imported, executed (its test runs), tested (its \
 test can fail), faithful (it matches the authors' source). Claims of imported files are not proof.
