@@ -25,6 +25,7 @@ app = typer.Typer(
 for command in (
     cli_build.build,
     cli_ask.search,
+    cli_ask.find,
     cli_ask.related,
     cli_ask.show,
     cli_ask.context,
