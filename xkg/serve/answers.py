@@ -24,7 +24,7 @@ PROSE = frozenset(
 """Fields that may be cut short, and the cells of a query's rows."""
 
 UNCUT = frozenset(
-    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+    ("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer")
 )
 """Lists that are whole or of no use."""
 

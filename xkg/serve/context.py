@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from xkg.errors import InputError
 from xkg.llm_prices import tokens
 from xkg.model import PaperBundle
-from xkg.serve.answers import Value
+from xkg.serve.answers import Quoting
 from xkg.serve.context_pairs import implementation
 from xkg.serve.context_parts import Chosen, CodeForm, Kind
 from xkg.serve.context_planning import planning
@@ -22,7 +22,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST_RELATED = 5
 
 
-class ContextAnswer(Value):
+class ContextAnswer(Quoting):
     """`context` is Markdown of at most `budget_tokens` tokens (four characters each), `tokens` of them used; its last
     line is `left_out`. `pairs` are the ids of the techniques whose code is in it, in build order; a plan has none.
 
