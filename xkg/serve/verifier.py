@@ -10,6 +10,7 @@ from pathlib import Path
 from xkg.errors import XkgError
 from xkg.llm import AnswerType
 from xkg.llm_prompt import load_prompt
+from xkg.sandbox.syntax import syntax_tree
 from xkg.serve.answers import MORE_ROWS, DroppedRow, Relative, SearchAnswer, SearchRow, short
 from xkg.serve.candidates import Embed
 from xkg.serve.filters import Filters
@@ -239,7 +240,7 @@ def _bare(implementation: str) -> str:
     if len(implementation) > _PARSED:
         return implementation
     try:
-        tree = ast.parse(implementation)
+        tree = syntax_tree(implementation)
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0] if node.body else None
