@@ -40,7 +40,7 @@ def access(settings: LlmSettings) -> Access:
     if not key and _is_openai(base_url):
         raise ModelUnavailableError(
             f"no key for the language model ({settings.model} at {urlsplit(base_url).netloc}): set OPENAI_API_KEY or "
-            "XKG_LLM_KEY, or do without one, with `--llm none`"
+            "XKG_LLM_KEY (a build can do without one: `--llm none`)"
         )
     found = Access(base_url, key)
     if not (key.isascii() and key.isprintable()):

@@ -123,7 +123,7 @@ def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
 
 
 def _verified(said: str) -> list[str]:
-    return [Own(f"{said[0].upper()}{said[1:]}." if said.startswith("not") else f"Verified {said}.")] if said else []
+    return [Own(f"Verified {said}." if said.startswith("by ") else f"{said[0].upper()}{said[1:]}.")] if said else []
 
 
 def _related_lines(answer: RelatedAnswer) -> list[str]:

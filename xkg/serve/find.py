@@ -60,7 +60,7 @@ def find_implementations(
     if missing:
         cut.append(f"code of {', '.join(missing)}: get_code has it")
     elif code and not full and rows:
-        cut.append("code: get_code with a row's code, or detail='full'")
+        cut.append("code: get_code (xkg show) with a row's code, or detail='full'")
     return ImplementationsAnswer(
         task=short(task, SHOWN_CHARACTERS),
         decomposed=decomposed,
