@@ -306,7 +306,7 @@ def test_beside_the_answers_a_layer_is_made_one_with_its_base_in_the_background(
     with replica.snapshot() as snapshot:
         assert snapshot is None
     replica.wait()
-    with layered(share=0.5):
+    with layered(share=1):
         feed.put(*(a_paper(number, note="again") for number in (1, 2, 3)))
         assert len(titles(replica)) == 10
         replica.wait()

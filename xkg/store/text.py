@@ -35,14 +35,23 @@ _HEAP_BYTES = 32_000_000
 
 def words(text: str) -> str:
     """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", encodable(text)) if not unicodedata.combining(c))
-    result: list[str] = []
-    for compound in _COMPOUND.findall(bare):
-        pieces = split_identifier(compound)
-        result += pieces
-        if len(pieces) > 1:
-            result.append("".join(pieces))
-    return " ".join(word for word in result if len(word) <= _LONGEST_WORD)
+    given = encodable(text)
+    if not given.isascii():
+        given = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
+    split = (
+        _split(compound) if len(compound) <= _LONGEST_WORD else _split.__wrapped__(compound)
+        for compound in _COMPOUND.findall(given)
+    )
+    return " ".join(filter(None, split))
+
+
+@functools.lru_cache(20_000)
+def _split(compound: str) -> str:
+    """The words of a compound and the compound itself. The same few thousand make up most texts."""
+    pieces = split_identifier(compound)
+    if len(pieces) > 1:
+        pieces.append("".join(pieces))
+    return " ".join(word for word in pieces if len(word) <= _LONGEST_WORD)
 
 
 def query_terms(query: str) -> list[str]:
