@@ -189,18 +189,25 @@ def verify_all(root: Path, manifest: Manifest) -> None:
 def _verify(path: Path, stamp: FileStamp) -> None:
     try:
         found = path.stat()
-        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256)
-        same = seen in _sound or sha256_of(path) == stamp.sha256
+        same = _seen(found, stamp) in _sound or sha256_of(path) == stamp.sha256
         if same:
-            if len(_sound) > 10_000:
-                _sound.clear()
-            _sound.add(seen)
+            _note_sound(found, stamp)
     except PermissionError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except OSError:
         same = False
     if not same:
         raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+
+
+def _seen(found: os.stat_result, stamp: FileStamp) -> tuple[int, int, int, int, str]:
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256
+
+
+def _note_sound(found: os.stat_result, stamp: FileStamp) -> None:
+    if len(_sound) > 10_000:
+        _sound.clear()
+    _sound.add(_seen(found, stamp))
 
 
 def _check_size(path: Path, stamp: FileStamp) -> None:
@@ -253,8 +260,8 @@ def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStam
             stamps[path.relative_to(folder).as_posix()] = known[found.st_dev, found.st_ino]
         else:
             sync_file(path)
-            name = path.relative_to(folder).as_posix()
-            stamps[name] = FileStamp(size=path.stat().st_size, sha256=sha256_of(path))
+            stamps[path.relative_to(folder).as_posix()] = of = FileStamp(size=found.st_size, sha256=sha256_of(path))
+            _note_sound(found, of)
     return stamps
 
 

@@ -38,11 +38,9 @@ def words(text: str) -> str:
     given = encodable(text)
     if not given.isascii():
         given = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
-    split = (
-        _split(compound) if len(compound) <= _LONGEST_WORD else _split.__wrapped__(compound)
-        for compound in _COMPOUND.findall(given)
-    )
-    return " ".join(filter(None, split))
+    compounds = _COMPOUND.findall(given)
+    longest = max(map(len, compounds), default=0)
+    return " ".join(filter(None, map(_split if longest <= _LONGEST_WORD else _split.__wrapped__, compounds)))
 
 
 @functools.lru_cache(20_000)
