@@ -10,6 +10,7 @@
 A reader holds a shared lock on the manifest of its generation; clean-up leaves held generations alone.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -223,12 +224,18 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
     try:
-        manifest = Manifest.model_validate(json.loads(data))
+        manifest = _manifest(data)
     except (ValueError, ValidationError) as error:
         raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
     if manifest.format != FORMAT:
         raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
     return manifest
+
+
+@functools.lru_cache(2)
+def _manifest(data: bytes) -> Manifest:
+    """Of thousands of papers it takes tens of milliseconds, and every step reads it several times."""
+    return Manifest.model_validate(json.loads(data))
 
 
 def generation_folder(root: Path, number: int) -> Path:

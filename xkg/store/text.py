@@ -31,6 +31,7 @@ _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _HEAP_BYTES = 32_000_000
+_COUNTS_KEPT = 10_000
 
 
 def words(text: str) -> str:
@@ -172,6 +173,7 @@ class TextIndex:
         self._tantivy = tantivy
         meta = json.loads((folder / "meta.json").read_bytes())
         self._deleted = any(segment.get("deletes") for segment in meta["segments"])
+        self._counts: dict[str, int] = {}
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
             index.register_tokenizer("words", _analyzer())
@@ -210,11 +212,17 @@ class TextIndex:
         return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
 
     def _having(self, term: str) -> int:
-        """The number of techniques that have a term; the index's own tables also count those that are gone."""
+        """The number of techniques that have a term; the index's own tables also count those that are gone, so where
+        there are such, it counts all, once."""
         if not self._deleted:
             return int(self._searcher.doc_freq("text", term))
-        found: Any = self._searcher.search(self._term(term), limit=1, count=True)
-        return int(found.count)
+        known = self._counts.get(term)
+        if known is None:
+            if len(self._counts) >= _COUNTS_KEPT:
+                self._counts.clear()
+            found: Any = self._searcher.search(self._term(term), limit=1, count=True)
+            self._counts[term] = known = int(found.count)
+        return known
 
     def _term(self, term: str) -> Any:
         return self._tantivy.Query.term_query(self._schema, "text", term, "freq")

@@ -33,8 +33,8 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# As in `writing`: one plan, whatever the sizes. One record a kind: thousands of small ones cost the driver more than all
-# that is in them.
+# As in `writing`: one plan, whatever the sizes. One record a kind: the driver takes longer over thousands of small ones
+# than over what is in them.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id MATCH (n:{label} {{id: id}}) RETURN '{label}' AS kind, "
