@@ -299,6 +299,22 @@ def test_a_layer_that_grew_large_is_made_one_with_its_base(folder: Path) -> None
     assert len(list((folder / "bundles").iterdir())) == 10
 
 
+def test_a_layer_may_grow_as_large_as_its_base(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(*range(1, 11)))
+    replica = follow(folder, feed)
+    titles(replica)
+    with mock.patch("xkg.store.replica.SMALL", 0):
+        feed.put(*(a_paper(number, note="again") for number in range(1, 6)))
+        titles(replica)
+        layers = layers_of(folder)
+        assert layers is not None
+        assert layers.dead_rows == 15
+        feed.put(a_paper(6, note="again"))
+        assert len(titles(replica)) == 10
+    assert layers_of(folder) is None
+
+
 def test_beside_the_answers_a_layer_is_made_one_with_its_base_in_the_background(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(*some_papers(*range(1, 11)))
@@ -306,7 +322,7 @@ def test_beside_the_answers_a_layer_is_made_one_with_its_base_in_the_background(
     with replica.snapshot() as snapshot:
         assert snapshot is None
     replica.wait()
-    with layered(share=0.5):
+    with layered(share=1):
         feed.put(*(a_paper(number, note="again") for number in (1, 2, 3)))
         assert len(titles(replica)) == 10
         replica.wait()

@@ -238,9 +238,16 @@ class Catalogue:
             found += [row for (row,) in self._all(f"SELECT row FROM technique WHERE paper IN ({marks})", part)]
         return sorted(found)
 
-    def row_papers(self) -> list[tuple[int, int]]:
-        """Every row with the number of its paper."""
-        return self._all("SELECT row, paper FROM technique")
+    def all_rows(self) -> list[int]:
+        return [row for (row,) in self._all("SELECT row FROM technique")]
+
+    def row_papers(self, rows: Iterable[int]) -> list[tuple[int, int]]:
+        """Those of these rows that are here, each with the number of its paper."""
+        found: list[tuple[int, int]] = []
+        for part in _batches(list(rows)):
+            marks = ",".join("?" * len(part))
+            found += self._all(f"SELECT row, paper FROM technique WHERE row IN ({marks})", part)
+        return found
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
         """Row, number of the paper, and technique with path and code (its `order` is not kept) of these rows."""
@@ -324,8 +331,7 @@ def name_key(name: str) -> str:
     return "".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold()))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _key(node_id: str) -> bytes:

@@ -10,6 +10,7 @@
 A reader holds a shared lock on the manifest of its generation; clean-up leaves held generations alone.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -189,18 +190,25 @@ def verify_all(root: Path, manifest: Manifest) -> None:
 def _verify(path: Path, stamp: FileStamp) -> None:
     try:
         found = path.stat()
-        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256)
-        same = seen in _sound or sha256_of(path) == stamp.sha256
+        same = _seen(found, stamp) in _sound or sha256_of(path) == stamp.sha256
         if same:
-            if len(_sound) > 10_000:
-                _sound.clear()
-            _sound.add(seen)
+            _note_sound(found, stamp)
     except PermissionError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     except OSError:
         same = False
     if not same:
         raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+
+
+def _seen(found: os.stat_result, stamp: FileStamp) -> tuple[int, int, int, int, str]:
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256
+
+
+def _note_sound(found: os.stat_result, stamp: FileStamp) -> None:
+    if len(_sound) > 10_000:
+        _sound.clear()
+    _sound.add(_seen(found, stamp))
 
 
 def _check_size(path: Path, stamp: FileStamp) -> None:
@@ -216,12 +224,18 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
     try:
-        manifest = Manifest.model_validate(json.loads(data))
+        manifest = _manifest(data)
     except (ValueError, ValidationError) as error:
         raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
     if manifest.format != FORMAT:
         raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
     return manifest
+
+
+@functools.lru_cache(2)
+def _manifest(data: bytes) -> Manifest:
+    """Of thousands of papers it takes tens of milliseconds, and every step reads it several times."""
+    return Manifest.model_validate(json.loads(data))
 
 
 def generation_folder(root: Path, number: int) -> Path:
@@ -253,8 +267,8 @@ def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStam
             stamps[path.relative_to(folder).as_posix()] = known[found.st_dev, found.st_ino]
         else:
             sync_file(path)
-            name = path.relative_to(folder).as_posix()
-            stamps[name] = FileStamp(size=path.stat().st_size, sha256=sha256_of(path))
+            stamps[path.relative_to(folder).as_posix()] = of = FileStamp(size=found.st_size, sha256=sha256_of(path))
+            _note_sound(found, of)
     return stamps
 
 

@@ -123,11 +123,12 @@ class LayeredCatalogue:
         return self._base.rows_of(self._layers.dead)
 
     def rows_above(self) -> list[int]:
-        return [row for row, _ in self._above.row_papers()]
+        return self._above.all_rows()
 
-    def row_papers(self) -> list[tuple[int, int]]:
-        base = [found for found in self._base.row_papers() if found[1] not in self._dead_numbers]
-        return base + self._above.row_papers()
+    def row_papers(self, rows: Iterable[int]) -> list[tuple[int, int]]:
+        below, above = self._split(rows, self._layers.base_rows)
+        base = [found for found in self._base.row_papers(below) if found[1] not in self._dead_numbers]
+        return base + self._above.row_papers(above)
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
         below, above = self._split(rows, self._layers.base_rows)

@@ -196,11 +196,11 @@ class _Above:
         import numpy as np
 
         catalogue = self._catalogue
-        groups = np.full(self._layers.rows, -1, dtype=np.int64)
-        placed = np.array(catalogue.row_papers(), dtype=np.int64)
-        groups[placed[:, 0]] = placed[:, 1]
         numbers, found, scores = self._vectors.within(matrix, OPEN - SLACK)
         own = np.array([c.row for c in concepts], dtype=np.int64)
+        groups = np.full(self._layers.rows, -1, dtype=np.int64)
+        for row, paper in catalogue.row_papers(np.unique(np.concatenate([own, found])).tolist()):
+            groups[row] = paper
         near = neighbours_of(own[numbers], found, scores, groups)
         partners = {row for pair in near for row in pair}
         for terse in (False, True):

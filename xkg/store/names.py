@@ -5,6 +5,7 @@ form is told from any other remark in parentheses as in Schwartz and Hearst, "A 
 abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003.
 """
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -110,7 +111,12 @@ def _is_abbreviated(form: str) -> bool:
 
 def _words(text: str) -> list[str]:
     plain = re.sub(r"\b([A-Z]{2,})s\b", r"\1", unicodedata.normalize("NFKC", text))
-    return ["".join(_SIGNS.get(c, c) for c in _stem(word)) for word in _WORD.findall(spelt(plain).casefold())]
+    return [_base(word) for word in _WORD.findall(spelt(plain).casefold())]
+
+
+@functools.lru_cache(20_000)
+def _base(word: str) -> str:
+    return "".join(_SIGNS.get(c, c) for c in _stem(word))
 
 
 def _stem(word: str) -> str:

@@ -38,10 +38,11 @@ WAIT_SECONDS = 60.0
 """A small step, and the last one of a large one, waits this long for another's."""
 SMALL = 2000
 """So many techniques are indexed anew as a whole within a second or two; above that, changes go into a layer."""
-SHARE = 0.1
+SHARE = 1.0
 MOST = 20_000
 """A layer, with what is dead below it, may reach this share of its base and this size, at which vectors are compared
-with a query one by one anywhere; then all is made anew. Beside the answers, until it is twice as large."""
+with a query one by one anywhere; then all is made anew. So that answers never wait for it, that is begun at half of
+this where it goes on beside them."""
 MOST_DECIDED = 1000
 """Decisions that changed, each of which has two papers linked anew."""
 _EMBEDDED_AT_ONCE = 500
@@ -190,7 +191,7 @@ class Replica:
             if changes.whole:
                 return False
             most = min(SHARE * base, MOST)
-            room = (2 * most if self._background else most) - size(start)
+            room = most - size(start)
             known = dict(manifest.bundles)
             removed = changes.removed & known.keys()
             for paper in removed:
@@ -221,7 +222,7 @@ class Replica:
             self._generations.publish(current, fill, known, name, changes.to, start)
         if self._background:
             with self._generations.opened() as opened:
-                if opened is not None and size(opened) > most:
+                if opened is not None and size(opened) > most / 2:
                     self._begin(True, compact=True)
         return True
 

@@ -31,18 +31,26 @@ _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _HEAP_BYTES = 32_000_000
+_COUNTS_KEPT = 10_000
 
 
 def words(text: str) -> str:
     """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", encodable(text)) if not unicodedata.combining(c))
-    result: list[str] = []
-    for compound in _COMPOUND.findall(bare):
-        pieces = split_identifier(compound)
-        result += pieces
-        if len(pieces) > 1:
-            result.append("".join(pieces))
-    return " ".join(word for word in result if len(word) <= _LONGEST_WORD)
+    given = encodable(text)
+    if not given.isascii():
+        given = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
+    compounds = _COMPOUND.findall(given)
+    longest = max(map(len, compounds), default=0)
+    return " ".join(filter(None, map(_split if longest <= _LONGEST_WORD else _split.__wrapped__, compounds)))
+
+
+@functools.lru_cache(20_000)
+def _split(compound: str) -> str:
+    """The words of a compound and the compound itself. The same few thousand make up most texts."""
+    pieces = split_identifier(compound)
+    if len(pieces) > 1:
+        pieces.append("".join(pieces))
+    return " ".join(word for word in pieces if len(word) <= _LONGEST_WORD)
 
 
 def query_terms(query: str) -> list[str]:
@@ -165,6 +173,7 @@ class TextIndex:
         self._tantivy = tantivy
         meta = json.loads((folder / "meta.json").read_bytes())
         self._deleted = any(segment.get("deletes") for segment in meta["segments"])
+        self._counts: dict[str, int] = {}
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
             index.register_tokenizer("words", _analyzer())
@@ -203,11 +212,17 @@ class TextIndex:
         return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
 
     def _having(self, term: str) -> int:
-        """The number of techniques that have a term; the index's own tables also count those that are gone."""
+        """The number of techniques that have a term; the index's own tables also count those that are gone, so where
+        there are such, it counts all, once."""
         if not self._deleted:
             return int(self._searcher.doc_freq("text", term))
-        found: Any = self._searcher.search(self._term(term), limit=1, count=True)
-        return int(found.count)
+        known = self._counts.get(term)
+        if known is None:
+            if len(self._counts) >= _COUNTS_KEPT:
+                self._counts.clear()
+            found: Any = self._searcher.search(self._term(term), limit=1, count=True)
+            self._counts[term] = known = int(found.count)
+        return known
 
     def _term(self, term: str) -> Any:
         return self._tantivy.Query.term_query(self._schema, "text", term, "freq")

@@ -142,7 +142,7 @@ def _within(
         # Not with FAISS, whose threads a forked child would wait for in vain.
         for start in range(0, len(vectors), _BLOCK):
             products = vectors[start : start + _BLOCK] @ vectors.T
-            rows, found = np.nonzero(products >= at_least)
+            rows, found = _places(products >= at_least)
             yield rows + start, found, products[rows, found]
         return
     import faiss
@@ -152,6 +152,14 @@ def _within(
     for start in range(0, len(vectors), _BLOCK):
         limits, scores, found = index.range_search(vectors[start : start + _BLOCK], at_least)
         yield np.repeat(np.arange(start, start + len(limits) - 1), np.diff(limits.astype(np.int64))), found, scores
+
+
+def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
+    """As `np.nonzero`, which takes forty times as long where little is true."""
+    import numpy as np
+
+    rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
+    return rows, columns
 
 
 class VectorIndex:
@@ -217,7 +225,7 @@ class VectorIndex:
         for start in range(0, len(self), _BLOCK):
             block = self._index.reconstruct_n(start, min(_BLOCK, len(self) - start))
             products = vectors @ block.T
-            numbers, found = np.nonzero(products >= at_least)
+            numbers, found = _places(products >= at_least)
             parts.append((numbers, found + start, products[numbers, found]))
         numbers, found, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
         return numbers, found, scores
