@@ -171,7 +171,7 @@ def test_show_takes_every_kind_of_id(xkg: Run, published: Path) -> None:
     code = json.loads(xkg("show", technique["code"], "--json", kg=published).out)
     assert code["technique"] == technique["id"]
     assert "svgd/" in code["implementation"]
-    assert xkg("show", technique["code"], kg=published).out.startswith(f"{code['name']}  [parsed]")
+    assert xkg("show", technique["code"], kg=published).out.startswith(f"Code: {code['name']}  [parsed]")
 
 
 def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import ClassVar
 
 from xkg.model import paper_of
-from xkg.serve.answers import Quoting, Value
+from xkg.serve.answers import MORE_ROWS, Quoting, Value
 from xkg.serve.lookup import resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
@@ -96,11 +96,12 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
         )
     rows = sorted((row for row in rows if row.score > 0), key=lambda row: (-row.score, row.id))
     more = len(rows) - k
+    cut = f"{more} less related after the first {k}; {MORE_ROWS}" if more > 0 else ""
     return RelatedAnswer(
         paper=own,
         rows=tuple(rows[:k]),
         searched=f"citations, shared concepts and techniques of {len(known) - 1} other papers",
-        cut=f"{more} less related after the first {k}; ask for a larger k" if more > 0 else "",
+        cut=cut if rows else "nothing; try search_techniques with what the paper is about",
     )
 
 
