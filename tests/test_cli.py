@@ -137,7 +137,7 @@ def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: 
     assert answer["verified"].startswith("not verified")
     assert any("def running_median" in code["implementation"] for code in answer["implementations"])
     said = xkg("find", task, kg=published)
-    assert (said.code, "Running median" in said.out, "Not verified" in said.out) == (0, True, True)
+    assert (said.code, "Running median" in said.out, "not verified" in said.out) == (0, True, True)
     assert "the task is empty" in xkg("find", " ", kg=published).line
 
 

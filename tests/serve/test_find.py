@@ -88,7 +88,7 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
     assert [part.number for part in answer.parts] == [1, 2, 3, 4, 5, 6]
     assert "2 more parts" in answer.cut
-    assert "Not verified: no key" in text(answer)
+    assert "not verified: no key" in text(answer)
     with pytest.raises(InputError, match="the task is empty"):
         without.find_implementations("  ")
     without.close()

@@ -133,7 +133,7 @@ def test_without_a_key_the_search_answers_and_says_so(graph: Path, monkeypatch: 
     answer = without.search(QUERY, 5, verify=True)
     assert answer.verified.startswith("not verified: no key for the language model")
     assert answer.rows == without.search(QUERY, 5).rows
-    assert "Not verified: no key" in text(answer)
+    assert "not verified: no key" in text(answer)
     without.close()
     none = Service(Settings(kg=graph, llm=LlmSettings(model="none")))
     assert none.search(QUERY, 5, verify=True).verified == (

@@ -125,7 +125,7 @@ def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
 
 
 def _verified(said: str) -> list[str]:
-    return [Own(f"Verified {said}." if said.startswith("by ") else f"{said[0].upper()}{said[1:]}.")] if said else []
+    return [Own(f"{'Verified' if said.startswith('by ') else 'Verification:'} {said}.")] if said else []
 
 
 def _related_lines(answer: RelatedAnswer) -> list[str]:
@@ -158,7 +158,8 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
     if answer.techniques:
         lines += ["", "Techniques:"]
     for t in answer.techniques:
-        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}] {t.id}")
+        code = f", code {t.code}" if t.code else ""
+        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
     if answer.repositories:
         lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
     if answer.hidden:

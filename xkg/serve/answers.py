@@ -157,12 +157,13 @@ class ImplementationsAnswer(Quoting):
 
 class TechniqueLine(Value):
     """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
-    `none` it has code, which get_code gives for its id."""
+    `none` it has code, which get_code gives for its id; `code` is that code's own id, in full answers."""
 
     id: str
     name: str
     depth: int
     level: str
+    code: str | None = None
 
 
 class HiddenTechnique(Value):

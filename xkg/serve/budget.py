@@ -17,7 +17,7 @@ TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
 
 A = TypeVar("A", bound=Value)
 
-_LEAST: dict[Kind, int] = {"prose": 120, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
+_LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
 """What is cut, first to last, and what stays of it at least."""
 
 _POINTERS = 160

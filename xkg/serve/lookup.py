@@ -74,7 +74,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         state=node.state,
         incomplete=node.incomplete,
         abstract=node.abstract,
-        techniques=tuple(_line(t, code.get(t.id)) for t in shown),
+        techniques=tuple(_line(t, code.get(t.id), full) for t in shown),
         hidden=tuple(
             HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or "it is part of a hidden one") for t in hidden
         )
@@ -255,9 +255,14 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
     )
 
 
-def _line(technique: Technique, code: Code | None) -> TechniqueLine:
-    level = code.level.value if code else "none"
-    return TechniqueLine(id=technique.id, name=technique.name, depth=technique.depth, level=level)
+def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
+    return TechniqueLine(
+        id=technique.id,
+        name=technique.name,
+        depth=technique.depth,
+        level=code.level.value if code else "none",
+        code=code.id if code and full else None,
+    )
 
 
 def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:

@@ -8,12 +8,15 @@ from pydantic import Field
 
 from xkg.model import Level
 from xkg.serve.answers import MORE_ROWS, ImplementationsAnswer, SearchAnswer
-from xkg.serve.budget import fitted
+from xkg.serve.budget import TOKENS, fitted
 from xkg.serve.filters import Filters
 from xkg.serve.paging import Page
 from xkg.serve.related import RelatedAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.registering import Cursor, Detail, Id, registering
+
+ROW_TOKENS = 170
+"""What a row takes with the beginning of its definition and ids that are long: who asks for ten rows wants ten."""
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -69,7 +72,8 @@ def add(server: MCPServer, service: Service) -> None:
             left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
             return page.beyond([row.id for row in rows[:n]]) if left else None
 
-        return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more)
+        most = max(TOKENS[detail], ROW_TOKENS * len(rows))
+        return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)
 
     @tool("Find implementations", waits=True)
     def find_implementations(
