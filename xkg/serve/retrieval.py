@@ -52,7 +52,7 @@ def search(
     return SearchAnswer(
         query=query,
         rows=_rows(shown, views, fits),
-        searched=_scope(snapshot, len(papers) or len(snapshot.papers()), filters),
+        searched=_scope(snapshot, len(papers) or snapshot.paper_count(), filters),
         cut=_cut(len(rows) - len(shown), bool(shown), k),
     )
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle
-from xkg.store import Background, Facts, Hit, Link, TechniqueView, bundles
+from xkg.store import Background, Facts, Heading, Hit, Link, TechniqueView, bundles
+from xkg.store.citing import among, cited
 from xkg.store.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.layered import open_catalogue, open_vectors
 from xkg.store.unknown import unknown_id
@@ -79,6 +80,22 @@ class EmbeddedSnapshot:
                 self._papers = self._catalogue.papers() if self._catalogue else []
             return tuple(self._papers)
 
+    def paper_count(self) -> int:
+        return self._catalogue.paper_count() if self._catalogue else 0
+
+    def called(self, words: str) -> Sequence[str]:
+        if self._catalogue is None:
+            return []
+        if self._catalogue.paper_file(words) is not None:
+            return [words]
+        return self._catalogue.called(words)
+
+    def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
+        return self._catalogue.headings(ids) if self._catalogue else {}
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        return self._catalogue.of_years(first, last) if self._catalogue else []
+
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
         if self._catalogue is None or self._catalogue.paper_file(paper) is None:
@@ -111,6 +128,9 @@ class EmbeddedSnapshot:
     def links(self) -> Sequence[Link] | None:
         """`SAME_CONCEPT` and the pairs that wait for a decision; None in a generation from before there were any."""
         return self._catalogue.links() if self._catalogue else []
+
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
+        return self._catalogue.links_of(ids) if self._catalogue else []
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
@@ -159,13 +179,15 @@ class EmbeddedSnapshot:
         return self._catalogue.facts(ids) if self._catalogue else {}
 
     def citations(self) -> Sequence[tuple[str, str]]:
-        from xkg.store.citing import cited
-
         with self._turn:
             if self._citations is None:
                 known = {paper.id for paper in self.papers()}
                 self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
             return tuple(self._citations)
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        known = self._catalogue.citations_of(paper) if self._catalogue else (set(), set())
+        return among(self.citations(), paper) if known is None else known
 
     def vector_index(self) -> "VectorIndex | LayeredVectors":
         """The vector index, checked and mapped once."""

@@ -24,10 +24,9 @@ from xkg.ranking import split_identifier
 from xkg.store.visible import Entry, encodable
 
 _NAME, _ALIAS = 3, 2
-_DEFINED = re.compile(
-    r"^[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)", re.M
-)
+_DEFINED = re.compile(r"\n[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _HEAP_BYTES = 32_000_000
@@ -35,14 +34,21 @@ _HEAP_BYTES = 32_000_000
 
 def words(text: str) -> str:
     """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", encodable(text)) if not unicodedata.combining(c))
-    result: list[str] = []
-    for compound in _COMPOUND.findall(bare):
-        pieces = split_identifier(compound)
-        result += pieces
-        if len(pieces) > 1:
-            result.append("".join(pieces))
-    return " ".join(word for word in result if len(word) <= _LONGEST_WORD)
+    bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
+    return " ".join([word for compound in _COMPOUND.findall(bare) for word in _pieces(compound)])
+
+
+def _unmarked(beyond: re.Match[str]) -> str:
+    return "".join(c for c in beyond[0] if not unicodedata.combining(c))
+
+
+@functools.lru_cache(1 << 16)  # texts have the same words again and again
+def _pieces(compound: str) -> tuple[str, ...]:
+    """The parts of a compound, and where it has several, all of them as one word."""
+    pieces = split_identifier(compound)
+    if len(pieces) > 1:
+        pieces.append("".join(pieces))
+    return tuple(piece for piece in pieces if len(piece) <= _LONGEST_WORD)
 
 
 def query_terms(query: str) -> list[str]:
@@ -59,7 +65,7 @@ def analyzed(split: str) -> list[str]:
 def searched(entry: Entry) -> str:
     """The words that a technique is found by, those that tell more of it several times."""
     technique, code = entry.technique, entry.code
-    documented = [code.documentation, *_DEFINED.findall(code.implementation)] if code else []
+    documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
         *[technique.name] * _NAME,
         *[*technique.aliases] * _ALIAS,
