@@ -1,24 +1,46 @@
-"""Answers as text, for people and for models that read text."""
+"""Answers as text, for people and for models that read text: what is quoted is told from what the server says."""
 
+from enum import Enum
 from typing import Any
 
+from pydantic import BaseModel
+
+from xkg.model import Reference
 from xkg.serve.answers import (
+    BLOCKS,
+    SOURCE,
     Answer,
     CodeAnswer,
     CypherAnswer,
     LocateAnswer,
     PaperAnswer,
     Place,
+    Quoting,
     SchemaAnswer,
     SearchAnswer,
     TechniqueAnswer,
 )
 from xkg.serve.related import Pair, RelatedAnswer
+from xkg.serve.untrusted import fenced, framed, one_line, quoted, visible
+
+
+class Own(str):
+    """A line that the server says for itself, which quotes nothing."""
 
 
 def text(answer: Answer | RelatedAnswer) -> str:
-    """The answer for people and for models that read text: the facts of its fields, the longest last."""
-    return "\n".join(_lines(answer)).rstrip() + "\n"
+    """The answer for people: the facts of its fields, the longest last."""
+    return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
+
+
+def text_for_agents(answer: Answer | RelatedAnswer) -> str:
+    """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
+    lines = [*_lines(_flattened(answer)), *_onward(answer)]
+    said = visible("\n".join(line for line in lines if isinstance(line, Own)))
+    data = visible("\n".join(line for line in lines if not isinstance(line, Own))).rstrip()
+    if isinstance(answer, Quoting) and data:
+        data = framed(data)
+    return f"{data.rstrip()}\n{said}".strip() + "\n"
 
 
 def _lines(answer: Answer | RelatedAnswer) -> list[str]:
@@ -38,7 +60,8 @@ def _lines(answer: Answer | RelatedAnswer) -> list[str]:
         case SchemaAnswer():
             counts = f"{answer.papers} papers, generation {answer.generation}"
             named = "Named queries, for cypher by their name; a parameter without '=' is required:"
-            return [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
+            lines = [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
+            return [*lines, *_cut(answer.cut)]
         case CypherAnswer():
             rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
             return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
@@ -57,8 +80,8 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
             lines.append(f"   {row.definition}")
         lines += [f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives]
     if not answer.rows:
-        lines.append("Nothing fits.")
-    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+        lines.append(Own("Nothing fits."))
+    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _related_lines(answer: RelatedAnswer) -> list[str]:
@@ -72,8 +95,8 @@ def _related_lines(answer: RelatedAnswer) -> list[str]:
         lines += [f"   one concept: {_pair(pair)}" for pair in row.shared]
         lines += [f"   alike: {_pair(pair)}" for pair in row.nearest if pair not in row.shared]
     if not answer.rows:
-        lines = [f"Nothing is related to {answer.paper}."]
-    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+        lines = [Own(f"Nothing is related to {answer.paper}.")]
+    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _pair(pair: Pair) -> str:
@@ -86,7 +109,7 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
     if answer.incomplete:
         lines += ["", "Partial:", *(f"- {reason}" for reason in answer.incomplete)]
     if answer.abstract:
-        lines += ["", answer.abstract]
+        lines += ["", quoted(answer.abstract)]
     if answer.techniques:
         lines += ["", "Techniques:"]
     for t in answer.techniques:
@@ -101,14 +124,20 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
             lines += ["", f"{title}:"]
             lines += [f"- {item.name}" + (f": {item.description}" if item.description else "") for item in items]
     if answer.references:
-        lines += ["", "References:", *(f"- {r.title or r.text or r.key}" for r in answer.references)]
+        lines += ["", "References:", *(f"- {_reference(r)}" for r in answer.references)]
     if answer.code_overview:
-        lines += ["", "Code overview:", answer.code_overview]
+        lines += ["", "Code overview:", quoted(answer.code_overview)]
     if answer.code_files:
         lines += ["", "Code files:", *answer.code_files]
     for implementation in answer.implementations:
         lines += ["", *_code_lines(implementation)]
     return [*lines, *_cut(answer.cut)]
+
+
+def _reference(reference: Reference) -> str:
+    said = (reference.title, reference.cited_as, reference.key, reference.arxiv_id, reference.doi, reference.year)
+    known = dict.fromkeys(str(fact) for fact in (*said, reference.text) if fact)
+    return "; ".join(known)
 
 
 def _technique_lines(answer: TechniqueAnswer) -> list[str]:
@@ -122,7 +151,7 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
     if answer.aliases:
         lines.append(f"aliases: {', '.join(answer.aliases)}")
     if answer.definition:
-        lines += ["", answer.definition]
+        lines += ["", quoted(answer.definition)]
     if answer.components:
         lines += ["", "Components:"]
     for item, node_id in zip(answer.components, answer.component_ids, strict=True):
@@ -147,10 +176,10 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
         places = ", ".join(_lines_of(place) for place in answer.derived_from)
         lines.append(f"made from: {places} in {_repository_of(answer.derived_from[0])}")
     if answer.documentation:
-        lines += ["", answer.documentation]
-    lines += ["", f"```{answer.language}", answer.implementation.rstrip("\n"), "```"]
+        lines += ["", quoted(answer.documentation)]
+    lines += ["", fenced(answer.implementation, answer.language)]
     if answer.test:
-        lines += ["", "Test:", f"```{answer.language}", answer.test.rstrip("\n"), "```"]
+        lines += ["", "Test:", fenced(answer.test, answer.language)]
     lines += [f"evidence: {e.model_dump_json(exclude_none=True)}" for e in answer.evidence]
     if answer.claims:
         lines.append(f"claims of the imported file, not checked: {answer.claims}")
@@ -166,10 +195,10 @@ def _locate_lines(answer: LocateAnswer) -> list[str]:
             lines.append(f"In {repository}" + (f", {technique}:" if technique else ":"))
         lines.append(f"- {_lines_of(place)}  [{place.score:g}, {place.source}]")
     if not answer.locations:
-        lines.append("Nothing is located.")
+        lines.append(Own("Nothing is located."))
     if answer.note:
-        lines.append(f"Note: {answer.note}.")
-    return [*lines, f"Searched: {answer.searched}.", *_cut(answer.cut)]
+        lines.append(Own(f"Note: {answer.note}."))
+    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _repository_of(place: Place) -> str:
@@ -180,9 +209,32 @@ def _lines_of(place: Place) -> str:
     return f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
 
 
+def _onward(answer: Answer | RelatedAnswer) -> list[str]:
+    """Where the rest is."""
+    cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
+    lines = [Own(f"More with cursor: {cursor}")] if cursor else []
+    return [*lines, Own(f"All of it: {uri}")] if uri else [*lines]
+
+
 def _cut(cut: str) -> list[str]:
-    return [f"Left out: {cut}."] if cut else []
+    return [Own(f"Left out: {cut}.")] if cut else []
 
 
 def _cell(value: Any) -> str:
     return "" if value is None else str(value).replace("\n", "\\n")
+
+
+def _flattened(value: Any, field: str = "") -> Any:
+    """The value with every text in one line, but for blocks and code: so no text can pass for a line of another."""
+    match value:
+        case BaseModel():
+            changed = {name: _flattened(getattr(value, name), name) for name in type(value).model_fields}
+            return value.model_copy(update=changed)
+        case Enum():
+            return value
+        case str():
+            return value if field in SOURCE or field in BLOCKS else one_line(value)
+        case tuple():
+            return tuple(_flattened(item, field) for item in value)
+        case _:
+            return value

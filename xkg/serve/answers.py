@@ -5,15 +5,41 @@ structured content of the tools. `answer_text` says the same facts as text.
 """
 
 import urllib.parse
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from xkg.model import Evidence, Excerpt, Reference
+from xkg.serve.untrusted import NOTICE
+
+SOURCE = frozenset(("implementation", "test"))
+"""Fields of code, which is answered as it is stored."""
+
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
+"""Fields of prose that may have several lines; every other text is one line."""
+
+
+PROSE = frozenset(
+    ("abstract", "definition", "documentation", "code_overview", "description", "text", "output_end", "reason")
+    + ("guidance", "claims", "cell")
+)
+"""Fields that may be cut short, and the cells of a query's rows."""
+
+UNCUT = frozenset(("path", "columns", "packages", "parts", "row", "cell", "queries", "examples", "answer"))
+"""Lists that are whole or of no use."""
 
 
 class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Quoting(Value):
+    """An answer that quotes papers and repositories, which `notice` says. `paged` names the list that `cursor`, where
+    there is one, goes on with; `uri` is where all of it can be read, said where that is more than an answer holds."""
+
+    paged: ClassVar[str] = ""
+
+    notice: str = NOTICE
 
 
 class Relative(Value):
@@ -51,15 +77,18 @@ class DroppedRow(Value):
     reason: str
 
 
-class SearchAnswer(Value):
+class SearchAnswer(Quoting):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
     the model's order, and `dropped` is what it refused."""
+
+    paged: ClassVar[str] = "rows"
 
     query: str
     rows: tuple[SearchRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
     verified: str = ""
     dropped: tuple[DroppedRow, ...] = ()
 
@@ -105,15 +134,18 @@ class LocatedPlace(Place):
     source: Literal["stored", "moved", "retrieved"]
 
 
-class LocateAnswer(Value):
+class LocateAnswer(Quoting):
     """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
+
+    paged: ClassVar[str] = "locations"
 
     query: str
     locations: tuple[LocatedPlace, ...]
     searched: str
     note: str = ""
     cut: str = ""
+    cursor: str | None = None
 
 
 class NamedText(Value):
@@ -121,10 +153,12 @@ class NamedText(Value):
     description: str | None
 
 
-class PaperAnswer(Value):
+class PaperAnswer(Quoting):
     """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
     `implementations` are there where code was asked for."""
+
+    paged: ClassVar[str] = "techniques"
 
     id: str
     title: str
@@ -144,9 +178,11 @@ class PaperAnswer(Value):
     code_files: tuple[str, ...] = ()
     implementations: "tuple[CodeAnswer, ...]" = ()
     cut: str = ""
+    uri: str | None = None
+    cursor: str | None = None
 
 
-class TechniqueAnswer(Value):
+class TechniqueAnswer(Quoting):
     """A technique with its place in the hierarchy: `path` are names from the top down to itself. `locations` are the
     lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
     components' definitions."""
@@ -168,9 +204,10 @@ class TechniqueAnswer(Value):
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     cut: str = ""
+    uri: str | None = None
 
 
-class CodeAnswer(Value):
+class CodeAnswer(Quoting):
     """Running code for a technique, what was proven of it and the lines it was made from. `full` adds the test and all
     evidence."""
 
@@ -189,25 +226,31 @@ class CodeAnswer(Value):
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = {}
     cut: str = ""
+    uri: str | None = None
 
 
 class SchemaAnswer(Value):
     """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
-    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements."""
+    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables
+    as patterns, and the queries without what they answer."""
 
     schema_text: str
     papers: int
     generation: int
     queries: tuple[str, ...]
     examples: tuple[str, ...]
+    cut: str = ""
 
 
-class CypherAnswer(Value):
+class CypherAnswer(Quoting):
     """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
+
+    paged: ClassVar[str] = "rows"
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     cut: str = ""
+    cursor: str | None = None
 
 
 Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | LocateAnswer | SchemaAnswer | CypherAnswer

@@ -63,6 +63,8 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
     if not include_code and any(t.id in code for t in shown):
         cut.append("code: ask for a code id, or with include_code")
+    if include_code and not full and code:
+        cut.append("tests and evidence: ask for a code id with detail='full'")
     return PaperAnswer(
         id=node.id,
         title=node.title,
@@ -84,7 +86,11 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         references=node.references if full else None,
         code_overview=node.code_overview if full else "",
         code_files=node.code_files if full else (),
-        implementations=tuple(_code(code[t.id], t.name, bundle, full) for t in shown if t.id in code)
+        implementations=tuple(
+            _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""})
+            for t in shown
+            if t.id in code
+        )
         if include_code
         else (),
         cut="; ".join(cut),
@@ -202,14 +208,33 @@ QUERIES_CHARACTERS = 8000
 """About as much as the tables; a test holds the library to it."""
 
 
-def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str]) -> SchemaAnswer:
+_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
+_ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
+
+
+def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], *, full: bool = True) -> SchemaAnswer:
     return SchemaAnswer(
-        schema_text=schema_text,
+        schema_text=schema_text if full else _patterns(schema_text),
         papers=snapshot.paper_count(),
         generation=snapshot.generation,
-        queries=tuple(queries),
-        examples=EXAMPLES,
+        queries=tuple(line if full else line.partition("):")[0] + ")" for line in queries),
+        examples=EXAMPLES if full else EXAMPLES[:1],
+        cut="" if full else "types and what each query answers: ask with detail='full'",
     )
+
+
+def _patterns(schema_text: str) -> str:
+    """The tables as Cypher matches them, types only where they are not strings."""
+    patterns = []
+    for kind, name, inside in _TABLE.findall(schema_text):
+        ends = _ENDS.search(inside)
+        columns = " ".join(_ENDS.sub("", inside).split())
+        columns = re.sub(r" STRING\b(?!\[)( PRIMARY KEY)?", "", columns)
+        if kind == "NODE":
+            patterns.append(f"(:{name} {{{columns}}})")
+        elif ends is not None:
+            patterns.append(f"(:{ends[1]})-[:{name}{f' {{{columns}}}' if columns else ''}]->(:{ends[2]})")
+    return "\n".join(patterns)
 
 
 def cypher_answer(table: Table) -> CypherAnswer:

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import ClassVar
 
 from xkg.model import paper_of
-from xkg.serve.answers import Value
+from xkg.serve.answers import Quoting, Value
 from xkg.serve.lookup import resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
@@ -46,13 +47,16 @@ class RelatedRow(Value):
     nearest: tuple[Pair, ...]
 
 
-class RelatedAnswer(Value):
+class RelatedAnswer(Quoting):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+
+    paged: ClassVar[str] = "rows"
 
     paper: str
     rows: tuple[RelatedRow, ...]
     searched: str
     cut: str
+    cursor: str | None = None
 
 
 def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:

@@ -7,6 +7,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 
 from xkg.errors import XkgError
+from xkg.serve.answer_json import as_json
 from xkg.serve.answers import Value
 from xkg.serve.service import Service
 
@@ -17,7 +18,7 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
     def read(ask: Callable[[], Value]) -> str:
         try:
-            return ask().model_dump_json(indent=1)
+            return as_json(ask())
         except XkgError as error:
             raise ResourceNotFoundError(str(error)) from error
 

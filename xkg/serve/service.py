@@ -105,13 +105,13 @@ class Service:
                 self._cached_model,
             )
 
-    def schema(self) -> "answers.SchemaAnswer":
+    def schema(self, *, full: bool = True) -> "answers.SchemaAnswer":
         from xkg.serve.lookup import schema_answer
         from xkg.store import library
         from xkg.store.cypher_files import embedded_schema
 
         with self._snapshot() as snapshot:
-            return schema_answer(snapshot, embedded_schema(), map(str, library.queries()))
+            return schema_answer(snapshot, embedded_schema(), map(str, library.queries()), full=full)
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
         """The rows of a statement, or of the named query of that name."""

@@ -71,8 +71,7 @@ class Verification:
 def begin(
     questions: Questions, snapshot: Snapshot, embed: Embed, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques serve the step `query`, which may be one of `task`. Raises what `search` does.
-    """
+    """Asks which of the best techniques serve the step `query`, which may be one of `task`. Raises what `search` does."""
     plain = search(snapshot, embed, query, k, filters)
     candidates = _candidates(snapshot, search(snapshot, embed, query, CANDIDATES, filters, bar=WORTH).rows)
     if not candidates:

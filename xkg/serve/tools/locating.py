@@ -8,9 +8,11 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.serve.answers import LocateAnswer
+from xkg.serve.budget import fitted
+from xkg.serve.paging import Page
 from xkg.serve.roots import under_roots
 from xkg.serve.service import Service
-from xkg.serve.tools.registering import registering
+from xkg.serve.tools.registering import Cursor, Detail, registering
 
 
 def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
@@ -35,6 +37,8 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             ),
         ] = None,
         k: Annotated[int, Field(ge=1, le=50, description="most places to answer")] = 10,
+        cursor: Cursor = None,
+        detail: Detail = "concise",
     ) -> LocateAnswer:
         """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
         inclusive), symbol, score, source. Best first; a technique that is spread over several places has them all.
@@ -44,4 +48,13 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         them), moved (the same code, found again on other lines or in another file) or retrieved (found by searching the
         folder: read it before you edit; note says where that is doubtful). Without repository, lines belong to the
         commit that is named. No locations means that nothing is well founded: do not guess a place."""
-        return service.locate(technique, None if repository is None else under_roots(repository, roots), k)
+        page = Page(cursor, "locate", technique, repository)
+        folder = None if repository is None else under_roots(repository, roots)
+        answer = service.locate(technique, folder, k + page.reached)
+        keys = [f"{at.repository}\0{at.path}\0{at.start_line}\0{at.end_line}" for at in answer.locations]
+        start = page.start(keys)
+
+        def more(n: int) -> str | None:
+            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
+
+        return fitted(answer.model_copy(update={"locations": answer.locations[start:]}), detail, more=more)

@@ -1,13 +1,17 @@
 """Tools that read one node: a paper, a technique, code."""
 
+import json
 from typing import Annotated
 
 from mcp.server import MCPServer
 from pydantic import Field
 
-from xkg.serve.answers import CodeAnswer, PaperAnswer, TechniqueAnswer
+from xkg.llm_prices import tokens
+from xkg.serve.answers import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
+from xkg.serve.budget import TOKENS, fitted
+from xkg.serve.paging import Page
 from xkg.serve.service import Service
-from xkg.serve.tools.registering import Detail, Id, registering
+from xkg.serve.tools.registering import Cursor, Detail, Id, registering
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -17,11 +21,20 @@ def add(server: MCPServer, service: Service) -> None:
     def get_paper(
         paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
         include_code: Annotated[bool, Field(description="also the code of every technique; long")] = False,
+        cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PaperAnswer:
         """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels and code
         ids, repositories, findings and resources. Full adds references, an overview of its code, and descriptions."""
-        return service.paper(paper, include_code=include_code, full=detail == "full")
+        answer = service.paper(paper, include_code=include_code, full=detail == "full")
+        page = Page(cursor, "get_paper", answer.id)
+        keys = [technique.id for technique in answer.techniques]
+        start = page.start(keys)
+
+        def more(n: int) -> str | None:
+            return page.after(keys[: start + n]) if start + n < len(keys) else None
+
+        return fitted(_from(answer, start), detail, more=more, whole=uri("paper", answer.id))
 
     @tool("Technique")
     def get_technique(
@@ -30,7 +43,8 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> TechniqueAnswer:
         """A technique: definition, its place in the paper's hierarchy, components in order, code id and level. Full
         adds aliases, excerpts (character offsets in the paper, file and line) and the components' definitions."""
-        return service.technique(id, full=detail == "full")
+        answer = service.technique(id, full=detail == "full")
+        return fitted(answer, detail, whole=uri("technique", answer.id))
 
     @tool("Code")
     def get_code(
@@ -39,4 +53,29 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> CodeAnswer:
         """Code for a technique: implementation, packages, documentation, and what was proven of it. Full adds its test,
         all evidence, and what an imported file claimed of itself (not checked)."""
-        return service.code(id, full=detail == "full")
+        answer = service.code(id, full=detail == "full")
+        most = min(TOKENS["full"], TOKENS[detail] + tokens(json.dumps(answer.implementation)))
+        return fitted(answer, detail, whole=uri("code", answer.id), most=most)
+
+
+def _from(answer: PaperAnswer, start: int) -> PaperAnswer:
+    """The answer from a technique on: what was said with the first page is not said again."""
+    if start == 0:
+        return answer
+    techniques = answer.techniques[start:]
+    shown = {technique.id for technique in techniques}
+    return PaperAnswer(
+        id=answer.id,
+        title=answer.title,
+        authors=(),
+        year=answer.year,
+        origin=answer.origin,
+        state=answer.state,
+        abstract="",
+        techniques=techniques,
+        repositories=(),
+        findings=(),
+        resources=(),
+        implementations=tuple(code for code in answer.implementations if code.technique in shown),
+        cut=f"what stands on the page before; {answer.cut}".removesuffix("; "),
+    )

@@ -2,22 +2,32 @@
 
 import functools
 from collections.abc import Callable
-from typing import Annotated, Literal, ParamSpec, Protocol, TypeVar
+from typing import Annotated, ParamSpec, Protocol, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
 from pydantic import Field
 
 from xkg.errors import XkgError
-from xkg.serve.answer_text import text
+from xkg.serve import budget, paging
+from xkg.serve.answer_json import structured
+from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import Value
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Value)
 
 Detail = Annotated[
-    Literal["concise", "full"], Field(description="concise leaves out what the answer names; full gives all")
+    budget.Detail,
+    Field(description="concise: about 800 tokens, and the answer says what it leaves out; full: up to 8,000"),
+]
+Cursor = Annotated[
+    str | None,
+    Field(
+        max_length=paging.MOST_CHARACTERS,
+        description="cursor of an answer, for what follows it; all else as it was asked before",
+    ),
 ]
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
@@ -54,10 +64,11 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
             answer = ask(*args, **kwargs)
         except XkgError as error:
             raise ToolError(str(error)) from error
-        return CallToolResult(
-            content=[TextContent(type="text", text=text(answer))],  # type: ignore[arg-type]
-            structured_content=answer.model_dump(mode="json"),
-        )
+        content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
+        fields = structured(answer)
+        if uri := fields.get("uri"):
+            content.append(ResourceLink(uri=uri, name=str(fields["id"]), mime_type="application/json"))
+        return CallToolResult(content=content, structured_content=fields)
 
     told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return told

@@ -1,5 +1,6 @@
 """Tools that find techniques and papers."""
 
+from dataclasses import astuple
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -7,10 +8,12 @@ from pydantic import Field
 
 from xkg.model import Level
 from xkg.serve.answers import SearchAnswer
+from xkg.serve.budget import fitted
 from xkg.serve.filters import Filters
+from xkg.serve.paging import Page
 from xkg.serve.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.registering import Id, registering
+from xkg.serve.tools.registering import Cursor, Detail, Id, registering
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -40,6 +43,8 @@ def add(server: MCPServer, service: Service) -> None:
             list[str],
             Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen"),
         ] = [],  # noqa: B006
+        cursor: Cursor = None,
+        detail: Detail = "concise",
     ) -> SearchAnswer:
         """Finds techniques of papers, with their code, for one step of an implementation.
 
@@ -47,18 +52,34 @@ def add(server: MCPServer, service: Service) -> None:
         0..1 and comparable between queries: 1 is the technique's very name, below 0.5 is weak. level is what was proven
         of the code. relatives are techniques above or below the row that the query matched too. No rows means that
         nothing in the graph fits: do not force a match. searched says what the filters left."""
-        years = (first_year, last_year)
-        return service.search(
-            query, k, filters=Filters(tuple(papers), years, level, packages, language, exclude, with_code)
-        )
+        filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
+        page = Page(cursor, "search_techniques", query, astuple(filters))
+        answer = service.search(query, k + page.shown, filters=filters)
+        rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
+
+        def more(n: int) -> str | None:
+            left = n < len(rows) or (rows and answer.cut)
+            return page.beyond([row.id for row in rows[:n]]) if left else None
+
+        return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more)
 
     @tool("Related papers")
     def related_papers(
         paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
         k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 10,
         exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to leave out")] = [],  # noqa: B006
+        cursor: Cursor = None,
+        detail: Detail = "concise",
     ) -> RelatedAnswer:
         """Papers of the graph related to one, best first, with why: cites (the paper cites it) and cited (it cites the
         paper), shared (pairs of techniques that are one concept), alike in 0..1 with nearest (pairs of techniques that
         are alike). score in 0..1 takes all of this together."""
-        return service.related(paper, k, exclude)
+        page = Page(cursor, "related_papers", paper, exclude)
+        answer = service.related(paper, k + page.reached, exclude)
+        keys = [row.id for row in answer.rows]
+        start = page.start(keys)
+
+        def more(n: int) -> str | None:
+            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
+
+        return fitted(answer.model_copy(update={"rows": answer.rows[start:]}), detail, more=more)

@@ -1,0 +1,45 @@
+"""Answers as structured content: the fields as they are, without what no reader sees."""
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+
+from xkg.serve.answers import SOURCE, Value
+from xkg.serve.untrusted import encodable, hidden_in, visible
+
+
+def structured(answer: Value) -> dict[str, Any]:
+    """The fields as JSON has them. Prose is `visible`; code stays as it is stored, character for character, since it is
+    to run, and `notice` names the characters in it that no reader sees."""
+    hidden: set[str] = set()
+    fields: dict[str, Any] = _plain(answer, False, hidden)
+    if hidden and "notice" in fields:
+        found = ", ".join(sorted(hidden))
+        fields["notice"] += f" The code holds characters that no reader sees: {found}."
+    return fields
+
+
+def as_json(answer: Value) -> str:
+    """`structured`, written out."""
+    return json.dumps(structured(answer), ensure_ascii=False, indent=1)
+
+
+def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
+    match value:
+        case BaseModel():
+            return {name: _plain(getattr(value, name), name in SOURCE, hidden) for name in type(value).model_fields}
+        case Mapping():
+            return {visible(str(key)): _plain(item, False, hidden) for key, item in value.items()}
+        case tuple() | list():
+            return [_plain(item, source, hidden) for item in value]
+        case Enum():
+            return value.value
+        case str():
+            if source:
+                hidden.update(hidden_in(value))
+            return encodable(value) if source else visible(value)
+        case _:
+            return value
