@@ -644,4 +644,4 @@ def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> Non
             assert opened is not None
             with opened:
                 assert opened.manifest.vectors is not None
-                assert opened.manifest.vectors.kind == "ivf-sq8"
+                assert opened.manifest.vectors.kind == "ivf-fp16"
