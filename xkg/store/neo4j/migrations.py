@@ -4,6 +4,7 @@ Neo4j takes no schema and data in one transaction, so a migration is two steps: 
 twice, and the record that all of them hold. What was interrupted between is run again.
 """
 
+import functools
 import re
 import time
 import uuid
@@ -57,14 +58,15 @@ class Migration(NamedTuple):
     statements: tuple[str, ...]
 
 
-def migrations(folder: Path | None = None) -> list[Migration]:
+@functools.cache
+def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
     """The migrations that this xkg knows, in order."""
     found = []
     for path in sorted((folder or cypher_files.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
         text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         statements = tuple(part.strip() for part in re.split(r";\s*(?:\n|$)", text) if part.strip())
         found.append(Migration(int(path.name[:3]), path.stem, statements))
-    return found
+    return tuple(found)
 
 
 def read_state(transaction: neo4j.ManagedTransaction) -> State:

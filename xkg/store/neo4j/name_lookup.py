@@ -20,11 +20,13 @@ from xkg.store.visible import Entry
 
 NameRow = dict[str, str | int]
 
-_WRITE: LiteralString = (
-    "CALL () { UNWIND $papers AS paper MATCH (n:Name {paper: paper}) DELETE n } "
-    "CALL () { UNWIND $rows AS row "
-    "CREATE (:Name {key: row.key, technique: row.technique, paper: row.paper, order: row.order}) }"
+WRITE: tuple[LiteralString, ...] = (
+    "UNWIND $all.papers AS paper MATCH (n:Name {paper: paper}) DELETE n",
+    "UNWIND $all.names AS row "
+    "CREATE (:Name {key: row.key, technique: row.technique, paper: row.paper, order: row.order})",
 )
+"""Parts of the statement that writes papers: `names` in the place of all that the `papers`, keys, had."""
+
 _NAMED: LiteralString = "MATCH (n:Name {key: $key}) RETURN n.technique ORDER BY n.paper, n.order"
 
 
@@ -37,12 +39,6 @@ def name_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> list[NameRow]:
         for name in sorted({name_key(n) for n in (technique.name, *technique.aliases)} - {""}):
             found.append({"key": _key(name), "technique": json.dumps(technique.id), "paper": paper, "order": order})
     return found
-
-
-def write_names(transaction: ManagedTransaction, papers: Sequence[str], found: Sequence[NameRow]) -> None:
-    """Puts `found` in the place of all names that these papers had; `papers` are their own ids, also of those that
-    go."""
-    transaction.run(_WRITE, papers=[rows.key(paper) for paper in papers], rows=list(found)).consume()
 
 
 def named(transaction: ManagedTransaction, name: str) -> list[str]:

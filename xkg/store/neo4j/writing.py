@@ -17,8 +17,9 @@ from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.decisions import Decision
+from xkg.store.neo4j import name_lookup
 from xkg.store.neo4j.migrations import State
-from xkg.store.neo4j.name_lookup import NameRow, name_rows, write_names
+from xkg.store.neo4j.name_lookup import NameRow, name_rows
 from xkg.store.neo4j.rest import Rest, pack, unpack
 from xkg.store.neo4j.search_entries import EntryRow, write_entries
 from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
@@ -85,13 +86,13 @@ def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -
         "gone_Paper": [key(paper) for paper in gone],
         "papers": papers,
         "bundles": stored,
+        "names": names,
         **_stamp(state, len(stored), model=state.model or (write.model if write.new else "")),
     }
     transaction.run(_WRITE, all=everything)
     _drop_shared(transaction, earlier.values(), rows, papers)
-    touched = [*(bundle.paper.id for bundle in write.new), *gone]
-    write_names(transaction, touched, names)
     if state.search:
+        touched = [*(bundle.paper.id for bundle in write.new), *gone]
         found = [row for bundle in write.new for row in write.search(bundle)]
         write_entries(transaction, touched, found, write.model if write.new else state.search)
 
@@ -196,7 +197,7 @@ def _write_statement() -> str:
         parts.append(
             f"UNWIND $all.{edge} AS row MATCH (a:{first} {{id: row.a}}) MATCH (b:{second} {{id: row.b}}) {drawn}"
         )
-    parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", _STAMP]
+    parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
     # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
