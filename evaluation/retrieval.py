@@ -1,9 +1,11 @@
 """How well `search_techniques` finds what a query means, and says that nothing fits, beside BM25, vectors and their
 plain fusion over the same indexes.
 
-    python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
+    python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
 
-Without a graph the shared ones are imported into a temporary one.
+Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
+rows (`xkg.serve.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
+answers are kept in the graph's folder, so that a second run asks nothing.
 
 A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by
 any of its techniques. Recall@k is the share of groups met among the first k rows, MRR the reciprocal rank of the first
@@ -16,8 +18,10 @@ import json
 import math
 import os
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -30,7 +34,11 @@ from xkg.config import Settings
 from xkg.embed import OnnxEmbedder
 from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
-from xkg.serve.retrieval import search
+from xkg.serve import verifier
+from xkg.serve.answers import SearchAnswer
+from xkg.serve.candidates import Embed
+from xkg.serve.questions import Questions
+from xkg.serve.retrieval import EVERYTHING, search
 from xkg.store import Snapshot
 from xkg.store.embedded import EmbeddedStore
 
@@ -40,6 +48,8 @@ Ranker = Callable[[str], list[list[str]]]
 DEPTH = 50
 ROWS = 10
 CUTS = (1, 5, 10)
+PATIENT = 4
+"""Calls that a verification waits for: one answer that is late or unusable is no reason to give up a measurement."""
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
@@ -78,15 +88,35 @@ def main() -> None:
     parser.add_argument("--kg", type=Path, help="a graph that holds the papers of the queries")
     parser.add_argument("--queries", type=Path, default=shared / "retrieval-dev" / "queries.jsonl")
     parser.add_argument("--failures", action="store_true", help="also list what was not found, or should not be")
+    parser.add_argument("--verify", action="store_true", help="also ask the language model of the settings")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.kg is None:
             options.kg = Path(folder) / "kg"
             import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
-        report(options.kg, options.queries, options.failures)
+        report(options.kg, options.queries, options.failures, options.verify)
 
 
-def report(kg: Path, asked: Path, failures: bool) -> None:
+def verified(snapshot: Snapshot, embed: Embed, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
+    """What the verifier leaves for each query, waited for as long as a build would wait."""
+    llm = Settings(kg=kg).llm
+    questions = Questions(llm, kg, llm.concurrency, seconds=llm.seconds)
+
+    def ask(query: str) -> SearchAnswer:
+        asked = verifier.begin(questions, snapshot, embed, query, ROWS, EVERYTHING)
+        answer = verifier.finish(questions, asked, time.monotonic() + PATIENT * llm.seconds)
+        if answer.verified.startswith("not verified"):
+            raise SystemExit(answer.verified)
+        return answer
+
+    try:
+        with ThreadPoolExecutor(llm.concurrency) as pool:
+            return dict(zip(queries, pool.map(ask, queries), strict=True))
+    finally:
+        questions.close()
+
+
+def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines() if line]
     embedder = OnnxEmbedder()
@@ -109,8 +139,10 @@ def report(kg: Path, asked: Path, failures: bool) -> None:
             return lambda query: [[technique] for technique in ranker(query)[:ROWS]]
 
         def whole(query: str) -> list[list[str]]:
-            rows = search(snapshot, embedder.embed, query, ROWS).rows
-            return [[row.id, *(relative.id for relative in row.relatives)] for row in rows]
+            return shown(search(snapshot, embedder.embed, query, ROWS))
+
+        def shown(answer: SearchAnswer) -> list[list[str]]:
+            return [[row.id, *(relative.id for relative in row.relatives)] for row in answer.rows]
 
         rankers: dict[str, tuple[Ranker, bool]] = {
             "BM25 alone": (alone(by_text), False),
@@ -119,6 +151,12 @@ def report(kg: Path, asked: Path, failures: bool) -> None:
             "search_techniques": (whole, False),
             "… with relatives": (whole, True),
         }
+        if verify:
+            judged = verified(snapshot, embedder.embed, kg, [query["query"] for query in queries])
+            rankers["verified"] = (lambda query: shown(judged[query]), False)
+            rankers["… with relatives, verified"] = (lambda query: shown(judged[query]), True)
+            by = {answer.verified.partition(":")[0] for answer in judged.values()}
+            console.print(f"Verified {', '.join(sorted(by))}", markup=False)
         heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
         table = Table("", "kind", "queries", *heads, "nothing fits")
         for name, (ranker, whole_row) in rankers.items():

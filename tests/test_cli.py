@@ -4,13 +4,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 
 from tests.build.arxiv_server import serving, tarball
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
 from xkg.cli import main
+from xkg.cli_ask import LevelName
+from xkg.model import Level
 
 TOP = f"{EXAMPLE_ID}#stein-variational-gradient-descent"
 MEDIANS = "title:running-medians-for-spiky-signals"
@@ -86,6 +88,53 @@ def test_search_within_a_paper_and_with_code(xkg: Run, published: Path) -> None:
     assert [row["code"] for row in answer["rows"]] == [code["id"] for code in answer["implementations"]]
     assert all(row["id"].startswith(MEDIANS) for row in answer["rows"])
     assert "def running_median" in answer["implementations"][0]["implementation"]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "left"),
+    [
+        (["--level", "executed"], False),
+        (["--level", "parsed", "--language", "Python"], True),
+        (["--language", "julia"], False),
+        (["--package", "no-such-package"], False),
+        (["--exclude", MEDIANS], False),
+        (["--exclude", EXAMPLE_ID], True),
+        (["--first-year", "2500"], False),
+        (["--last-year", "1500"], False),
+    ],
+)
+def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left: bool) -> None:
+    answer = json.loads(xkg("search", "running median", "--json", *narrowed, kg=published).out)
+    assert any(row["name"] == "Running median" for row in answer["rows"]) == left
+    assert all(row["id"] for row in answer["rows"])
+
+
+def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
+    plan = xkg("context", EXAMPLE_ID, "--budget", 400, kg=published).out
+    assert plan.startswith("# Plan of the paper: ")
+    assert len(plan) <= 4 * 400
+    code = json.loads(
+        xkg("context", EXAMPLE_ID, "--view", "implementation", "--code", "raw", "--json", kg=published).out
+    )
+    assert f"{TOP}/rbf-kernel-with-median-heuristic/median-heuristic" in code["pairs"]
+    assert "# svgd/kernels.py:15-19\ndef median_bandwidth" in code["context"]
+    assert (
+        "include cannot be 'prose': choose from paper, "
+        in xkg("context", EXAMPLE_ID, "--include", "prose", kg=published).line
+    )
+
+
+def test_levels_to_search_for_are_those_that_code_can_have() -> None:
+    assert get_args(LevelName) == tuple(level.value for level in Level if level is not Level.NONE)
+
+
+def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Path) -> None:
+    bootstrap = "title:bootstrap-with-keys-of-its-own"
+    answer = json.loads(xkg("related", bootstrap, "--json", kg=published).out)
+    assert (answer["paper"], [row["id"] for row in answer["rows"]]) == (bootstrap, [MEDIANS])
+    assert "1. Running Medians for Spiky Signals" in xkg("related", bootstrap, "-k", 1, kg=published).out
+    assert json.loads(xkg("related", bootstrap, "--exclude", MEDIANS, "--json", kg=published).out)["rows"] == []
+    assert "nearest" in xkg("related", "nobody", kg=published).line
 
 
 def test_nothing_found_is_an_answer_too(xkg: Run, published: Path) -> None:

@@ -1,3 +1,62 @@
-"""xkg: executable knowledge graphs of papers, their techniques and the code that runs them."""
+"""xkg: executable knowledge graphs of papers, their techniques and the code that runs them.
+
+    import xkg
+
+    with xkg.open("storage/default") as kg:
+        answer = kg.search("median heuristic")
+
+Nothing is loaded before it is used, so that the commands start at once."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from xkg.errors import AnswerError as AnswerError
+    from xkg.errors import BudgetError as BudgetError
+    from xkg.errors import ConfigError as ConfigError
+    from xkg.errors import CorruptStoreError as CorruptStoreError
+    from xkg.errors import EmbeddingError as EmbeddingError
+    from xkg.errors import InputError as InputError
+    from xkg.errors import LanguageModelError as LanguageModelError
+    from xkg.errors import ModelMismatchError as ModelMismatchError
+    from xkg.errors import ModelUnavailableError as ModelUnavailableError
+    from xkg.errors import PackagesError as PackagesError
+    from xkg.errors import QueryFailedError as QueryFailedError
+    from xkg.errors import QueryRefusedError as QueryRefusedError
+    from xkg.errors import SandboxUnavailableError as SandboxUnavailableError
+    from xkg.errors import SchemaVersionError as SchemaVersionError
+    from xkg.errors import StoreBusyError as StoreBusyError
+    from xkg.errors import StoreError as StoreError
+    from xkg.errors import StoreUnreachableError as StoreUnreachableError
+    from xkg.errors import UnknownIdError as UnknownIdError
+    from xkg.errors import UnsafeInputError as UnsafeInputError
+    from xkg.errors import XkgError as XkgError
+    from xkg.library import KnowledgeGraph as KnowledgeGraph
+    from xkg.library import open as open
+    from xkg.library_async import AsyncKnowledgeGraph as AsyncKnowledgeGraph
+    from xkg.library_async import open_async as open_async
+    from xkg.model import Level as Level
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "KnowledgeGraph": "xkg.library",
+    "open": "xkg.library",
+    "AsyncKnowledgeGraph": "xkg.library_async",
+    "open_async": "xkg.library_async",
+    "Level": "xkg.model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name, "xkg.errors" if name.endswith("Error") else None)
+    found = None if home is None else getattr(import_module(home), name, None)
+    if found is None:
+        raise AttributeError(f"module 'xkg' has no attribute {name!r}")
+    return found
+
+
+def __dir__() -> list[str]:
+    from xkg import errors
+
+    return sorted({*globals(), *_HOMES, *(name for name in vars(errors) if name.endswith("Error"))})

@@ -169,6 +169,11 @@ class IndexSettings(_Section):
     vectors: Literal["local", "neo4j"] = "local"
 
 
+def _listed(value: object) -> object:
+    """The environment gives `a, b`."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
 class HttpSettings(_Section):
     """What the HTTP server lets in; each worker counts for itself.
 
@@ -192,8 +197,7 @@ class HttpSettings(_Section):
     @field_validator("hosts", "origins", mode="before")
     @classmethod
     def _as_a_list(cls, value: object) -> object:
-        """The environment gives `a, b`."""
-        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+        return _listed(value)
 
 
 class OAuthSettings(_Section):
@@ -220,6 +224,28 @@ class OAuthSettings(_Section):
         return address
 
 
+class ServeBuildSettings(_Section):
+    """Builds that clients of the server ask for. `allowed` says whether they may; over HTTP a caller also needs a token
+    with the scope `build`. `hosts` are those that repositories may be fetched from, and no others: a server that goes
+    wherever it is told reaches what its callers do not. `per_day` builds may be asked for within a day, each of which
+    may spend `llm.max_cost`."""
+
+    allowed: bool = False
+    hosts: Annotated[tuple[str, ...], NoDecode] = (
+        "github.com",
+        "gitlab.com",
+        "bitbucket.org",
+        "codeberg.org",
+        "huggingface.co",
+    )
+    per_day: int = Field(default=24, ge=1)
+
+    @field_validator("hosts", mode="before")
+    @classmethod
+    def _as_a_list(cls, value: object) -> object:
+        return _listed(value)
+
+
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies; empty opens none. None is, over stdio, the
     folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP it opens none."""
@@ -227,6 +253,7 @@ class ServeSettings(_Section):
     roots: tuple[Path, ...] | None = None
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
+    build: ServeBuildSettings = ServeBuildSettings()
 
     @field_validator("roots", mode="before")
     @classmethod

@@ -1,5 +1,6 @@
 """What a person sees of a build that is under way: one live line where there is a terminal, plain lines elsewhere."""
 
+import json
 import sys
 import threading
 import time
@@ -27,6 +28,15 @@ def shown(papers: int = 1) -> Iterator[Callable[[object], None]]:
         yield display.live
 
 
+@contextmanager
+def told() -> Iterator[Callable[[object], None]]:
+    """Tells programs on stderr what it is told of a build, one JSON object a line: `stage` when one ends, `progress`
+    within one, `calls` when the language model was asked. `dollars` is what was spent so far, null where a price is
+    unknown."""
+    display = _Display(Console(file=sys.stderr), 1)
+    yield display.as_json
+
+
 class _Display:
     def __init__(self, console: Console, papers: int) -> None:
         self._console = console
@@ -49,6 +59,21 @@ class _Display:
             self._console.print(
                 f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {_line(event.about)}{self._bill()}"
             )
+
+    def as_json(self, event: object) -> None:
+        self._take(event)
+        match event:
+            case StageReport():
+                said: dict[str, object] = {"event": "stage", **event.model_dump()}
+            case Progress():
+                said = {"event": "progress", **event.model_dump()}
+            case Call(cached=False):
+                said = {"event": "calls"}
+            case _:
+                return
+        dollars = None if self._unpriced else round(self._dollars, 6)
+        line = json.dumps({**said, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
+        print(line, file=sys.stderr, flush=True)
 
     def live(self, event: object) -> None:
         """Stages as they end; all else is in the live line."""

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import httpx2
 import uvicorn
 
-from xkg.config import EmbeddingSettings, HttpSettings, OAuthSettings, ServeSettings, Settings
+from xkg.config import (
+    EmbeddingSettings,
+    HttpSettings,
+    LlmSettings,
+    OAuthSettings,
+    ServeBuildSettings,
+    ServeSettings,
+    Settings,
+)
 from xkg.serve.connections import Connection
 from xkg.serve.http_app import make_app
 
@@ -66,9 +74,16 @@ def running(
     http: HttpSettings | None = None,
     oauth: OAuthSettings | None = None,
     roots: tuple[Path, ...] | None = None,
+    build: ServeBuildSettings | None = None,
+    llm: LlmSettings | None = None,
 ) -> Iterator[Running]:
-    serve = ServeSettings(http=http or HttpSettings(), oauth=oauth or OAuthSettings(), roots=roots)
-    settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve)
+    serve = ServeSettings(
+        http=http or HttpSettings(),
+        oauth=oauth or OAuthSettings(),
+        roots=roots,
+        build=build or ServeBuildSettings(),
+    )
+    settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         base = f"http://127.0.0.1:{port}"

@@ -179,7 +179,7 @@ def test_more_than_it_can_do_is_refused_and_the_rest_waits_its_turn(
     graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go = threading.Event()
-    monkeypatch.setattr(Service, "schema", lambda _: go.wait(20) and _stop())
+    monkeypatch.setattr(Service, "schema", lambda _, **__: go.wait(20) and _stop())
     with running(graph, HttpSettings(concurrency=1, queue=2)) as server, ThreadPoolExecutor(8) as pool:
 
         def ask() -> httpx2.Response:
@@ -206,10 +206,10 @@ def _stop() -> None:
 def test_work_under_way_is_finished_at_the_end(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go = threading.Event(), threading.Event()
 
-    def schema(service: Service) -> SchemaAnswer:
+    def schema(service: Service, *, full: bool) -> SchemaAnswer:
         begun.set()
         go.wait(20)
-        return answered(service)
+        return answered(service, full=full)
 
     answered = Service.schema
     monkeypatch.setattr(Service, "schema", schema)
@@ -280,8 +280,8 @@ def test_trickling_bytes_buys_no_time(graph: Path) -> None:
 def test_a_reader_that_does_not_read_is_left(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = Service.schema
 
-    def schema(service: Service) -> SchemaAnswer:
-        return answered(service).model_copy(update={"schema_text": "x" * 30_000_000})
+    def schema(service: Service, *, full: bool) -> SchemaAnswer:
+        return answered(service, full=full).model_copy(update={"schema_text": "x" * 30_000_000})
 
     monkeypatch.setattr(Service, "schema", schema)
     body = json.dumps(call("graph_schema")).encode()

@@ -21,6 +21,7 @@ from xkg.serve.answers import uri
 from xkg.serve.lookup import QUERIES_CHARACTERS
 from xkg.serve.server import INSTRUCTIONS, make_server
 from xkg.serve.service import Service
+from xkg.serve.untrusted import NOTICE
 from xkg.store.embedded import EmbeddedStore
 
 STEAM = "title:bread/ovens#baking/steam"
@@ -45,6 +46,8 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
     assert result.is_error
     said = str(result.content[0].text)  # type: ignore[union-attr]
     assert "Traceback" not in said
+    assert "\n" not in said
+    assert len(said) < 1200
     return said
 
 
@@ -55,8 +58,10 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == {
             "search_techniques",
+            "find_implementations",
             "related_papers",
             "get_paper",
+            "plan_context",
             "get_technique",
             "get_code",
             "locate",
@@ -104,6 +109,19 @@ async def test_a_search_is_narrowed(server: MCPServer) -> None:
         ):
             assert STEAM not in await found(**narrowed), narrowed
         assert "level" in await refused(client, "search_techniques", query=query, level="perfect")
+
+
+async def test_a_plan_is_the_same_text_in_both_channels_and_within_its_budget(server: MCPServer) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool(
+            "plan_context", {"paper": "Bread Ovens: a Study of Crust", "budget_tokens": 300}
+        )
+        said = str(result.content[0].text)  # type: ignore[union-attr]
+        assert result.structured_content is not None
+        assert said == result.structured_content["context"] + "\n"
+        assert len(said) <= 4 * 300
+        assert f"`{STEAM.removeprefix('title:bread/ovens')}`: code executed" in said
+        assert "no paper" in await refused(client, "plan_context", paper="Cheese")
 
 
 async def test_a_paper_names_those_related_to_it(server: MCPServer) -> None:
@@ -193,7 +211,7 @@ async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> No
             query="MATCH (p:Paper {id: $id})-[r:PROPOSES]->(t) RETURN t.name AS name, r.`order` AS n",
             parameters={"id": "arxiv:2001.00001"},
         )
-        assert (answer["columns"], answer["rows"], answer["cut"]) == (["name", "n"], [["Bee Keeping", 0]], "")
+        assert answer == {"notice": NOTICE, "columns": ["name", "n"], "rows": [["Bee Keeping", 0]]}
         few = await ask(client, "cypher", query="MATCH (t:Technique) RETURN t.id", limit=2)
         assert len(few["rows"]) == 2
         assert "first 2 rows" in few["cut"]
@@ -201,9 +219,9 @@ async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> No
 
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:
     async with Client(server) as client:
-        listed = (await ask(client, "graph_schema"))["queries"]
+        listed = (await ask(client, "graph_schema", detail="full"))["queries"]
         assert any(line.startswith("component-tree(paper: string): The techniques of a paper") for line in listed)
-        told = (await client.call_tool("graph_schema", {})).content[0].text  # type: ignore[union-attr]
+        told = (await client.call_tool("graph_schema", {"detail": "full"})).content[0].text  # type: ignore[union-attr]
         assert all(line in told for line in listed)
         tree = await ask(client, "cypher", query="component-tree", parameters={"paper": "title:bread/ovens"})
         names = [row[tree["columns"].index("technique")] for row in tree["rows"]]
@@ -214,7 +232,7 @@ async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MC
 
 async def test_every_example_query_of_the_schema_runs(server: MCPServer) -> None:
     async with Client(server) as client:
-        schema = await ask(client, "graph_schema")
+        schema = await ask(client, "graph_schema", detail="full")
         assert sum(map(len, schema["queries"])) <= QUERIES_CHARACTERS
         for example in schema["examples"]:
             await ask(client, "cypher", query=example, parameters={"word": "steam"} if "$word" in example else {})

@@ -85,6 +85,18 @@ def fetch_repository(spec: str, cache: Path) -> Checkout:
     return _read_local(*_split_commit(spec), spec)
 
 
+def fetched(repository: Repository, cache: Path) -> Checkout | None:
+    """The repository as it was fetched into `cache` before, None where it was not; nothing is fetched."""
+    if not repository.commit or not repository.url:
+        return None
+    folder = _cached(repository.url, repository.commit, cache)
+    return (
+        _at_commit(folder, repository.commit, repository.id, repository.url, repository.url)
+        if folder.is_dir()
+        else None
+    )
+
+
 def read_folder(folder: Path) -> Checkout:
     """The files of a folder as they lie there, whatever its commit: tracked and unignored ones in a git work tree, else
     all. The id is `local:<name>`, since nothing is read before it is asked for; `commit` is None. A git directory, or a

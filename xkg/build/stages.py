@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -129,6 +129,14 @@ class Workbench:
     def progress(self, stage: str, done: int, total: int, about: str) -> None:
         """Tells how far a stage is."""
         self._notify(Progress(stage=stage, done=done, total=total, about=about))
+
+
+def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
+    """What a stage gave in all builds of a paper whose outputs are in `folder`, newest first."""
+    paths = [(path.stat().st_mtime_ns, path) for path in folder.glob(f"{name}-*.json")]
+    for _, path in sorted(paths, reverse=True):
+        if (output := _read(path, kind)) is not None:
+            yield output
 
 
 def folder_name(identity: str) -> str:

@@ -1,4 +1,4 @@
-"""Answers as structured content: the fields as they are, without what no reader sees."""
+"""Answers as structured content: the fields as they are, without empty ones and without what no reader sees."""
 
 import json
 from collections.abc import Mapping
@@ -12,8 +12,10 @@ from xkg.serve.untrusted import encodable, hidden_in, visible
 
 
 def structured(answer: Value) -> dict[str, Any]:
-    """The fields as JSON has them. Prose is `visible`; code stays as it is stored, character for character, since it is
-    to run, and `notice` names the characters in it that no reader sees."""
+    """The fields as JSON has them, but for those that may be missing and are empty.
+
+    Prose is `visible`; code stays as it is stored, character for character, since it is to run, and `notice` names the
+    characters in it that no reader sees."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:
@@ -30,7 +32,13 @@ def as_json(answer: Value) -> str:
 def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
     match value:
         case BaseModel():
-            return {name: _plain(getattr(value, name), name in SOURCE, hidden) for name in type(value).model_fields}
+            fields = type(value).model_fields
+            named = {name: getattr(value, name) for name in fields}
+            return {
+                name: _plain(item, name in SOURCE, hidden)
+                for name, item in named.items()
+                if fields[name].is_required() or item or item == 0
+            }
         case Mapping():
             return {visible(str(key)): _plain(item, False, hidden) for key, item in value.items()}
         case tuple() | list():

@@ -12,28 +12,34 @@ from xkg.serve.answers import (
     Answer,
     CodeAnswer,
     CypherAnswer,
+    ImplementationsAnswer,
     LocateAnswer,
     PaperAnswer,
     Place,
     Quoting,
     SchemaAnswer,
     SearchAnswer,
+    SearchRow,
     TechniqueAnswer,
 )
+from xkg.serve.context import ContextAnswer
+from xkg.serve.job_answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
 from xkg.serve.related import Pair, RelatedAnswer
 from xkg.serve.untrusted import fenced, framed, one_line, quoted, visible
+
+Told = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
 
 
 class Own(str):
     """A line that the server says for itself, which quotes nothing."""
 
 
-def text(answer: Answer | RelatedAnswer) -> str:
+def text(answer: Told) -> str:
     """The answer for people: the facts of its fields, the longest last."""
     return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
 
 
-def text_for_agents(answer: Answer | RelatedAnswer) -> str:
+def text_for_agents(answer: Told) -> str:
     """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
     lines = [*_lines(_flattened(answer)), *_onward(answer)]
     said = visible("\n".join(line for line in lines if isinstance(line, Own)))
@@ -43,12 +49,20 @@ def text_for_agents(answer: Answer | RelatedAnswer) -> str:
     return f"{data.rstrip()}\n{said}".strip() + "\n"
 
 
-def _lines(answer: Answer | RelatedAnswer) -> list[str]:
+def _lines(answer: Told) -> list[str]:
     match answer:
+        case ContextAnswer():
+            return [answer.context]
         case SearchAnswer():
             return _search_lines(answer)
+        case ImplementationsAnswer():
+            return _implementations_lines(answer)
         case RelatedAnswer():
             return _related_lines(answer)
+        case JobAnswer():
+            return job_lines(answer)
+        case JobsAnswer():
+            return jobs_lines(answer)
         case PaperAnswer():
             return _paper_lines(answer)
         case TechniqueAnswer():
@@ -68,20 +82,48 @@ def _lines(answer: Answer | RelatedAnswer) -> list[str]:
 
 
 def _search_lines(answer: SearchAnswer) -> list[str]:
-    lines = []
-    for number, row in enumerate(answer.rows, start=1):
-        code = f"code {row.code}" if row.code else "no code"
-        lines += [
-            f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
-            f"   {row.id}",
-            f"   paper: {row.paper_title}; {code}",
-        ]
-        if row.definition:
-            lines.append(f"   {row.definition}")
-        lines += [f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives]
+    lines = [line for number, row in enumerate(answer.rows, start=1) for line in _row_lines(number, row)]
     if not answer.rows:
         lines.append(Own("Nothing fits."))
-    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    if answer.dropped:
+        lines += ["Dropped:", *(f"- {row.name} {row.id}: {row.reason}" for row in answer.dropped)]
+    return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+
+
+def _row_lines(number: int, row: SearchRow) -> list[str]:
+    lines = [
+        f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
+        f"   {row.id}",
+        f"   paper: {row.paper_title}; {f'code {row.code}' if row.code else 'no code'}",
+    ]
+    said = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
+    lines += [f"   {line}" for line in said if line]
+    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives)]
+
+
+def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
+    lines = [f"{answer.task}", f"In parts {answer.decomposed}."]
+    for part in answer.parts:
+        lines += ["", f"Part {part.number}: {part.step}"]
+        lines += [line for number, row in enumerate(part.rows, start=1) for line in _row_lines(number, row)]
+        for row in part.again:
+            lines.append(
+                f"   as in part {row.part}: {row.name} {row.id}" + (f": {row.guidance}" if row.guidance else "")
+            )
+        if part.note:
+            lines.append(f"   {part.note}")
+        if part.verified != answer.verified:
+            lines += [f"   {line}" for line in _verified(part.verified)]
+    for code in answer.implementations:
+        packages = ", ".join(code.packages) or "none"
+        lines += ["", f"{code.name}  [{code.level}] {code.code}  ({code.language}; packages: {packages})"]
+        lines.append(fenced(code.implementation, code.language))
+    lines.append("")
+    return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+
+
+def _verified(said: str) -> list[str]:
+    return [Own(f"{said[0].upper()}{said[1:]}." if said.startswith("not") else f"Verified {said}.")] if said else []
 
 
 def _related_lines(answer: RelatedAnswer) -> list[str]:
@@ -113,8 +155,7 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
     if answer.techniques:
         lines += ["", "Techniques:"]
     for t in answer.techniques:
-        code = f", code {t.code}" if t.code else ""
-        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
+        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}] {t.id}")
     if answer.repositories:
         lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
     if answer.hidden:
@@ -209,7 +250,7 @@ def _lines_of(place: Place) -> str:
     return f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
 
 
-def _onward(answer: Answer | RelatedAnswer) -> list[str]:
+def _onward(answer: Told) -> list[str]:
     """Where the rest is."""
     cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
     lines = [Own(f"More with cursor: {cursor}")] if cursor else []

@@ -15,17 +15,17 @@ from xkg.serve.untrusted import NOTICE
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
 
-BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text"))
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
 """Fields of prose that may have several lines; every other text is one line."""
 
-
 PROSE = frozenset(
-    ("abstract", "definition", "documentation", "code_overview", "description", "text", "output_end", "reason")
-    + ("guidance", "claims", "cell")
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
 )
 """Fields that may be cut short, and the cells of a query's rows."""
 
-UNCUT = frozenset(("path", "columns", "packages", "parts", "row", "cell", "queries", "examples", "answer"))
+UNCUT = frozenset(
+    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+)
 """Lists that are whole or of no use."""
 
 
@@ -40,6 +40,10 @@ class Quoting(Value):
     paged: ClassVar[str] = ""
 
     notice: str = NOTICE
+
+
+MORE_ROWS = "ask for a larger k"
+"""What `cut` of a search says where there are more rows."""
 
 
 class Relative(Value):
@@ -93,14 +97,59 @@ class SearchAnswer(Quoting):
     dropped: tuple[DroppedRow, ...] = ()
 
 
+class Again(Value):
+    """A row of an earlier part that serves this one too."""
+
+    id: str
+    name: str
+    part: int
+    guidance: str
+
+
+class PartAnswer(Value):
+    """A step of a task: rows as `SearchAnswer` has them, best first, and in `again` those of earlier parts. `note` says
+    where nothing fits. `verified` as there."""
+
+    number: int
+    step: str
+    rows: tuple[SearchRow, ...]
+    again: tuple[Again, ...]
+    note: str
+    verified: str
+
+
+class Implementation(Value):
+    """Code of a row, by its id."""
+
+    code: str
+    name: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    implementation: str
+
+
+class ImplementationsAnswer(Quoting):
+    """Code for a task, part by part. `decomposed` says by what it was split, `verified`, `searched` and `cut` are as in
+    `SearchAnswer`, for all parts. `implementations` are there where all was asked for, as far as they fit."""
+
+    task: str
+    decomposed: str
+    parts: tuple[PartAnswer, ...]
+    implementations: tuple[Implementation, ...] = ()
+    verified: str
+    searched: str
+    cut: str
+
+
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks."""
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id."""
 
     id: str
     name: str
     depth: int
     level: str
-    code: str | None
 
 
 class HiddenTechnique(Value):
@@ -253,7 +302,16 @@ class CypherAnswer(Quoting):
     cursor: str | None = None
 
 
-Answer = SearchAnswer | PaperAnswer | TechniqueAnswer | CodeAnswer | LocateAnswer | SchemaAnswer | CypherAnswer
+Answer = (
+    SearchAnswer
+    | ImplementationsAnswer
+    | PaperAnswer
+    | TechniqueAnswer
+    | CodeAnswer
+    | LocateAnswer
+    | SchemaAnswer
+    | CypherAnswer
+)
 
 
 def uri(kind: str, node_id: str) -> str:

@@ -1,28 +1,29 @@
 """Answers within a budget of tokens: what is too long is cut, fairly, and the answer says where the rest is."""
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
-
-from pydantic import BaseModel
 
 from xkg.llm_prices import tokens
 from xkg.serve.answer_json import structured
-from xkg.serve.answers import PROSE, SOURCE, UNCUT, Value
+from xkg.serve.answer_parts import Kind, Limits, Part, cut, part
+from xkg.serve.answers import Value
 
 Detail = Literal["concise", "full"]
 
 TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
 """What an answer may take; about four characters are one token."""
 
-SHORTEST = 120
-"""Characters of a text that stay at least."""
-
-FEWEST = 2
-"""Items of a list that stay at least."""
-
 A = TypeVar("A", bound=Value)
+
+_LEAST: dict[Kind, int] = {"prose": 120, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
+"""What is cut, first to last, and what stays of it at least."""
+
+_POINTERS = 160
+"""Characters for what says where the rest is."""
+
+_TRIES = 5
 
 
 def size(answer: Value) -> int:
@@ -44,46 +45,43 @@ def fitted(
     lines. `more(n)` is the cursor behind the first n rows, None where nothing follows. `whole` is the address where all
     of it can be read: an answer that cannot say more when it is asked for in full names it."""
     most = most or TOKENS[detail]
-    longest = dict.fromkeys(("prose", "lists", "codes", "rows", "lines"), 0)
-    for kind, length in _lengths(answer):
-        longest[kind] = max(longest[kind], length)
-
-    def cut(limits: _Limits) -> A:
-        lost = {kind: limit for kind, limit in vars(limits).items() if limit is not None and longest[kind] > limit}
-        shorter: A = _cut(answer, limits, "answer")
-        return _told(shorter, lost, longest["rows"], detail, more, whole)
-
-    def fits(limits: _Limits) -> bool:
-        return size(cut(limits)) <= most
-
-    limits = _Limits()
-    if fits(limits):
-        return cut(limits)
-    for kind, least in (("prose", SHORTEST), ("lists", FEWEST), ("codes", 0), ("rows", 1), ("lines", 0)):
-        if longest[kind] > least:
-            low, high = least, longest[kind]
-            limits = replace(limits, **{kind: least})
-            if fits(limits):
-                while high - low > 1 + low // 20:
-                    middle = (low + high) // 2
-                    low, high = (middle, high) if fits(replace(limits, **{kind: middle})) else (low, middle)
-                limits = replace(limits, **{kind: low})
-                break
-    return cut(limits)
+    found = _pointing(answer, {}, detail, more, whole)
+    if size(found) <= most:
+        return found
+    parts = part(answer)
+    longest = parts.longest()
+    room = 4 * most - _POINTERS
+    for _ in range(_TRIES):
+        limits = _limits(parts, longest, room)
+        lost = {kind: limit for kind in _LEAST if (limit := limits.of(kind)) is not None and longest[kind] > limit}
+        found = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
+        excess = size(found) - most
+        if excess <= 0:
+            break
+        room -= 4 * excess
+    return found
 
 
-@dataclass(frozen=True)
-class _Limits:
-    """Where each text ends, each list, the codes of an answer, its rows, and the lines of each code; None: nowhere."""
+def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
+    """The widest limits within which the parts take no more characters than there is room for."""
+    limits = Limits()
+    for kind, least in _LEAST.items():
+        high = longest.get(kind, 0)
+        if high <= least:
+            continue
+        limits = replace(limits, **{kind: least})
+        if parts.takes(limits) > room:
+            continue
+        low = least
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = parts.takes(replace(limits, **{kind: middle})) <= room
+            low, high = (middle, high) if fits else (low, middle)
+        return replace(limits, **{kind: low})
+    return limits
 
-    prose: int | None = None
-    lists: int | None = None
-    codes: int | None = None
-    rows: int | None = None
-    lines: int | None = None
 
-
-_SAID = {
+_SAID: dict[Kind, str] = {
     "prose": "texts after {} characters",
     "lists": "lists after {} items",
     "codes": "the code of all techniques but {}",
@@ -91,16 +89,18 @@ _SAID = {
 }
 
 
-def _told(
+def _pointing(
     answer: A,
-    lost: dict[str, int],
-    rows: int,
+    lost: dict[Kind, int],
     detail: Detail,
     more: Callable[[int], str | None] | None,
     whole: str | None,
+    shorter: A | None = None,
 ) -> A:
-    """The answer with what it lost, and with where that is."""
-    update: dict[str, Any] = {"cursor": more(lost.get("rows", rows))} if more is not None else {}
+    """The answer, or what is left of it, with what it lost and where that is."""
+    rows = len(getattr(answer, getattr(type(answer), "paged", "") or "notice", ()))
+    left = lost.get("rows", rows)
+    update: dict[str, Any] = {"cursor": more(left)} if more is not None else {}
     said = [answer.cut] if getattr(answer, "cut", "") else []  # type: ignore[attr-defined]
     if what := ", ".join(_SAID[kind].format(limit) for kind, limit in lost.items() if kind in _SAID):
         if whole is not None and (detail == "full" or "lines" in lost):
@@ -109,70 +109,8 @@ def _told(
         elif detail == "concise":
             what += ": ask with detail='full'"
         said.append(what)
-    if "rows" in lost:
-        said.append(f"{rows - lost['rows']} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
-    return answer.model_copy(update={**update, "cut": "; ".join(said)})
-
-
-def _kind(value: Any, field: str) -> str | None:
-    """Which limit a value falls under."""
-    match value:
-        case tuple() if field == "implementations":
-            return "codes"
-        case tuple() if field == "paged":
-            return "rows"
-        case tuple() | list() if field not in UNCUT:
-            return "lists"
-        case str() if field in SOURCE:
-            return "lines"
-        case str() if field in PROSE:
-            return "prose"
-        case _:
-            return None
-
-
-def _inside(value: BaseModel) -> Iterator[tuple[str, str, Any]]:
-    """The fields of a value: name, what it counts as, and what it holds."""
-    paged = getattr(type(value), "paged", "")
-    for name in type(value).model_fields:
-        yield name, "paged" if name == paged else name, getattr(value, name)
-
-
-def _lengths(value: Any, field: str = "answer") -> Iterator[tuple[str, int]]:
-    """How long everything is that could be cut."""
-    kind = _kind(value, field)
-    if kind is not None:
-        yield kind, len(value.splitlines()) if kind == "lines" else len(value)
-    match value:
-        case BaseModel():
-            for _, counts_as, item in _inside(value):
-                yield from _lengths(item, counts_as)
-        case tuple() | list():
-            for item in value:
-                yield from _lengths(item, _of(field))
-        case dict():
-            for item in value.values():
-                yield from _lengths(item, field)
-
-
-def _cut(value: Any, limits: _Limits, field: str) -> Any:
-    kind = _kind(value, field)
-    limit = None if kind is None else getattr(limits, kind)
-    match value:
-        case BaseModel():
-            return value.model_copy(update={name: _cut(item, limits, of) for name, of, item in _inside(value)})
-        case tuple() | list():
-            return type(value)(_cut(item, limits, _of(field)) for item in value[:limit])
-        case dict():
-            return {key: _cut(item, limits, field) for key, item in value.items()}
-        case str() if limit is not None and kind == "lines":
-            return "".join(value.splitlines(keepends=True)[:limit])
-        case str() if limit is not None and len(value) > limit:
-            return value[: limit - 1].rstrip() + "…"
-        case _:
-            return value
-
-
-def _of(field: str) -> str:
-    """What the items of a list count as: rows are taken apart, and of plain rows the cells are texts."""
-    return {"paged": "row", "row": "cell", "cell": "description"}.get(field, field)
+    if left < rows:
+        said.append(f"{rows - left} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
+    if "cut" in type(answer).model_fields:
+        update["cut"] = "; ".join(said)
+    return (shorter or answer).model_copy(update=update)

@@ -19,6 +19,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError
 from xkg.serve import logs, tracing
 from xkg.serve.hosts import is_loopback, reached_by_others
+from xkg.serve.jobs import check_bounds
 from xkg.serve.metrics import SHARED
 from xkg.serve.roots import open_roots
 from xkg.serve.tokens import Tokens
@@ -38,10 +39,12 @@ def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.L
     free; the log's first line says which.
 
     Raises `ConfigError` for an address that cannot be had, for one that others than this machine reach while nobody
-    would have to show a token, and for settings that contradict each other."""
+    would have to show a token, for builds that nothing bounds, and for settings that contradict each other."""
     host, port = parse(address)
     _refuse_the_open(settings, host)
     open_roots(settings.serve.roots or ())
+    if settings.serve.build.allowed:
+        check_bounds(settings)
     listener = _bind(host, port)
     bound = f"[{host}]" if ":" in host else host
     url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"

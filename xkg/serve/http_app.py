@@ -33,16 +33,19 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError
 from xkg.serve.access import Access
 from xkg.serve.connections import Connections, room
 from xkg.serve.hosts import KnownHosts, reached_by_others
+from xkg.serve.jobs import Jobs
 from xkg.serve.limits import BodyLimit, Gate, RateLimit
 from xkg.serve.metrics import Metrics
 from xkg.serve.oauth import issuer_of
 from xkg.serve.observed import Observed, observing
+from xkg.serve.plain_errors import PlainErrors
 from xkg.serve.refusals import refuse
 from xkg.serve.roots import open_roots
-from xkg.serve.server import INSTRUCTIONS
+from xkg.serve.server import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
 from xkg.serve.service import Service
 from xkg.serve.tokens import SCOPES, Tokens
 from xkg.serve.tools import add_all
+from xkg.serve.tools.building import Building
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +74,8 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
     service = Service(settings)
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
-    server = _mcp_server(service, roots, metrics)
+    jobs = Jobs(settings) if settings.serve.build.allowed else None
+    server = _mcp_server(service, roots, metrics, jobs)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)
     told = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
@@ -91,10 +95,14 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = http.concurrency + THREADS_BESIDE
         threading.Thread(target=service.warm, name="warm", daemon=True).start()
+        if jobs is not None:
+            jobs.start()
         try:
             async with server.session_manager.run():
                 yield {"connections": connections}
         finally:
+            if jobs is not None:
+                jobs.close()
             service.close()
 
     middleware = [
@@ -114,11 +122,12 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
-def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics) -> MCPServer:
+def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None) -> MCPServer:
     """MCP without sessions: each request stands for itself, so any worker answers it and nothing is kept of a caller.
     Hosts and sizes are looked at before it."""
-    server = MCPServer("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING", subscriptions=False)
-    add_all(server, service, roots)
+    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
+    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
+    add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
         stateless_http=True,

@@ -62,9 +62,9 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     ]
     cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
     if not include_code and any(t.id in code for t in shown):
-        cut.append("code: ask for a code id, or with include_code")
+        cut.append("code: ask get_code for a technique's id, or with include_code")
     if include_code and not full and code:
-        cut.append("tests and evidence: ask for a code id with detail='full'")
+        cut.append("tests and evidence: ask get_code with detail='full'")
     return PaperAnswer(
         id=node.id,
         title=node.title,
@@ -256,13 +256,8 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
 
 
 def _line(technique: Technique, code: Code | None) -> TechniqueLine:
-    return TechniqueLine(
-        id=technique.id,
-        name=technique.name,
-        depth=technique.depth,
-        level=code.level.value if code else "none",
-        code=code.id if code else None,
-    )
+    level = code.level.value if code else "none"
+    return TechniqueLine(id=technique.id, name=technique.name, depth=technique.depth, level=level)
 
 
 def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:

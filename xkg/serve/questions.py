@@ -49,10 +49,11 @@ class Answered(Generic[A]):
 
 class Questions:
     """The language model of `settings`, opened with the first question; what it says is kept in `folder`. At most
-    `waiting` callers wait for it at a time, so that the others of a server go on. Safe to use from several threads."""
+    `waiting` callers wait for it at a time, so that the others of a server go on; a call takes at most `seconds`. Safe
+    to use from several threads."""
 
-    def __init__(self, settings: LlmSettings, folder: Path, waiting: int) -> None:
-        self._settings = settings.model_copy(update={"seconds": min(settings.seconds, CALL_SECONDS)})
+    def __init__(self, settings: LlmSettings, folder: Path, waiting: int, *, seconds: float = CALL_SECONDS) -> None:
+        self._settings = settings.model_copy(update={"seconds": min(settings.seconds, seconds)})
         self._folder = folder
         self._most_waiting = waiting
         self._turn = threading.Lock()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xkg.serve.answers import Relative, SearchAnswer, SearchRow
+from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Embed, candidates
 from xkg.serve.families import MOST_RELATIVES, Family, above, families, spread
 from xkg.serve.filters import Filters
@@ -106,4 +106,4 @@ def _cut(more: int, fits: bool, k: int) -> str:
     if not fits:
         return "weaker matches, none of them fits; say it in other words or search all papers" if more else ""
     matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
-    return f"{matches} after the first {k}; ask for a larger k" if more > 0 else ""
+    return f"{matches} after the first {k}; {MORE_ROWS}" if more > 0 else ""

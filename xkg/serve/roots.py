@@ -1,6 +1,6 @@
 """Which folders of this machine a caller may name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from xkg.errors import ConfigError, InputError
@@ -25,17 +25,25 @@ def under_roots(named: str, roots: Sequence[Path]) -> Path:
     """The folder that a caller named, links resolved; a relative name is tried under each root. Raises `InputError`
     for one that is not there or, links resolved, lies outside. What lies outside is never told from what does not
     exist."""
+    return _found(named, roots, Path.is_dir, "folder")
+
+
+def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
+    """As `under_roots`, a file or a folder."""
+    return _found(named, roots, lambda path: path.is_dir() or path.is_file(), "file or folder")
+
+
+def _found(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], kind: str) -> Path:
     if not roots:
         raise InputError(
             "this server opens no folder: set serve.roots, or over stdio start it in the folder of the repository"
         )
-    shown = ascii(named[:200])
     for root in roots:
         try:
             path = (root / named).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
             continue
-        if any(path.is_relative_to(other) for other in roots) and path.is_dir():
+        if any(path.is_relative_to(other) for other in roots) and fits(path):
             return path
     opened = ", ".join(str(root) for root in roots)
-    raise InputError(f"{shown} is no folder under {opened}: name one that is, or have serve.roots widened")
+    raise InputError(f"{named[:200]!a} is no {kind} under {opened}: name one that is, or have serve.roots widened")

@@ -4,6 +4,8 @@ Building the tools' schemas takes a tenth of the SDK's own start, so that too wa
 """
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +15,15 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
+from xkg.serve.plain_errors import PlainErrors
 from xkg.serve.roots import open_roots
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
     from xkg.config import Settings
+    from xkg.serve.jobs import Jobs
 
-INSTRUCTIONS = """\
+_ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its parts.
 
 To implement something, say it in your own words to search_techniques, one step at a time; each row is a technique of \
@@ -31,33 +35,60 @@ across papers, read graph_schema and ask cypher: it has named queries for most o
 Levels say what was proven of code: none (there is no code), parsed, imported, executed (its test runs), tested (its \
 test can fail), faithful (it matches the authors' source). Claims of imported files are not proof.
 
-Answers are concise by default and say what was left out; detail="full" gives all. Ids are exact: copy them. Nothing \
-here changes the graph."""
+Answers are concise by default and say what was left out; detail="full" gives all. Ids are exact: copy them."""
+
+INSTRUCTIONS = _ABOUT + " Nothing here changes the graph."
+INSTRUCTIONS_WITH_BUILDS = (
+    _ABOUT + " A paper that is missing can be built: build answers with a job, and job_status says when it is done."
+)
 
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(service: Service, roots: Sequence[Path] = ()) -> MCPServer:
-    """The server over `service`. Its tools are there from the first message after `initialize` on; working copies that
-    a caller names must lie under `roots`."""
+def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
+    """The server over `service`. Its tools are there from the first message after `initialize` on; what a caller names
+    on this machine must lie under `roots`. None for `jobs` leaves out the tools that build."""
     from xkg import __version__
 
-    server = MCPServer("xkg", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING")
-    server.middleware.append(_preparing(server, service, roots))
+    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
+    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING")
+    server.middleware.append(_preparing(server, service, roots, jobs))
     return server
 
 
 def serve(settings: "Settings") -> None:
-    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots."""
+    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots, and
+    for builds that nothing bounds."""
     roots = open_roots(settings.serve.roots)
+    jobs = _jobs(settings) if settings.serve.build.allowed else None
     service = Service(settings)
     try:
-        make_server(service, roots).run("stdio")
+        make_server(service, roots, jobs).run("stdio")
     finally:
+        if jobs is not None:
+            jobs.close()
         service.close()
 
 
-def _preparing(server: MCPServer, service: Service, roots: Sequence[Path]) -> ServerMiddleware[Any]:
+def _jobs(settings: "Settings") -> "Jobs":
+    """Builds that end with this process, however it is told to end."""
+    from xkg.serve.jobs import Jobs
+
+    jobs = Jobs(settings)
+
+    def end(number: int, _frame: object) -> None:
+        jobs.close()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, end)
+    jobs.start()
+    return jobs
+
+
+def _preparing(
+    server: MCPServer, service: Service, roots: Sequence[Path], jobs: "Jobs | None"
+) -> ServerMiddleware[Any]:
     """Registers the tools before the first message that can ask for them, and once the client is answered loads in the
     background what the first search needs."""
     turn = threading.Lock()
@@ -68,8 +99,9 @@ def _preparing(server: MCPServer, service: Service, roots: Sequence[Path]) -> Se
         with turn:
             if not prepared:
                 from xkg.serve.tools import add_all
+                from xkg.serve.tools.building import Building
 
-                add_all(server, service, roots)
+                add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=False))
                 prepared = True
 
     def warm() -> None:

@@ -1,7 +1,8 @@
 """One graph, open for reading: what the tools call. Heavy libraries and the model are loaded when first needed."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,12 @@ if TYPE_CHECKING:
     from xkg.build.working_copy import WorkingCopies
     from xkg.config import Settings
     from xkg.embed import Embedder
+    from xkg.model import Paper
     from xkg.serve import answers
+    from xkg.serve.context import ContextAnswer, View
+    from xkg.serve.context_parts import CodeForm, Kind
     from xkg.serve.filters import Filters
+    from xkg.serve.questions import Questions
     from xkg.serve.related import RelatedAnswer
     from xkg.store import GraphStore, Snapshot
 
@@ -35,6 +40,7 @@ class Service:
         self._embedder: Embedder | None = None
         self._cached: Embedder | None = None
         self._copies: WorkingCopies | None = None
+        self._questions: Questions | None = None
         self._closed = False
         self._vectors = QueryVectors(self._model)
 
@@ -51,16 +57,38 @@ class Service:
         with_code: bool = False,
         *,
         filters: "Filters | None" = None,
+        verify: bool = False,
     ) -> "answers.SearchAnswer":
-        """`papers` and `with_code` narrow it, or `filters` in their place."""
+        """`papers` and `with_code` narrow it, or `filters` in their place. `verify` asks the language model, waits
+        no longer than `xkg.serve.questions.WAIT_SECONDS`, and says where there was no answer."""
         from xkg.serve.filters import Filters
         from xkg.serve.retrieval import search
 
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
+        chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
+        if not verify:
+            with self._snapshot() as snapshot:
+                return search(snapshot, self._vectors, query, k, chosen)
+        from xkg.serve import verifier
+        from xkg.serve.questions import WAIT_SECONDS
+
+        questions = self._asking()
         with self._snapshot() as snapshot:
-            chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
-            return search(snapshot, self._vectors, query, k, chosen)
+            asked = verifier.begin(questions, snapshot, self._vectors, query, k, chosen)
+        return verifier.finish(questions, asked, time.monotonic() + WAIT_SECONDS)
+
+    def find_implementations(
+        self, task: str, k: int = 2, *, filters: "Filters | None" = None, full: bool = False
+    ) -> "answers.ImplementationsAnswer":
+        """Techniques for each part of a task, `k` at most for one, and how to apply them; `full` adds their code."""
+        from xkg.serve.filters import Filters
+        from xkg.serve.find import find_implementations
+
+        if not task.strip():
+            raise InputError("the task is empty: say what is to be implemented")
+        chosen = filters or Filters()
+        return find_implementations(self._snapshot, self._vectors, self._asking(), task, k, chosen, full)
 
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.related import related_papers
@@ -86,6 +114,26 @@ class Service:
         with self._snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
 
+    def context(
+        self,
+        paper: str,
+        budget_tokens: int,
+        view: "View" = "planning",
+        *,
+        include: "Collection[Kind] | None" = None,
+        code: "CodeForm" = "rewritten",
+        repository: Path | None = None,
+    ) -> "ContextAnswer":
+        """A paper as Markdown for a prompt; with all kinds of nodes, or those in `include`. `repository` is a clone of
+        the paper's, which raw code is read from instead of what a build has kept."""
+        from xkg.serve.context import KINDS, paper_context
+
+        with self._snapshot() as snapshot:
+            kinds = KINDS if include is None else include
+            return paper_context(
+                snapshot, paper, budget_tokens, view, kinds, code, graph=self.folder, repository=repository
+            )
+
     def locate(self, asked: str, repository: Path | None = None, k: int = 10) -> "answers.LocateAnswer":
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run. A copy
         can be searched without a graph. Raises `InputError` too, for a folder that holds no readable source."""
@@ -104,6 +152,11 @@ class Service:
                 lambda text, rows: search(snapshot, self._vectors, text, rows),
                 self._cached_model,
             )
+
+    def papers(self) -> "Sequence[Paper]":
+        """All papers, in id order."""
+        with self._snapshot() as snapshot:
+            return snapshot.papers()
 
     def schema(self, *, full: bool = True) -> "answers.SchemaAnswer":
         from xkg.serve.lookup import schema_answer
@@ -134,9 +187,14 @@ class Service:
                 self.close()
 
     def close(self) -> None:
-        """Lets go of the graph, for good. Calls under way end as they would."""
+        """Lets go of the graph, for good. Calls under way end as they would, but for questions to a language model:
+        these are given up."""
         with self._turn:
             self._closed = True
+            questions = self._questions
+        if questions is not None:
+            questions.close()
+        with self._turn:
             if self._store is not None:
                 self._store.close()
 
@@ -174,6 +232,18 @@ class Service:
 
                 self._store = open_graph(self._settings, self._cached_model, background=True)
             return self._store
+
+    def _asking(self) -> "Questions":
+        with self._turn:
+            if self._questions is None:
+                from xkg.serve.questions import Questions
+
+                # Half of the calls that are at work may wait for a model: the others go on.
+                waiting = max(1, self._settings.serve.http.concurrency // 2)
+                self._questions = Questions(self._settings.llm, self.folder, waiting)
+                if self._closed:
+                    self._questions.close()
+            return self._questions
 
     def _model(self) -> "Embedder":
         with self._turn:

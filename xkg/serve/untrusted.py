@@ -18,14 +18,18 @@ NOTICE = (
 # Selectors and joiners shape emoji and the scripts of half the world where one stands between such characters; rows of
 # them, or any among ASCII, carry bytes that nobody sees.
 _SELECTOR = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+_NEVER = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
-    "\ud800-\udfff]"
+    "\ud800-\udfff"
+)
+_HIDDEN = re.compile(
+    f"[{_NEVER}]"
     rf"|(?<![^\x00-\x22\x24-\x29\x2b-\x2f\x3a-\x7f{_SELECTOR}])[{_SELECTOR}]"
     "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f\u200c\u200d])"
     "|\r(?!\n)"
 )
+_SUSPECT = re.compile(f"[{_NEVER}{_SELECTOR}\u200c\u200d\r]")
 _BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -44,7 +48,7 @@ def framed(text: str) -> str:
 
 def visible(text: str) -> str:
     """Prose without the characters that no reader sees; every break of lines is a newline."""
-    return text if text.isascii() and text.isprintable() else _HIDDEN.sub("", _BREAK.sub("\n", text))
+    return _HIDDEN.sub("", _BREAK.sub("\n", text)) if _SUSPECT.search(text) else text
 
 
 def one_line(text: str) -> str:
@@ -59,7 +63,7 @@ def quoted(text: str) -> str:
 
 def escaped(code: str) -> str:
     """Code with the characters that no reader sees as escapes such as \\u202e; the end of a line is a newline."""
-    return _HIDDEN.sub(_escape, code.replace("\r\n", "\n"))
+    return _HIDDEN.sub(_escape, code.replace("\r\n", "\n")) if _SUSPECT.search(code) else code
 
 
 def fenced(code: str, language: str = "") -> str:
@@ -77,6 +81,8 @@ def encodable(code: str) -> str:
 
 def hidden_in(text: str) -> tuple[str, ...]:
     """The code points in `text` that no reader sees, as `U+202E`, each once, in order."""
+    if not _SUSPECT.search(text):
+        return ()
     return tuple(f"U+{ord(char):04X}" for char in sorted(set(_HIDDEN.findall(text.replace("\r\n", "\n")))))
 
 

@@ -1,5 +1,6 @@
 """The language model as the last gate of a search: what fits the asked step and can be built in is kept, with how."""
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -9,7 +10,7 @@ from pathlib import Path
 from xkg.errors import XkgError
 from xkg.llm import AnswerType
 from xkg.llm_prompt import load_prompt
-from xkg.serve.answers import DroppedRow, Relative, SearchAnswer, SearchRow, short
+from xkg.serve.answers import MORE_ROWS, DroppedRow, Relative, SearchAnswer, SearchRow, short
 from xkg.serve.candidates import Embed
 from xkg.serve.filters import Filters
 from xkg.serve.lookup import search_row
@@ -26,13 +27,21 @@ WORTH = 0.2
 """The score from which on a query is worth a question. It lies below what fits alone (`xkg.serve.fit`), since the
 verifier tells what that loses from what has no answer; what scores less is gibberish, or of another world."""
 
+HOPELESS = 0.1
+"""Rows that score less, beside better ones, are not looked at."""
+
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300
 """Characters of a candidate, so that all take about 4,000 tokens."""
 
+_PARSED = 200_000
 _REASON, _GUIDANCE = 240, 480
 
+MOST_DROPPED = 3
+"""Of those that were dropped, the ones that the search put first are named: they are what misleads."""
+
+_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
 _PROMPT = Path(__file__).parent / "prompts_text" / "verify.md"
-_PREAMBLE = re.compile(r"(import |from \S+ import |#|$)")
+_PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
 _HEAD = re.compile(r"(?:async )?(?:def|class) \w+")
 
 
@@ -71,7 +80,7 @@ class Verification:
 def begin(
     questions: Questions, snapshot: Snapshot, embed: Embed, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques serve the step `query`, which may be one of `task`. Raises what `search` does."""
+    """Asks which of the best techniques serve the step `query`, perhaps one of `task`. Raises what `search` does."""
     plain = search(snapshot, embed, query, k, filters)
     candidates = _candidates(snapshot, search(snapshot, embed, query, CANDIDATES, filters, bar=WORTH).rows)
     if not candidates:
@@ -99,21 +108,22 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
     judged = {judgement.candidate: judgement for judgement in verdict.judgements}
     rows = tuple(_kept_row(named[name], judged[name]) for name in verdict.best_first)
     dropped = tuple(
-        DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, _REASON))
+        DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, 160))
         for judgement in verdict.judgements
         if not judgement.keep
         for _, view in [named[judgement.candidate]]
     )
-    more = len(rows) - verification.k
-    cut = f"{more} more that were kept; ask for a larger k" if more > 0 else ""
+    more, others = len(rows) - verification.k, len(dropped) - MOST_DROPPED
+    cut = [f"{more} more that were kept; {MORE_ROWS}"] if more > 0 else []
+    cut += [f"{others} more that were dropped"] if others > 0 else []
     if not rows:
-        cut = "say the step in other words, or write it yourself: what is alike here would mislead"
+        cut.append("say the step in other words, or write it yourself: what is alike here would mislead")
     return verification.plain.model_copy(
         update={
             "rows": rows[: verification.k],
             "verified": f"by {model}: {len(rows)} of {len(verdict.judgements)} candidates kept",
-            "dropped": dropped,
-            "cut": cut,
+            "dropped": dropped[:MOST_DROPPED],
+            "cut": "; ".join(cut),
         }
     )
 
@@ -137,7 +147,9 @@ def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidat
     inside = {row.id: [row.id, *(r.id for r in row.relatives[:RELATIVES])] for row in rows}
     views = {view.technique.id: view for view in snapshot.techniques([t for ids in inside.values() for t in ids])}
     return tuple(
-        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views)) for row in rows if row.id in views
+        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views))
+        for row in rows
+        if row.id in views and row.score >= HOPELESS
     )
 
 
@@ -158,8 +170,8 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
         given = [judgement.candidate for judgement in verdict.judgements]
         if odd := [name for name in (*given, *verdict.best_first) if name not in known]:
             return f"there is no candidate {odd[0][:40]!r}: they are 1 to {len(numbers)}, and those with a letter"
-        if [name.rstrip("abcdefgh") for name in given] != numbers:
-            return f"give one judgement for each of 1 to {len(numbers)}, in this order, and none twice"
+        if list(dict.fromkeys(name.rstrip("abcdefgh") for name in given)) != numbers or len(set(given)) < len(given):
+            return f"give a judgement for each of 1 to {len(numbers)}, in this order, and none twice"
         kept = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
         if sorted(kept) != sorted(verdict.best_first):
             return f"best_first has to hold each candidate that is kept, and no other: {', '.join(kept) or 'none'}"
@@ -194,9 +206,8 @@ def _described(number: int, candidate: Candidate) -> str:
     for letter, view in zip("abcdefgh", others, strict=False):
         has = "with code" if view.code else "no code"
         about = short(view.technique.definition, _RELATIVE)
-        lines.append(
-            f"{number}{letter} ({relation(view.technique.id, own.technique.id)}, {has}): {_title(view)}: {about}"
-        )
+        kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
+        lines.append(f"{number}{letter} ({kin.format(number)}; {has}): {_title(view)}: {about}")
     return "\n".join(lines)
 
 
@@ -206,8 +217,8 @@ def _title(view: TechniqueView) -> str:
 
 
 def _excerpt(implementation: str) -> list[str]:
-    """The beginning of what is computed, and the names of what follows."""
-    lines = [line.rstrip() for line in implementation.splitlines() if not _PREAMBLE.match(line)]
+    """The beginning of what is computed, without imports, comments and docstrings, and the names of what follows."""
+    lines = [line.rstrip() for line in _bare(implementation).splitlines() if not _PREAMBLE.match(line)]
     shown: list[str] = []
     room = _CODE
     for line in lines:
@@ -221,3 +232,20 @@ def _excerpt(implementation: str) -> list[str]:
         follows = f": {short(', '.join(names), 200)}" if names else ""
         shown.append(f"… {len(rest)} more lines{follows}")
     return shown
+
+
+def _bare(implementation: str) -> str:
+    """Python without comments and docstrings; anything else as it is."""
+    if len(implementation) > _PARSED:
+        return implementation
+    try:
+        tree = ast.parse(implementation)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = node.body[0] if node.body else None
+                said = first.value if isinstance(first, ast.Expr) else None
+                if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                    node.body[0] = ast.Expr(ast.Constant(...))
+        return ast.unparse(tree)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return implementation

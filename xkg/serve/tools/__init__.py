@@ -7,13 +7,19 @@ from mcp.server import MCPServer
 
 from xkg.serve.resources import add_resources
 from xkg.serve.service import Service
+from xkg.serve.tools import building as builds
 from xkg.serve.tools import exploring, locating, nodes, searching
 
 
-def add_all(server: MCPServer, service: Service, roots: Sequence[Path] = ()) -> None:
-    """Registers every tool and resource. Working copies that a caller names must lie under `roots`."""
+def add_all(
+    server: MCPServer, service: Service, roots: Sequence[Path] = (), building: builds.Building | None = None
+) -> None:
+    """Registers every tool and resource. What a caller names on this machine must lie under `roots`; None for
+    `building` leaves out the tools that build."""
     searching.add(server, service)
     nodes.add(server, service)
     locating.add(server, service, roots)
     exploring.add(server, service)
+    if building is not None:
+        builds.add(server, building, roots)
     add_resources(server, service)

@@ -9,6 +9,7 @@ from pydantic import Field
 from xkg.llm_prices import tokens
 from xkg.serve.answers import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
 from xkg.serve.budget import TOKENS, fitted
+from xkg.serve.context import ContextAnswer
 from xkg.serve.paging import Page
 from xkg.serve.service import Service
 from xkg.serve.tools.registering import Cursor, Detail, Id, registering
@@ -35,6 +36,19 @@ def add(server: MCPServer, service: Service) -> None:
             return page.after(keys[: start + n]) if start + n < len(keys) else None
 
         return fitted(_from(answer, start), detail, more=more, whole=uri("paper", answer.id))
+
+    @tool("Plan a paper")
+    def plan_context(
+        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        budget_tokens: Annotated[
+            int, Field(ge=200, le=16_000, description="most tokens of the plan, four characters each")
+        ] = 2000,
+    ) -> ContextAnswer:
+        """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
+        with definitions as a tree, a build order that says what uses what, which components have code, how long and at
+        what level, packages, repositories and the lines in them, findings, related papers. Its last line says what was
+        left out. get_technique and get_code take its ids."""
+        return service.context(paper, budget_tokens, "planning")
 
     @tool("Technique")
     def get_technique(

@@ -1,9 +1,10 @@
 """How a function becomes a tool: its answer as text and as structured content, its errors in our own words."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, ParamSpec, Protocol, TypeVar
 
+import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
@@ -36,20 +37,24 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 
 class Tool(Protocol):
-    """Decorates a function that takes what a client may say and returns an answer; its docstring is the description."""
+    """Decorates a function that takes what a client may say and returns an answer; its docstring is the description.
+    One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile."""
 
     def __call__(
-        self, title: str, annotations: ToolAnnotations = READS
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
 def registering(server: MCPServer) -> Tool:
     """The decorator that adds tools to `server`."""
 
-    def tool(title: str, annotations: ToolAnnotations = READS) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+    def tool(
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+    ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
-            server.add_tool(_told(ask), title=title, annotations=titled, structured_output=True)
+            told = _told(ask)
+            server.add_tool(_given_up(told) if waits else told, title=title, annotations=titled, structured_output=True)
             return ask
 
         return add
@@ -72,3 +77,11 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
 
     told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return told
+
+
+def _given_up(told: Callable[P, CallToolResult]) -> Callable[P, Awaitable[CallToolResult]]:
+    @functools.wraps(told)
+    async def waiting(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+        return await anyio.to_thread.run_sync(functools.partial(told, *args, **kwargs), abandon_on_cancel=True)
+
+    return waiting

@@ -7,7 +7,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.model import Level
-from xkg.serve.answers import SearchAnswer
+from xkg.serve.answers import MORE_ROWS, ImplementationsAnswer, SearchAnswer
 from xkg.serve.budget import fitted
 from xkg.serve.filters import Filters
 from xkg.serve.paging import Page
@@ -19,7 +19,7 @@ from xkg.serve.tools.registering import Cursor, Detail, Id, registering
 def add(server: MCPServer, service: Service) -> None:
     tool = registering(server)
 
-    @tool("Search techniques")
+    @tool("Search techniques", waits=True)
     def search_techniques(
         query: Annotated[
             str,
@@ -43,6 +43,10 @@ def add(server: MCPServer, service: Service) -> None:
             list[str],
             Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen"),
         ] = [],  # noqa: B006
+        verify: Annotated[
+            bool,
+            Field(description="let a language model drop what does not serve and say how to apply the rest; seconds"),
+        ] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> SearchAnswer:
@@ -51,17 +55,45 @@ def add(server: MCPServer, service: Service) -> None:
         Rows are best first: id, name, paper_title, score, level, code (the id for get_code), definition. score is in
         0..1 and comparable between queries: 1 is the technique's very name, below 0.5 is weak. level is what was proven
         of the code. relatives are techniques above or below the row that the query matched too. No rows means that
-        nothing in the graph fits: do not force a match. searched says what the filters left."""
+        nothing in the graph fits: do not force a match. searched says what the filters left.
+
+        With verify, a model reads each candidate with its code: rows are those that serve the step and can be built
+        in, with reason and guidance (what to take over, what to change), dropped are others. verified says by which
+        model, or why not: then rows are those of the search alone."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
-        page = Page(cursor, "search_techniques", query, astuple(filters))
-        answer = service.search(query, k + page.shown, filters=filters)
+        page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
+        answer = service.search(query, k + page.shown, filters=filters, verify=verify)
         rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
 
         def more(n: int) -> str | None:
-            left = n < len(rows) or (rows and answer.cut)
+            left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
             return page.beyond([row.id for row in rows[:n]]) if left else None
 
         return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more)
+
+    @tool("Find implementations", waits=True)
+    def find_implementations(
+        task: Annotated[
+            str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
+        ],
+        k: Annotated[int, Field(ge=1, le=5, description="most rows to answer for one part")] = 2,
+        papers: Annotated[
+            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
+        ] = [],  # noqa: B006
+        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
+        exclude: Annotated[
+            list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out")
+        ] = [],  # noqa: B006
+        detail: Detail = "concise",
+    ) -> ImplementationsAnswer:
+        """Splits a task into its steps, searches each, lets a language model drop what does not serve, and says how to
+        apply the rest: for a whole task, where search_techniques is for one step. It takes seconds, up to 40.
+
+        parts have the step and rows as in search_techniques with verify, best first; again names rows of an earlier
+        part that serve this one too; note says where nothing fits: write that part yourself. Full adds the code of the
+        rows, as far as it fits. verified says by which model, or why not."""
+        filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
+        return fitted(service.find_implementations(task, k, filters=filters, full=detail == "full"), detail)
 
     @tool("Related papers")
     def related_papers(
