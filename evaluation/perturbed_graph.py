@@ -53,6 +53,8 @@ SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
 """How much of two other techniques, and of noise, is in a vector; cosines to the technique itself are near 0.8."""
 REFERENCES = 10
 CODE_CHARACTERS = 2000
+KEPT_VECTORS = "vectors.npy"
+"""Beside the generations, to hold the index against."""
 GENERATED = 40
 _WORD = re.compile(r"([A-Za-z]{4,})")
 
@@ -176,7 +178,7 @@ def _fill(folder: Path, kept: Path, of: Source, techniques: int, known: dict[str
     begun = time.perf_counter()
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
         text = beside.submit(index_text, folder, of, papers, begun)
-        vectors = beside.submit(index_vectors, folder, of, papers, begun)
+        vectors = beside.submit(index_vectors, folder, kept.parent / KEPT_VECTORS, of, papers, begun)
         counts = write_catalogue(folder, kept, of, papers, known, begun, cypher=cypher)
         text.result()
         finish_text(folder)
@@ -233,9 +235,11 @@ def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
     _say("text index", begun)
 
 
-def index_vectors(folder: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
-    """Writes the vector index, and says how it was built."""
-    info = build(folder / VECTORS, all_vectors(of, papers))
+def index_vectors(folder: Path, kept: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
+    """Writes the vector index, and the vectors themselves to `kept`; says how it was built."""
+    rows = all_vectors(of, papers)
+    np.save(kept, rows)
+    info = build(folder / VECTORS, rows)
     _say(f"vectors: {info}", begun)
     return info
 

@@ -137,7 +137,7 @@ class EmbeddedSnapshot:
         if self._catalogue is None or self._opened is None or k < 1:
             return []
         numbers = self._paper_numbers(papers)
-        return self._hits(self._text_index().search(query, k, numbers))
+        return self._hits(self.text_index().search(query, k, numbers))
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
@@ -160,7 +160,7 @@ class EmbeddedSnapshot:
         if self._catalogue is None or self._opened is None:
             return {}, 0.0
         rows = self._catalogue.rows(ids)
-        found, total = self._text_index().matched(query, list(rows.values()))
+        found, total = self.text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
 
     def background(self, vector: "NDArray[np.float32]") -> Background:
@@ -223,7 +223,8 @@ class EmbeddedSnapshot:
                 self._queries = QueryProcess(graph)
             return self._queries
 
-    def _text_index(self) -> "TextIndex":
+    def text_index(self) -> "TextIndex":
+        """The text index, checked and opened once."""
         from xkg.store.text import TextIndex
 
         with self._turn:

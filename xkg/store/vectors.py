@@ -68,7 +68,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
         drawn = vectors[rng.choice(count, size=(3, min(_RECALL_QUERIES, count // 3)), replace=False)]
         queries = np.concatenate([drawn[0], (drawn[1] + drawn[2])])
         queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-        truth = _nearest_rows(vectors, queries)
+        truth = nearest_rows(vectors, queries)
         probes = min(8, lists)
         while True:
             index.nprobe = probes
@@ -84,8 +84,8 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     return info
 
 
-def _nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
-    """The `_RECALL_AT` rows nearest to each query, by exact search: block by block, since there may be millions."""
+def nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
+    """The ten rows nearest to each query, by exact search: block by block, since there may be millions."""
     import numpy as np
 
     best = np.empty((len(queries), 0), np.float32)
