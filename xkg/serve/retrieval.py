@@ -1,6 +1,7 @@
 """Techniques for a query: exact names first, then text and vector search fused, or nothing where nothing fits."""
 
 from collections.abc import Sequence
+from heapq import nsmallest
 
 from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Embed, candidates
@@ -42,7 +43,7 @@ def search(
     found = candidates(snapshot, embed, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
     rows = spread(families(strength, exact, max(50, 4 * k)), strength, k)
-    deciding = [*exact, *sorted(strength, key=lambda technique: (-strength[technique], technique))[:EXAMINED]]
+    deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
     shown = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []

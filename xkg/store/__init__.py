@@ -20,7 +20,7 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Hit(_Value):
+class Hit(NamedTuple):
     """A technique id with the score of the index that found it (BM25, or cosine similarity in -1..1)."""
 
     id: str

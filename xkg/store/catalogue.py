@@ -46,7 +46,7 @@ _BATCH = 500
 
 VIEWS_KEPT = 2048
 IDS_KEPT = 100_000
-"""So much of what was read stays in memory: about 20 MB and 10 MB."""
+"""So much of what was read stays in memory: about 20 MB each."""
 
 
 class CatalogueWriter:
@@ -161,6 +161,7 @@ class Catalogue:
         # A finished catalogue never changes, so what was read of it is as good as what is in it.
         self._views = functools.lru_cache(VIEWS_KEPT)(self._view)
         self._ids: dict[int, str] = {}
+        self._rows: dict[str, int] = {}
         self._count: int | None = None
 
     def close(self) -> None:
@@ -251,20 +252,22 @@ class Catalogue:
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
         """Technique ids by row."""
         wanted = list(rows)
-        known = self._ids
+        known, places = self._ids, self._rows
         missing = [row for row in wanted if row not in known]
         for part in _batches(missing):
             marks = ",".join("?" * len(part))
             for row, key in self._all(f"SELECT row, id FROM technique WHERE row IN ({marks})", part):
                 known[row] = _id(key)
+                places[known[row]] = row
         if len(known) > IDS_KEPT:
-            self._ids = {}  # whoever reads the old ones goes on doing so
+            self._ids, self._rows = {}, {}  # whoever reads the old ones goes on doing so
         return {row: known[row] for row in wanted if row in known}
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
         """Rows of those of these techniques that are here."""
-        found: dict[str, int] = {}
-        for part in _batches([_key(technique) for technique in ids]):
+        wanted, known = list(ids), self._rows
+        found = {technique: known[technique] for technique in wanted if technique in known}
+        for part in _batches([_key(technique) for technique in wanted if technique not in found]):
             marks = ",".join("?" * len(part))
             for key, row in self._all(f"SELECT id, row FROM technique WHERE id IN ({marks})", part):
                 found[_id(key)] = row

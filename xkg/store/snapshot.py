@@ -253,7 +253,7 @@ class EmbeddedSnapshot:
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         assert self._catalogue is not None
         ids = self._catalogue.ids(row for row, _ in found)
-        return [Hit.model_construct(id=ids[row], score=score) for row, score in found]  # hundreds for each query
+        return [Hit(ids[row], score) for row, score in found]
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
