@@ -31,6 +31,7 @@ from rich.table import Table
 
 from xkg.application import import_graphs
 from xkg.config import Settings
+from xkg.costs import costs
 from xkg.embed import OnnxEmbedder
 from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
@@ -157,6 +158,11 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             rankers["… with relatives, verified"] = (lambda query: shown(judged[query]), True)
             by = {answer.verified.partition(":")[0] for answer in judged.values()}
             console.print(f"Verified {', '.join(sorted(by))}", markup=False)
+            for stage in costs(kg, Settings(kg=kg).llm, by="stage").rows:
+                sent, said = stage.input_tokens / max(1, stage.calls), stage.output_tokens / max(1, stage.calls)
+                console.print(
+                    f"{stage.name}: {stage.calls} calls so far, {sent:.0f} and {said:.0f} tokens in and out each"
+                )
         heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
         table = Table("", "kind", "queries", *heads, "nothing fits")
         for name, (ranker, whole_row) in rankers.items():

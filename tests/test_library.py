@@ -13,6 +13,7 @@ import pytest
 import xkg
 import xkg.library
 from tests.conftest import EXAMPLE_ID
+from xkg.library_async import THREADS
 from xkg.serve.context import ContextAnswer
 
 HEAVY = {"pydantic", "numpy", "openai", "ladybug", "tantivy", "mcp", "onnxruntime", "asyncio", "typer"}
@@ -80,6 +81,8 @@ def test_settings_are_those_of_the_commands(tmp_path: Path, monkeypatch: pytest.
         xkg.open(url="http://localhost")
     with pytest.raises(xkg.ConfigError, match="first argument"):
         xkg.open(kg="folder")
+    with xkg.open(tmp_path, url="bolt://127.0.0.1:1") as away, pytest.raises(xkg.StoreUnreachableError):
+        away.papers()
     monkeypatch.setenv("XKG_KG", str(tmp_path / "named"))
     with xkg.open() as kg, pytest.raises(xkg.StoreError, match=r"the graph in .*named is empty"):
         kg.papers()
@@ -134,6 +137,25 @@ async def test_the_loop_goes_on_while_a_graph_is_asked(published: Path) -> None:
         assert (await kg.paper(EXAMPLE_ID)).id == EXAMPLE_ID
     with pytest.raises(xkg.StoreError, match="was closed"):
         await kg.paper(EXAMPLE_ID)
+
+
+async def test_a_call_that_is_cancelled_before_its_turn_is_never_made(published: Path) -> None:
+    async with xkg.open_async(published) as kg:
+        leave, asked = threading.Event(), []
+
+        def slow(paper: str, **_: object) -> None:
+            asked.append(paper)
+            leave.wait()
+
+        kg._graph.context = slow  # type: ignore[assignment, method-assign]
+        pending = [asyncio.create_task(kg.context(str(n))) for n in range(THREADS + 1)]
+        while len(asked) < THREADS:
+            await asyncio.sleep(0.001)
+        pending[-1].cancel()
+        await asyncio.sleep(0)
+        leave.set()
+        await asyncio.gather(*pending, return_exceptions=True)
+    assert sorted(asked) == [str(n) for n in range(THREADS)]
 
 
 async def test_many_calls_at_once_are_all_answered(published: Path) -> None:

@@ -8,7 +8,7 @@
 Nothing is loaded before it is used, so that the commands start at once."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from xkg.errors import AnswerError as AnswerError
@@ -48,15 +48,16 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name, "xkg.errors" if name.endswith("Error") else None)
-    found = None if home is None else getattr(import_module(home), name, None)
-    if found is None:
-        raise AttributeError(f"module 'xkg' has no attribute {name!r}")
-    return found
+if not TYPE_CHECKING:  # a name that is not above stays an error to type checkers
 
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name, "xkg.errors" if name.endswith("Error") else None)
+        found = None if home is None else getattr(import_module(home), name, None)
+        if found is None:
+            raise AttributeError(f"module 'xkg' has no attribute {name!r}")
+        return found
 
-def __dir__() -> list[str]:
-    from xkg import errors
+    def __dir__() -> list[str]:
+        from xkg import errors
 
-    return sorted({*globals(), *_HOMES, *(name for name in vars(errors) if name.endswith("Error"))})
+        return sorted({*globals(), *_HOMES, *(name for name in vars(errors) if name.endswith("Error"))})

@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from xkg import cli_ask, cli_build, cli_serve, cli_store
+from xkg.cli_mcp import mcp_app
 from xkg.cli_token import token_app
 from xkg.errors import XkgError
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 for command in (
     cli_build.build,
     cli_ask.search,
+    cli_ask.find,
     cli_ask.related,
     cli_ask.show,
     cli_ask.context,
@@ -42,6 +44,7 @@ for command in (
 app.add_typer(cli_store.index_app, name="index")
 app.add_typer(cli_store.store_app, name="store")
 app.add_typer(token_app, name="token")
+app.add_typer(mcp_app, name="mcp")
 
 
 @app.callback()

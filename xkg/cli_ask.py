@@ -59,6 +59,27 @@ def search(
         print_answer(each, as_json)
 
 
+def find(
+    context: typer.Context,
+    task: Annotated[str, typer.Argument(help="What is to be implemented, in your own words.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many rows for one part of it.")] = 2,
+    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
+    with_code: Annotated[
+        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
+    ] = False,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Find code for a whole task: its parts, techniques for each that a language model has verified, and how to apply
+    them."""
+    from xkg import application
+    from xkg.serve.filters import Filters
+
+    filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
+    with application.open_service(settings_of(context)) as service:
+        print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json)
+
+
 def related(
     context: typer.Context,
     paper: Annotated[str, typer.Argument(help="Paper id or title.")],

@@ -262,6 +262,8 @@ def test_an_implementation_without_techniques_is_code_alone_and_without_code_def
     definitions = ask(svgd(), 4000, include=["techniques"]).context
     assert "Browning" in definitions
     assert "def crust" not in definitions
+    assert ask(svgd(), 4000, include=["paper"]).pairs == ()
+    assert "its code uses" not in str(ask(svgd(), 4000, "planning", include=["techniques"]))
 
 
 def test_texts_are_called_data_and_what_no_reader_sees_is_gone() -> None:

@@ -41,8 +41,8 @@ def model(body: dict[str, Any]) -> Answer:
 def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(graph_copy: Path) -> None:
     with ScriptedEndpoint(model) as endpoint:
         with_model = service(graph_copy, endpoint.url)
-        answer = with_model.find_implementations(TASK)
-        again = with_model.find_implementations(TASK)
+        answer = with_model.find_implementations(TASK, 2)
+        again = with_model.find_implementations(TASK, 2)
         assert len(endpoint.requests) == 4
         assert all(TASK in asked(body) for body in endpoint.requests)  # a step is judged in the light of its task
         with_model.close()
@@ -66,12 +66,12 @@ def test_in_full_it_holds_the_code_of_its_rows_as_far_as_it_fits(
     assert CODE_CHARACTERS > 1000
     with ScriptedEndpoint(model) as endpoint:
         with_model = service(graph_copy, endpoint.url)
-        full = with_model.find_implementations(TASK, full=True)
+        full = with_model.find_implementations(TASK, 2, full=True)
         steam = full.parts[1].rows[0]
         assert [code.code for code in full.implementations] == [steam.code]
         assert full.implementations[0].implementation == with_model.code(STEAM).implementation
         monkeypatch.setattr("xkg.serve.find.CODE_CHARACTERS", 10)
-        short = with_model.find_implementations(TASK, full=True)
+        short = with_model.find_implementations(TASK, 2, full=True)
         assert short.implementations == ()
         assert f"code of {steam.code}: get_code has it" in short.cut
         with_model.close()

@@ -14,9 +14,11 @@ import pytest
 from tests.conftest import ROOT
 from xkg.config import LlmSettings, SandboxSettings, Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError
-from xkg.serve.job_answers import JobAnswer, job_answer, job_lines
-from xkg.serve.job_table import Row
+from xkg.serve import budget
+from xkg.serve.job_answers import JobAnswer, job_answer, job_lines, jobs_answer, jobs_lines
+from xkg.serve.job_table import JobTable, Row
 from xkg.serve.jobs import Jobs
+from xkg.serve.tools.building import LISTED
 
 STAND_IN = (sys.executable, "-I", str(Path(__file__).with_name("build_stand_in.py")))
 SECONDS = 60.0
@@ -92,6 +94,22 @@ def test_what_goes_wrong_is_told_in_one_line(jobs: Jobs, paper: str, state: str,
     assert said in answer.error
     assert (answer.result is not None) == (state == "partial")
     assert jobs.ask(paper, None, "me")[1], "it can be asked for again"
+
+
+def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Jobs, "_ensure", lambda _: None)
+    table = JobTable(tmp_path / "kg" / "jobs")
+    for number in range(LISTED + 2):
+        row, _ = jobs.ask(f"https://arxiv.org/abs/1608.{number:05}", f"https://github.com/someone/{'n' * 60}", "laptop")
+        table.started(row.id, 1)
+        table.ended(row.id, "failed", "", "the reason why it failed " * 40)
+    listed = jobs_answer(jobs, LISTED)
+    assert [job.job for job in listed.jobs] == [7, 6, 5, 4, 3]
+    assert "2 older jobs" in listed.cut
+    assert budget.size(listed) <= budget.TOKENS["concise"]
+    assert "job 7: failed" in "\n".join(jobs_lines(listed))
 
 
 def test_progress_is_told_without_the_words_of_the_paper(jobs: Jobs) -> None:

@@ -110,7 +110,7 @@ def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path) -> No
     bundle = built_from(repository, "bake", url="https://example.org/o/oven")
     assert raw_code(bundle, tmp_path / "kg") == (
         {},
-        "the files of https://example.org/o/oven are no longer here; name a clone with `repository`",
+        "the files of https://example.org/o/oven are not on this machine; name a clone with `repository`",
     )
     imported = built_from(repository, origin="import")
     assert "was imported" in raw_code(imported, tmp_path / "kg")[1]

@@ -118,8 +118,10 @@ async def test_a_plan_is_the_same_text_in_both_channels_and_within_its_budget(se
         )
         said = str(result.content[0].text)  # type: ignore[union-attr]
         assert result.structured_content is not None
-        assert said == result.structured_content["context"] + "\n"
-        assert len(said) <= 4 * 300
+        first, plan, last, _ = re.split(r"(?<=>>>)\n|\n(?=<<<end)|\n$", said)
+        assert plan == result.structured_content["context"]
+        assert len(plan) <= 4 * 300
+        assert first.split()[1].rstrip(":") == last.split()[-1].rstrip(">")
         assert f"`{STEAM.removeprefix('title:bread/ovens')}`: code executed" in said
         assert "no paper" in await refused(client, "plan_context", paper="Cheese")
 

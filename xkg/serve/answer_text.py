@@ -12,6 +12,7 @@ from xkg.serve.answers import (
     Answer,
     CodeAnswer,
     CypherAnswer,
+    FoundRow,
     ImplementationsAnswer,
     LocateAnswer,
     PaperAnswer,
@@ -90,7 +91,7 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
     return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
-def _row_lines(number: int, row: SearchRow) -> list[str]:
+def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
     lines = [
         f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
         f"   {row.id}",
@@ -98,7 +99,8 @@ def _row_lines(number: int, row: SearchRow) -> list[str]:
     ]
     said = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
     lines += [f"   {line}" for line in said if line]
-    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives)]
+    relatives = row.relatives if isinstance(row, SearchRow) else ()
+    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in relatives)]
 
 
 def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
@@ -112,8 +114,6 @@ def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
             )
         if part.note:
             lines.append(f"   {part.note}")
-        if part.verified != answer.verified:
-            lines += [f"   {line}" for line in _verified(part.verified)]
     for code in answer.implementations:
         packages = ", ".join(code.packages) or "none"
         lines += ["", f"{code.name}  [{code.level}] {code.code}  ({code.language}; packages: {packages})"]

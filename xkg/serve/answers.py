@@ -24,7 +24,7 @@ PROSE = frozenset(
 """Fields that may be cut short, and the cells of a query's rows."""
 
 UNCUT = frozenset(
-    ("path", "columns", "packages", "repositories", "parts", "row", "cell", "queries", "examples", "answer")
+    ("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer")
 )
 """Lists that are whole or of no use."""
 
@@ -106,16 +106,30 @@ class Again(Value):
     guidance: str
 
 
+class FoundRow(Value):
+    """A technique for a part of a task, fields as in `SearchRow`. `definition` is its beginning, where no guidance says
+    how to apply it; `reason` is said in full answers."""
+
+    id: str
+    name: str
+    paper_title: str
+    score: float
+    level: str
+    code: str | None
+    definition: str = ""
+    reason: str = ""
+    guidance: str = ""
+
+
 class PartAnswer(Value):
-    """A step of a task: rows as `SearchAnswer` has them, best first, and in `again` those of earlier parts. `note` says
-    where nothing fits. `verified` as there."""
+    """A step of a task: rows best first, and in `again` those of earlier parts. `note` says where nothing fits, and
+    where this part was verified otherwise than the whole."""
 
     number: int
     step: str
-    rows: tuple[SearchRow, ...]
+    rows: tuple[FoundRow, ...]
     again: tuple[Again, ...]
     note: str
-    verified: str
 
 
 class Implementation(Value):
@@ -130,8 +144,9 @@ class Implementation(Value):
 
 
 class ImplementationsAnswer(Quoting):
-    """Code for a task, part by part. `decomposed` says by what it was split, `verified`, `searched` and `cut` are as in
-    `SearchAnswer`, for all parts. `implementations` are there where all was asked for, as far as they fit."""
+    """Code for a task, part by part. `task` is its beginning, `decomposed` says by what it was split; `verified`,
+    `searched` and `cut` are as in `SearchAnswer`, for all parts. `implementations` are there, as far as they fit, where
+    all was asked for."""
 
     task: str
     decomposed: str

@@ -6,12 +6,12 @@ from typing import Literal, get_args
 
 from xkg.errors import InputError
 from xkg.llm_prices import tokens
+from xkg.model import PaperBundle
 from xkg.serve.answers import Quoting
 from xkg.serve.context_pairs import implementation
 from xkg.serve.context_parts import Chosen, CodeForm, Kind
 from xkg.serve.context_planning import planning
 from xkg.serve.lookup import resolve_paper
-from xkg.serve.raw_code import raw_code
 from xkg.serve.related import related_papers
 from xkg.serve.untrusted import one_line
 from xkg.store import Snapshot
@@ -69,7 +69,7 @@ def paper_context(
             chosen, budget_tokens, lambda: related_papers(snapshot, bundle.paper.id, MOST_RELATED)
         )
     else:
-        raw, why_not = raw_code(bundle, graph, repository) if code == "raw" else ({}, "")
+        raw, why_not = _raw(bundle, graph, repository) if code == "raw" else ({}, "")
         text, pairs, left_out = implementation(chosen, budget_tokens, code, raw, why_not)
     return ContextAnswer(
         paper=bundle.paper.id,
@@ -81,6 +81,12 @@ def paper_context(
         pairs=pairs,
         left_out=left_out,
     )
+
+
+def _raw(bundle: PaperBundle, graph: Path, repository: Path | None) -> tuple[dict[str, str], str]:
+    from xkg.serve.raw_code import raw_code  # with it come parsers, which a server starts without
+
+    return raw_code(bundle, graph, repository)
 
 
 def _require(given: str, choices: object, name: str) -> None:

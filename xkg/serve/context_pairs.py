@@ -81,7 +81,7 @@ def implementation(
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
     """The pairs in build order, and techniques that have no such code."""
     if "code" not in chosen.include:
-        told = [t for t in chosen.order if chosen.by_id[t].definition.strip()]
+        told = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
         return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(told)], []
     pairs, without = [], []
     for n, technique in enumerate(chosen.order):

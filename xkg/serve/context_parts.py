@@ -58,7 +58,7 @@ class Chosen:
 
     @cached_property
     def uses(self) -> Mapping[str, Sequence[str]]:
-        return uses(self.techniques, self.code)
+        return uses(self.techniques, self.code if "code" in self.include else {})
 
     @cached_property
     def order(self) -> Sequence[str]:

@@ -158,7 +158,7 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
     bundle = chosen.bundle
     for n, repository in enumerate(bundle.repositories):
         facts = [
-            f"commit {repository.commit}" if repository.commit else "",
+            f"commit {repository.commit}" if repository.commit and repository.url else "",  # an id has it
             f"license {inline(repository.license, 60)}" if repository.license else "",
             "the authors' own" if repository.is_official else "",
         ]

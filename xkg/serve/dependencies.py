@@ -17,16 +17,38 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
     """For each technique (ids, in order) those that it uses directly: its components first, then what its code holds
     and none of these uses. `code` is by technique; never a technique above."""
     above = _ancestors(techniques)
-    components: dict[str, list[str]] = {t.id: [] for t in techniques}
+    used: dict[str, list[str]] = {t.id: [] for t in techniques}
     for technique in techniques:
-        if technique.parent in components:
-            components[technique.parent].append(technique.id)
-    names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in components if t in code}
-    holds = {
-        t: [o for o, theirs in names.items() if theirs and theirs < names.get(t, frozenset()) and o not in above[t]]
-        for t in components
+        if technique.parent in used:
+            used[technique.parent].append(technique.id)
+    holders = _holders([t.id for t in techniques], code)
+    held: dict[str, list[str]] = {t: [] for t in used}
+    for other, by in holders.items():
+        for holder in by:
+            if other not in above[holder] and holder not in above[other]:
+                held[holder].append(other)
+    for holder, others in held.items():
+        through = set(others)
+        used[holder] += [
+            other
+            for other in others
+            if not through & above[other] and not any(h in through or holder in above[h] for h in holders[other])
+        ]
+    return {t: tuple(others) for t, others in used.items()}
+
+
+def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, set[str]]:
+    """For each technique whose code defines anything, those whose code defines all of that and more."""
+    names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in techniques if t in code}
+    defining: dict[str, set[str]] = {}
+    for technique, own in names.items():
+        for name in own:
+            defining.setdefault(name, set()).add(technique)
+    return {
+        technique: {t for t in set.intersection(*(defining[name] for name in own)) if len(names[t]) > len(own)}
+        for technique, own in names.items()
+        if own
     }
-    return {t: (*own, *_direct(t, own, holds, components, above)) for t, own in components.items()}
 
 
 def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
@@ -45,21 +67,6 @@ def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
                 seen.add(following)
                 stack.append((following, iter(used[following])))
     return order
-
-
-def _direct(
-    technique: str,
-    own: Sequence[str],
-    holds: Mapping[str, Sequence[str]],
-    components: Mapping[str, Sequence[str]],
-    above: Mapping[str, frozenset[str]],
-) -> list[str]:
-    """What it holds that is neither below it nor held by something else it holds."""
-    below = {other for other in components if technique in above[other]}
-    candidates = [other for other in holds[technique] if other not in below]
-    covered = {inner for outer in (*candidates, *below) for inner in holds[outer]}
-    covered |= {inner for outer in candidates for inner in components if outer in above[inner]}
-    return [other for other in candidates if other not in covered and other not in own]
 
 
 def _ancestors(techniques: Sequence[Technique]) -> dict[str, frozenset[str]]:

@@ -8,6 +8,7 @@ from xkg.model import Code
 from xkg.serve import verifier
 from xkg.serve.answers import (
     Again,
+    FoundRow,
     Implementation,
     ImplementationsAnswer,
     PartAnswer,
@@ -22,7 +23,7 @@ from xkg.serve.questions import BUSY_SECONDS, WAIT_SECONDS, Questions
 from xkg.store import Snapshot
 
 DEFINITION_CHARACTERS = 120
-TASK_CHARACTERS = 2000
+TASK_CHARACTERS, SHOWN_CHARACTERS = 2000, 100
 CODE_CHARACTERS = 20_000
 """Of code in a full answer: with what JSON escapes, about 6,000 of its 8,000 tokens."""
 
@@ -51,7 +52,8 @@ def find_implementations(
         code = _code(snapshot, asked)
     until = time.monotonic() + (WAIT_SECONDS if by_model else BUSY_SECONDS)
     found = [verifier.finish(questions, one, until) for one in asked]
-    parts = _parts(steps, found)
+    verified = _verified(found)
+    parts = _parts(steps, found, verified, full)
     rows = [row for place in range(k) for part in parts for row in part.rows[place : place + 1]]
     implementations, missing = _fitting(rows, code) if full else ((), [])
     cut = [f"{left_out} more parts: ask for them by themselves"] if left_out > 0 else []
@@ -60,40 +62,50 @@ def find_implementations(
     elif code and not full and rows:
         cut.append("code: get_code with a row's code, or detail='full'")
     return ImplementationsAnswer(
-        task=short(task, TASK_CHARACTERS),
+        task=short(task, SHOWN_CHARACTERS),
         decomposed=decomposed,
         parts=parts,
         implementations=implementations,
-        verified=_verified(found),
+        verified=verified,
         searched=found[0].searched,
         cut="; ".join(cut),
     )
 
 
-def _parts(steps: Iterable[str], found: Iterable[SearchAnswer]) -> tuple[PartAnswer, ...]:
+def _parts(steps: Iterable[str], found: Iterable[SearchAnswer], verified: str, full: bool) -> tuple[PartAnswer, ...]:
     said: dict[str, int] = {}
     parts: list[PartAnswer] = []
     for number, (step, answer) in enumerate(zip(steps, found, strict=True), start=1):
         again = [row for row in answer.rows if row.id in said]
         rows = [row for row in answer.rows if row.id not in said]
         said.update((row.id, number) for row in rows)
+        notes = [] if answer.rows else [_NOTHING]
+        if answer.verified.startswith("not verified") and answer.verified != verified:
+            notes.append(answer.verified)
         parts.append(
             PartAnswer(
                 number=number,
                 step=step,
-                rows=tuple(_brief(row) for row in rows),
+                rows=tuple(_brief(row, full) for row in rows),
                 again=tuple(Again(id=r.id, name=r.name, part=said[r.id], guidance=r.guidance) for r in again),
-                note="" if answer.rows else _NOTHING,
-                verified=answer.verified,
+                note="; ".join(notes),
             )
         )
     return tuple(parts)
 
 
-def _brief(row: SearchRow) -> SearchRow:
-    """Guidance says what the definition would."""
-    definition = "" if row.guidance else short(row.definition, DEFINITION_CHARACTERS)
-    return row.model_copy(update={"definition": definition, "relatives": ()})
+def _brief(row: SearchRow, full: bool) -> FoundRow:
+    return FoundRow(
+        id=row.id,
+        name=row.name,
+        paper_title=row.paper_title,
+        score=row.score,
+        level=row.level,
+        code=row.code,
+        definition="" if row.guidance else short(row.definition, DEFINITION_CHARACTERS),
+        reason=row.reason if full else "",
+        guidance=row.guidance,
+    )
 
 
 def _verified(found: Iterable[SearchAnswer]) -> str:
@@ -101,9 +113,9 @@ def _verified(found: Iterable[SearchAnswer]) -> str:
     said = dict.fromkeys(answer.verified for answer in found)
     failed = [line for line in said if line.startswith("not verified")]
     models = dict.fromkeys(line.split(":")[0] for line in said if line.startswith("by "))
-    if not failed:
-        return ", ".join(models) or next(iter(said))
-    return failed[0] if not models else f"{', '.join(models)}, but not each part: {failed[0]}"
+    if failed and models:
+        return f"{', '.join(models)}, but not each part"
+    return ", ".join(models) or (failed or list(said))[0]
 
 
 def _code(snapshot: Snapshot, asked: Iterable[verifier.Verification]) -> Mapping[str, Code]:
@@ -113,7 +125,7 @@ def _code(snapshot: Snapshot, asked: Iterable[verifier.Verification]) -> Mapping
     return code | {v.code.id: v.code for v in snapshot.techniques(sorted(others)) if v.code}
 
 
-def _fitting(rows: Iterable[SearchRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
+def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
     """The code of the rows as far as it fits, each whole; and the ids of what does not."""
     fitting: list[Implementation] = []
     missing: list[str] = []

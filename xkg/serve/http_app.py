@@ -31,6 +31,7 @@ from xkg import __version__
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
 from xkg.serve.access import Access
+from xkg.serve.completions import add_completions
 from xkg.serve.connections import Connections, room
 from xkg.serve.hosts import KnownHosts, reached_by_others
 from xkg.serve.jobs import Jobs
@@ -127,6 +128,7 @@ def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs:
     Hosts and sizes are looked at before it."""
     told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
+    add_completions(server, service)
     add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from xkg.serve.jobs import Jobs
 
 
-LONGEST_ERROR = 1000
+LONGEST_ERROR = 500
+BRIEF_ERROR = 120
 
 
 class StageDone(Value):
@@ -63,7 +64,8 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Those under way first, then those that ended, the last one first. `cut` says what was left out."""
+    """Those under way first, then those that ended, the last one first; of several, without stages and results. `cut`
+    says what was left out."""
 
     jobs: tuple[JobAnswer, ...]
     cut: str
@@ -88,7 +90,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
         state=row.state,
         paper=row.paper,
         repository=row.repository,
-        asked_by=row.asked_by,
+        asked_by=one_line(row.asked_by)[:200],
         asked_at=row.asked,
         started_at=row.started,
         ended_at=row.ended,
@@ -104,11 +106,16 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
 
 def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
     rows, count = jobs.newest(most)
-    left = count - len(rows)
+    left = max(0, count - len(rows))
     return JobsAnswer(
-        jobs=tuple(job_answer(jobs, row) for row in rows),
-        cut=f"{left} older jobs are left out; ask for one by its number" if left > 0 else "",
+        jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),
+        cut=f"{left} older jobs, stages and results: ask for a job by its number" if rows else "",
     )
+
+
+def _brief(answer: JobAnswer) -> JobAnswer:
+    """A line of a list: stages and results are told of a job alone."""
+    return answer.model_copy(update={"stages": (), "result": None, "error": answer.error[:BRIEF_ERROR]})
 
 
 def job_lines(answer: JobAnswer) -> list[str]:

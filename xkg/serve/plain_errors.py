@@ -32,9 +32,9 @@ class PlainErrors(MCPServer[Any]):
                 case ValidationError() as wrong:
                     raise ToolError(_argument(name, wrong)) from wrong
                 case ToolError() as ours:
-                    raise ToolError(_one_line(ours)) from ours.__cause__
+                    raise ToolError(str(ours)) from ours.__cause__
                 case _:
-                    raise ToolError(_one_line(error)) from None
+                    raise ToolError(refusal(error)) from None
 
 
 def _argument(tool: str, wrong: ValidationError) -> str:
@@ -43,8 +43,8 @@ def _argument(tool: str, wrong: ValidationError) -> str:
     return f"{tool}: {place}: {one_line(str(problem['msg']))[:_LONGEST]}"
 
 
-def _one_line(error: ToolError) -> str:
-    quoting = isinstance(error.__cause__, UnknownIdError | QueryFailedError)
+def refusal(error: Exception) -> str:
+    """An error in one line; what it quotes from the graph is marked as such."""
     said = one_line(str(error))
     shown = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-    return shown + (_QUOTED if quoting else "")
+    return shown + (_QUOTED if isinstance(error, UnknownIdError | QueryFailedError) else "")

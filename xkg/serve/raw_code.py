@@ -44,7 +44,7 @@ def raw_code(bundle: PaperBundle, graph: Path, folder: Path | None = None) -> tu
 
 def _why(bundle: PaperBundle, missing: Sequence[str]) -> str:
     if missing:
-        return f"the files of {', '.join(missing)} are no longer here; name a clone with `repository`"
+        return f"the files of {', '.join(missing)} are not on this machine; name a clone with `repository`"
     if bundle.paper.origin == "import":
         return "the paper was imported, and with it came no lines that its code was made from"
     return "the repository has no such lines where the graph says that it was made from them"

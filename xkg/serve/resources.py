@@ -9,6 +9,7 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from xkg.errors import XkgError
 from xkg.serve.answer_json import as_json
 from xkg.serve.answers import Value
+from xkg.serve.plain_errors import refusal
 from xkg.serve.service import Service
 
 
@@ -20,7 +21,7 @@ def add_resources(server: MCPServer, service: Service) -> None:
         try:
             return as_json(ask())
         except XkgError as error:
-            raise ResourceNotFoundError(str(error)) from error
+            raise ResourceNotFoundError(refusal(error)) from error
 
     @server.resource("xkg://paper/{id}", title="Paper", mime_type="application/json", security=unchecked)
     def paper(id: str) -> str:

@@ -79,7 +79,7 @@ class Service:
         return verifier.finish(questions, asked, time.monotonic() + WAIT_SECONDS)
 
     def find_implementations(
-        self, task: str, k: int = 2, *, filters: "Filters | None" = None, full: bool = False
+        self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
     ) -> "answers.ImplementationsAnswer":
         """Techniques for each part of a task, `k` at most for one, and how to apply them; `full` adds their code."""
         from xkg.serve.filters import Filters

@@ -1,10 +1,11 @@
-"""What the server offers: tools and resources over one graph."""
+"""What the server offers over one graph: tools, resources and prompts."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from mcp.server import MCPServer
 
+from xkg.serve.prompts import add_prompts
 from xkg.serve.resources import add_resources
 from xkg.serve.service import Service
 from xkg.serve.tools import building as builds
@@ -14,7 +15,7 @@ from xkg.serve.tools import exploring, locating, nodes, searching
 def add_all(
     server: MCPServer, service: Service, roots: Sequence[Path] = (), building: builds.Building | None = None
 ) -> None:
-    """Registers every tool and resource. What a caller names on this machine must lie under `roots`; None for
+    """Registers all of it. What a caller names on this machine must lie under `roots`; None for
     `building` leaves out the tools that build."""
     searching.add(server, service)
     nodes.add(server, service)
@@ -23,3 +24,4 @@ def add_all(
     if building is not None:
         builds.add(server, building, roots)
     add_resources(server, service)
+    add_prompts(server, service)

@@ -17,7 +17,7 @@ from xkg.serve.job_answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
 from xkg.serve.jobs import Jobs
 from xkg.serve.tools.registering import registering
 
-LISTED = 20
+LISTED = 5
 SCOPE = "build"
 
 _BUILDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
@@ -92,7 +92,7 @@ def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
     ) -> JobsAnswer:
         """How a build is doing: state (queued, running, done, partial, failed, cancelled), the stages that ended and
         how far the one under way is, what it spent, and in the end result (result.paper is the id for other tools) or
-        error, which says what to do. Without job, the newest jobs of all callers."""
+        error, which says what to do. Without job, the newest jobs of all callers in short."""
         building.caller()
         return jobs_answer(jobs, LISTED) if job is None else JobsAnswer(jobs=(job_answer(jobs, jobs.get(job)),), cut="")
 

@@ -25,8 +25,9 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PaperAnswer:
-        """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels and code
-        ids, repositories, findings and resources. Full adds references, an overview of its code, and descriptions."""
+        """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels,
+        repositories, findings and resources. get_technique and get_code take the ids of its techniques; level none has
+        no code. Full adds references, an overview of its code, and descriptions."""
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
@@ -41,7 +42,7 @@ def add(server: MCPServer, service: Service) -> None:
     def plan_context(
         paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
         budget_tokens: Annotated[
-            int, Field(ge=200, le=16_000, description="most tokens of the plan, four characters each")
+            int, Field(ge=200, le=8000, description="most tokens of the plan, four characters each")
         ] = 2000,
     ) -> ContextAnswer:
         """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
@@ -65,8 +66,9 @@ def add(server: MCPServer, service: Service) -> None:
         id: Annotated[Id, Field(description="code id, or the id of its technique")],
         detail: Detail = "concise",
     ) -> CodeAnswer:
-        """Code for a technique: implementation, packages, documentation, and what was proven of it. Full adds its test,
-        all evidence, and what an imported file claimed of itself (not checked)."""
+        """Code for a technique: implementation, packages, documentation, and what was proven of it. The implementation
+        is whole, up to 8,000 tokens; beyond, uri has it. Full adds its test, all evidence, and what an imported file
+        claimed of itself (not checked)."""
         answer = service.code(id, full=detail == "full")
         most = min(TOKENS["full"], TOKENS[detail] + tokens(json.dumps(answer.implementation)))
         return fitted(answer, detail, whole=uri("code", answer.id), most=most)

@@ -15,6 +15,7 @@ from xkg.serve import budget, paging
 from xkg.serve.answer_json import structured
 from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import Value
+from xkg.serve.plain_errors import refusal
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Value)
@@ -68,7 +69,7 @@ def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
         try:
             answer = ask(*args, **kwargs)
         except XkgError as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(refusal(error)) from error
         content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
         fields = structured(answer)
         if uri := fields.get("uri"):

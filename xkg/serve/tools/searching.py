@@ -76,7 +76,7 @@ def add(server: MCPServer, service: Service) -> None:
         task: Annotated[
             str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
         ],
-        k: Annotated[int, Field(ge=1, le=5, description="most rows to answer for one part")] = 2,
+        k: Annotated[int, Field(ge=1, le=5, description="most rows to answer for one part")] = 1,
         papers: Annotated[
             list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
         ] = [],  # noqa: B006
@@ -89,9 +89,9 @@ def add(server: MCPServer, service: Service) -> None:
         """Splits a task into its steps, searches each, lets a language model drop what does not serve, and says how to
         apply the rest: for a whole task, where search_techniques is for one step. It takes seconds, up to 40.
 
-        parts have the step and rows as in search_techniques with verify, best first; again names rows of an earlier
-        part that serve this one too; note says where nothing fits: write that part yourself. Full adds the code of the
-        rows, as far as it fits. verified says by which model, or why not."""
+        parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
+        that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and the code
+        of the rows, as far as it fits. verified says by which model, or why not."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         return fitted(service.find_implementations(task, k, filters=filters, full=detail == "full"), detail)
 

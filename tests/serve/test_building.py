@@ -1,0 +1,194 @@
+"""The tools that build, as clients use them: over HTTP with tokens, and over stdio."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.conftest import EXAMPLE, ROOT
+from tests.serve.http_server import Running, running
+from xkg.config import LlmSettings, ServeBuildSettings
+from xkg.serve.server import INSTRUCTIONS_WITH_BUILDS
+from xkg.serve.tokens import SCOPES, Scope, Tokens
+
+TOOLS = {"build", "job_status", "cancel_job"}
+SECONDS = 120
+SVGD = "title:a-short-account-of-stein-variational-gradient-descent"
+
+
+@pytest.fixture(autouse=True)
+def _without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM__MODEL", "none")
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    monkeypatch.setenv("XKG_PRUNE__MIN_LEVEL", "parsed")
+    monkeypatch.setenv("XKG_SERVE__ROOTS", str(EXAMPLE))
+
+
+@pytest.fixture
+def building(graph_copy: Path) -> Iterator[Running]:
+    allowed = ServeBuildSettings(allowed=True)
+    with running(graph_copy, build=allowed, llm=LlmSettings(model="none"), roots=(EXAMPLE,)) as server:
+        yield server
+
+
+@asynccontextmanager
+async def connected(server: Running, token: str) -> AsyncIterator[Client]:
+    async with AsyncExitStack() as opened:
+        web = await opened.enter_async_context(httpx2.AsyncClient(headers={"authorization": f"Bearer {token}"}))
+        yield await opened.enter_async_context(Client(streamable_http_client(server.url, http_client=web)))
+
+
+async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return str(result.content[0].text)  # type: ignore[union-attr]
+
+
+async def ended(client: Client, job: int) -> dict[str, Any]:
+    async with asyncio.timeout(SECONDS):
+        while True:
+            (row,) = (await ask(client, "job_status", job=job))["jobs"]
+            if row["state"] not in ("queued", "running"):
+                return dict(row)
+            await asyncio.sleep(0.1)
+
+
+async def test_a_paper_is_built_and_found(building: Running, graph_copy: Path) -> None:
+    scopes: tuple[Scope, ...] = SCOPES
+    token = Tokens(graph_copy).create("laptop", scopes)
+    async with connected(building, token) as client:
+        assert client.instructions == INSTRUCTIONS_WITH_BUILDS
+        assert len(INSTRUCTIONS_WITH_BUILDS) < 2048
+        job = await ask(client, "build", paper="paper/svgd.tex", repository="code")
+        assert (job["job"], job["state"] in ("queued", "running"), job["asked_by"]) == (1, True, "laptop")
+        again = await ask(client, "build", paper=str(EXAMPLE / "paper" / "svgd.tex"), repository="code")
+        assert (again["job"], "asked for already" in again["note"]) == (1, True)
+        row = await ended(client, 1)
+        assert (row["state"], row["error"], row["result"]["paper"]) == ("done", "", SVGD)
+        assert [stage["name"] for stage in row["stages"]][:2] == ["parse", "fetch"]
+        paper = await ask(client, "get_paper", paper=row["result"]["paper"])
+        assert len(paper["techniques"]) == row["result"]["techniques"]
+        shown = await client.call_tool("job_status", {})
+        assert "job 1: done" in shown.content[0].text  # type: ignore[union-attr]
+
+
+async def test_over_http_only_the_scope_builds(building: Running, graph_copy: Path) -> None:
+    async with Client(building.url) as anybody:  # no token was made yet: reading is open to this machine
+        assert "scope build" in await refused(anybody, "build", paper="1608.04471")
+        assert "scope build" in await refused(anybody, "job_status")
+    token = Tokens(graph_copy).create("reader", ("read",))
+    async with connected(building, token) as client:
+        assert not (await client.call_tool("graph_schema", {})).is_error
+        for tool, arguments in (("build", {"paper": "1608.04471"}), ("job_status", {}), ("cancel_job", {"job": 1})):
+            assert "scope build" in await refused(client, tool, **arguments)
+    assert not (graph_copy / "jobs").exists()
+
+
+async def test_what_a_stranger_may_not_name_is_refused_and_starts_nothing(building: Running, graph_copy: Path) -> None:
+    token = Tokens(graph_copy).create("laptop", ("read", "build"))
+    async with connected(building, token) as client:
+        for paper in ("/etc/passwd", "../../README.md", "file:///etc/passwd", "--help", "https://evil.example/a.tex"):
+            await refused(client, "build", paper=paper)
+        for repository in (
+            "/",
+            "ext::sh -c id",
+            "ssh://h/o/n",
+            "file:///",
+            "https://127.0.0.1/o/n",
+            "--x",
+            "http://a/b/c",
+        ):
+            await refused(client, "build", paper="paper/svgd.tex", repository=repository)
+        assert "no job 7" in await refused(client, "job_status", job=7)
+        assert (await ask(client, "job_status"))["jobs"] == []
+
+
+async def test_tools_that_build_say_that_they_change_something(building: Running) -> None:
+    async with Client(building.url) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools if tool.name in TOOLS}
+        assert set(tools) == TOOLS
+        hints = {name: tool.annotations for name, tool in tools.items()}
+        assert all(hint is not None for hint in hints.values())
+        assert [name for name, hint in hints.items() if hint and hint.read_only_hint] == ["job_status"]
+        assert hints["build"] is not None
+        assert (hints["build"].destructive_hint, hints["build"].open_world_hint) == (True, True)
+        assert all(tool.output_schema and len(tool.description or "") < 2048 for tool in tools.values())
+
+
+def stdio(graph: Path, *options: str) -> StdioServerParameters:
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.cli import main; main()"
+    arguments = ["-c", start, "--kg", str(graph), "serve", *options]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd=EXAMPLE)
+
+
+async def test_over_stdio_a_flag_allows_it(graph_copy: Path) -> None:
+    async with Client(stdio(graph_copy)) as client:
+        assert not TOOLS & {tool.name for tool in (await client.list_tools()).tools}
+        assert "Nothing here changes the graph" in (client.instructions or "")
+    async with Client(stdio(graph_copy, "--allow-build")) as client:
+        job = await ask(client, "build", paper="paper/svgd.tex")
+        assert job["asked_by"] == "local"
+        cancelled = await ask(client, "cancel_job", job=job["job"])
+        assert cancelled["state"] in ("cancelled", "running")
+        assert (await ended(client, job["job"]))["state"] == "cancelled"
+
+
+def test_without_a_bound_on_cost_no_server_starts(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM__MODEL", "o4-mini")
+    start = [sys.executable, "-c", "from xkg.cli import main; main()", "--kg", str(graph), "serve", "--allow-build"]
+    for options in ([], ["--http", "127.0.0.1:0"]):
+        done = subprocess.run([*start, *options], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        assert (done.returncode, "llm.max_cost" in done.stderr, done.stderr.count("\n")) == (2, True, 1)
+
+
+def test_a_stdio_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> None:
+    parameters = stdio(graph_copy, "--allow-build")
+    server = subprocess.Popen(
+        [parameters.command, *parameters.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=EXAMPLE,
+        text=True,
+        bufsize=1,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    with server:
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        call = {"name": "build", "arguments": {"paper": "paper/svgd.tex"}}
+        for message in (
+            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        ):
+            server.stdin.write(json.dumps(message) + "\n")
+        while json.loads(server.stdout.readline()).get("id") != 2:
+            pass
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(60) == -signal.SIGTERM
+    parameters = stdio(graph_copy, "--allow-build")
+
+    async def state() -> str:
+        async with Client(parameters) as client:
+            return str((await ended(client, 1))["state"])
+
+    assert asyncio.run(state()) in ("failed", "done")

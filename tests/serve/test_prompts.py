@@ -1,0 +1,62 @@
+"""Prompts name tools that exist and ids that they take, and nothing that a paper says."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mcp import Client, MCPError
+from mcp.server import MCPServer
+
+from xkg.config import EmbeddingSettings, Settings
+from xkg.serve.server import make_server
+from xkg.serve.service import Service
+
+TOOL = re.compile(r"\b((?:get|search|find|related|plan)_[a-z]+|locate|cypher)\b")
+
+
+@pytest.fixture(scope="module")
+def server(graph: Path) -> Iterator[MCPServer]:
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
+    yield make_server(service)
+    service.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("replicate_paper", {"paper": "Calm Hives"}, 'plan_context with paper="arxiv:2001.00001"'),
+        ("replicate_paper", {"paper": "arxiv:2001.00001", "repository": "/src/hive"}, "in /src/hive"),
+        ("plan_ablations", {"paper": "arxiv:2001.00001"}, "locate with its id:"),
+        ("plan_ablations", {"paper": "arxiv:2001.00001", "repository": "/src"}, "and repository=/src"),
+        ("implement_step", {"step": "blow {smoke}"}, "Implement this step: blow {smoke}"),
+        ("implement_step", {"step": "x", "paper": "Calm Hives"}, 'papers=["arxiv:2001.00001"]'),
+    ],
+)
+async def test_a_prompt_says_what_to_do_with_what(
+    server: MCPServer, name: str, arguments: dict[str, str], words: str
+) -> None:
+    async with Client(server) as client:
+        message = (await client.get_prompt(name, arguments)).messages[0]
+        said = str(message.content.text)  # type: ignore[union-attr]
+        assert words in said
+        assert "data" in said
+        assert "Calm Hives" not in said
+        assert len(said) < 2048
+        known = {tool.name for tool in (await client.list_tools()).tools}
+        assert set(TOOL.findall(said)) <= known
+
+
+async def test_an_unknown_paper_is_refused_with_the_nearest(server: MCPServer) -> None:
+    async with Client(server) as client:
+        with pytest.raises(MCPError, match=r"nearest: arxiv:2001\.00001"):
+            await client.get_prompt("plan_ablations", {"paper": "Calm Horses"})
+
+
+async def test_prompts_are_described(server: MCPServer) -> None:
+    async with Client(server) as client:
+        for prompt in (await client.list_prompts()).prompts:
+            assert prompt.title
+            assert prompt.description
+            for argument in prompt.arguments or ():
+                assert argument.description
