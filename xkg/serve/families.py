@@ -86,11 +86,12 @@ class _Rows:
         self._names.setdefault(_name(technique), number)
 
     def of(self, technique: str) -> Family | None:
-        none = len(self.families)
-        number = min(self._above.get(technique, none), self._names.get(_name(technique), none))
-        for relative in kin(technique):
-            number = min(number, self._leads.get(relative, none))
-        return self.families[number] if number < none else None
+        numbers = [self._leads[t] for t in kin(technique) if t in self._leads]
+        if technique in self._above:
+            numbers.append(self._above[technique])
+        if (name := _name(technique)) in self._names:
+            numbers.append(self._names[name])
+        return self.families[min(numbers)] if numbers else None
 
 
 @lru_cache(_KEPT)

@@ -29,6 +29,7 @@ _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
+_FEW = 500
 _HEAP_BYTES = 32_000_000
 
 
@@ -191,7 +192,7 @@ class TextIndex:
         any_term = build.boolean_query([(occur.Should, self._term(term)) for term in terms])
         wanted = any_term
         if papers is not None:
-            among = build.term_set_query(self._schema, "paper", list(papers))
+            among = self._any_of("paper", papers)
             wanted = build.boolean_query([(occur.Must, any_term), (occur.Must, build.boost_query(among, 0.0))])
         return self._found(wanted, k)
 
@@ -202,11 +203,19 @@ class TextIndex:
         if not rarities or not rows:
             return dict.fromkeys(rows, 0.0), total
         build, occur = self._tantivy.Query, self._tantivy.Occur
-        among = build.const_score_query(build.term_set_query(self._schema, "row", list(rows)), 0.0)
+        among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [
             (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
         ]
         return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
+
+    def _any_of(self, field: str, numbers: Sequence[int]) -> Any:
+        build = self._tantivy.Query
+        if len(numbers) > _FEW:
+            return build.term_set_query(self._schema, field, list(numbers))
+        # A set looks through all terms of the field.
+        should = self._tantivy.Occur.Should
+        return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
     def _having(self, term: str) -> int:
         """The number of techniques that have a term; the index's own tables also count those that are gone."""
@@ -221,7 +230,7 @@ class TextIndex:
     def _found(self, wanted: Any, k: int) -> list[tuple[int, float]]:
         hits = self._searcher.search(wanted, limit=min(k, max(1, len(self))), count=False).hits
         rows = self._searcher.fast_field_values("row", [address for _, address in hits])
-        return sorted(
-            ((int(row), float(score)) for (score, _), row in zip(hits, rows, strict=True) if row is not None),
-            key=lambda hit: (-hit[1], hit[0]),
+        ranked = sorted(
+            [(-float(score), int(row)) for (score, _), row in zip(hits, rows, strict=True) if row is not None]
         )
+        return [(row, -score) for score, row in ranked]

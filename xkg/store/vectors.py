@@ -219,8 +219,8 @@ class VectorIndex:
             probes = self._info.probes if rows is None else self._index.nlist
             parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
         scores, found = self._index.search(query, min(k, len(self)), params=parameters)
-        hits = [(int(row), float(score)) for row, score in zip(found[0], scores[0], strict=True) if row >= 0]
-        return sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+        ranked = sorted(zip((-scores[0]).tolist(), found[0].tolist(), strict=True))
+        return [(row, -score) for score, row in ranked if row >= 0]
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
         """As `search` of a few rows of many, which is quicker than to look for them in every list."""
