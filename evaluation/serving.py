@@ -3,10 +3,10 @@
     python -m evaluation.serving --kg DIR
     python -m evaluation.serving --folder DIR [--from GRAPHS] [--techniques 1000000]
 
-The second serves a graph of perturbed techniques (`evaluation.perturbed_graph`), made in DIR unless it is there already.
+The second serves a graph of perturbed techniques (`evaluation.perturbed_graph`), made in DIR unless it is there.
 Told are: start to `initialize` and to the first answer; p50 and p99 of every tool that needs no language model, with
-questions that were never asked before and with repeated ones, whose embeddings are in memory; what a search consists of,
-each part alone in this process; recall@10 of the vector index against exact search; requests a second, and memory.
+questions that were never asked before and with repeated ones, whose embeddings are in memory; what a search consists
+of, each part alone in this process; recall@10 of the vector index against exact search; requests a second, and memory.
 Processor time is told beside, since it says more on a busy machine. Questions have some twelve words.
 """
 
