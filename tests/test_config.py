@@ -95,6 +95,19 @@ def test_roots_are_given_as_a_path_is(monkeypatch: pytest.MonkeyPatch, given: st
 def test_hosts_and_origins_are_given_as_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_SERVE__HTTP__HOSTS", "kg.example.org, kg")
     assert load().serve.http.hosts == ("kg.example.org", "kg")
+    assert "github.com" in load().serve.build.hosts
+    monkeypatch.setenv("XKG_SERVE__BUILD__HOSTS", "git.example.org, github.com")
+    assert load().serve.build.hosts == ("git.example.org", "github.com")
+
+
+def test_a_flag_of_a_command_keeps_what_the_file_says_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("xkg.yaml").write_text("serve: {build: {per_day: 3}, http: {per_minute: 7}}")
+    assert not load().serve.build.allowed
+    serve = load(serve={"build": {"allowed": True}}).serve
+    assert (serve.build.allowed, serve.build.per_day, serve.http.per_minute) == (True, 3, 7)
 
 
 @pytest.mark.parametrize(

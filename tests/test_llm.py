@@ -273,6 +273,21 @@ def test_no_question_is_paid_for_twice(desk: Desk) -> None:
     assert outcomes(desk) == (2, 1, 4)
 
 
+def test_a_kept_answer_is_recalled_without_asking_and_only_where_it_can_be_used(desk: Desk) -> None:
+    desk.script(GOOD)
+    with desk.open() as model:
+        assert model.recall(PROMPT, Place, {"text": "some text"}) is None
+        ask(model)
+        told = len(desk.calls)
+        recalled = model.recall(PROMPT, Place, {"text": "some text"})
+        assert recalled == Place(name="kernel", lines=(1, 2))
+        assert model.recall(PROMPT, Place, {"text": "some text"}, check=lambda _: "not this one") is None
+        assert model.recall(PROMPT, Place, {"text": "another text"}) is None
+        assert (desk.asked, len(desk.calls)) == (1, told)
+    with pytest.raises(ModelUnavailableError, match="closed"):
+        model.recall(PROMPT, Place, {"text": "some text"})
+
+
 def test_an_answer_is_kept_by_what_was_asked_and_not_by_the_address_or_the_form(desk: Desk) -> None:
     desk.script(status(400, "no response_format here"), json.dumps(GOOD))
     with desk.open() as model:

@@ -1,6 +1,7 @@
 """What a person sees of a build that is under way."""
 
 import io
+import json
 import os
 import pty
 import re
@@ -94,6 +95,24 @@ def test_text_of_a_paper_does_not_command_the_terminal(plain: Callable[..., list
 
 def test_what_is_no_event_of_a_build_is_not_told(plain: Callable[..., list[str]]) -> None:
     assert plain("something else", None) == []
+
+
+def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.told() as notify:
+        for event in (PARSED, call(), call(cached=True), DAMPING, "something else", call(dollars=None)):
+            notify(event)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [json.loads(line) for line in captured.err.splitlines()]
+    assert [line["event"] for line in lines] == ["stage", "calls", "progress", "calls"]
+    assert (lines[0]["name"], lines[0]["seconds"], lines[0]["reused"]) == ("parse", 0.25, False)
+    assert (lines[2]["stage"], lines[2]["done"], lines[2]["total"]) == ("code", 1, 3)
+    assert [(line["calls"], line["tokens"], line["dollars"]) for line in lines] == [
+        (0, 0, 0.0),
+        (1, 1500, 0.01),
+        (1, 1500, 0.01),
+        (2, 3000, None),
+    ]
 
 
 class Terminal:

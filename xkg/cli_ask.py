@@ -70,8 +70,7 @@ def find(
     exclude: Exclude = None,
     as_json: Json = False,
 ) -> None:
-    """Find code for a whole task: its parts, techniques for each that a language model has verified, and how to apply
-    them."""
+    """Find code for a whole task, part by part: what a language model has verified, and how to apply it."""
     from xkg import application
     from xkg.serve.filters import Filters
 

@@ -73,7 +73,8 @@ class _Display:
                 return
         dollars = None if self._unpriced else round(self._dollars, 6)
         line = json.dumps({**said, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
-        print(line, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{line}\n")  # whole, since several threads tell of calls
+        sys.stderr.flush()
 
     def live(self, event: object) -> None:
         """Stages as they end; all else is in the live line."""

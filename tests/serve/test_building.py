@@ -18,8 +18,9 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.conftest import EXAMPLE, ROOT
-from tests.serve.http_server import Running, running
+from tests.serve.http_server import JSON, Asking, Running, call, running
 from xkg.config import LlmSettings, ServeBuildSettings
+from xkg.serve.job_table import JobTable
 from xkg.serve.server import INSTRUCTIONS_WITH_BUILDS
 from xkg.serve.tokens import SCOPES, Scope, Tokens
 
@@ -192,3 +193,35 @@ def test_a_stdio_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> 
             return str((await ended(client, 1))["state"])
 
     assert asyncio.run(state()) in ("failed", "done")
+
+
+def test_an_http_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> None:
+    token = Tokens(graph_copy).create("laptop", ("read", "build"))
+    start = [
+        sys.executable,
+        "-c",
+        "from xkg.cli import main; main()",
+        "--kg",
+        str(graph_copy),
+        "serve",
+        "--allow-build",
+    ]
+    server = subprocess.Popen([*start, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+    with server:
+        assert server.stderr is not None
+        base = json.loads(server.stderr.readline())["url"].removesuffix("/mcp")
+        client = Asking(base, {**JSON, "authorization": f"Bearer {token}"})
+        asked = client.post("/mcp", json=call("build", paper="paper/svgd.tex")).json()["result"]
+        assert asked["structuredContent"]["state"] in ("queued", "running")
+        table = JobTable(graph_copy / "jobs")
+        while (row := table.get(1)) is None or row.pid is None:
+            pass
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=60)
+        assert server.returncode == 0
+    row = table.get(1)
+    assert row is not None
+    assert (row.state, "the server ended" in row.error) == ("failed", True)
+    assert row.pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.killpg(row.pid, 0)

@@ -62,7 +62,7 @@ def test_it_logs_json_and_ends_with_0_at_sigterm(graph: Path) -> None:
 
 
 def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
-    hangs = "import time; from xkg.serve.service import Service; Service.schema = lambda _: time.sleep(100); "
+    hangs = "import time; from xkg.serve.service import Service; Service.schema = lambda *_, **__: time.sleep(100); "
     with served(graph, before=hangs, XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0") as (process, client):
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(lambda: client.post("/mcp", json=call("graph_schema")))

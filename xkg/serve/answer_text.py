@@ -147,7 +147,8 @@ def _pair(pair: Pair) -> str:
 
 def _paper_lines(answer: PaperAnswer) -> list[str]:
     about = ", ".join([*answer.authors, *([str(answer.year)] if answer.year else [])])
-    lines = [answer.title, f"{answer.id}  ({answer.origin}, {answer.state})", *([about] if about else [])]
+    lines = [f"Paper: {answer.title}", f"{answer.id}  ({answer.origin}, {answer.state})"]
+    lines += [f"by: {about}"] if about else []
     if answer.incomplete:
         lines += ["", "Partial:", *(f"- {reason}" for reason in answer.incomplete)]
     if answer.abstract:
@@ -169,7 +170,7 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
     if answer.code_overview:
         lines += ["", "Code overview:", quoted(answer.code_overview)]
     if answer.code_files:
-        lines += ["", "Code files:", *answer.code_files]
+        lines += ["", "Code files:", *(f"- {path}" for path in answer.code_files)]
     for implementation in answer.implementations:
         lines += ["", *_code_lines(implementation)]
     return [*lines, *_cut(answer.cut)]
@@ -183,7 +184,7 @@ def _reference(reference: Reference) -> str:
 
 def _technique_lines(answer: TechniqueAnswer) -> list[str]:
     lines = [
-        answer.name,
+        f"Technique: {answer.name}",
         f"{answer.id}  ({answer.kind}, grounding {answer.grounding})",
         f"paper: {answer.paper_title} ({answer.paper})",
         f"path: {' > '.join(answer.path)}" + (f" (parent {answer.parent})" if answer.parent else ""),
@@ -208,7 +209,7 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
 
 def _code_lines(answer: CodeAnswer) -> list[str]:
     lines = [
-        f"{answer.name}  [{answer.level}]",
+        f"Code: {answer.name}  [{answer.level}]",
         f"{answer.id}  ({answer.language}; packages: {', '.join(answer.packages) or 'none'})",
         f"technique: {answer.technique}; paper: {answer.paper_title}",
         f"proven: {answer.proven}",

@@ -23,9 +23,7 @@ PROSE = frozenset(
 )
 """Fields that may be cut short, and the cells of a query's rows."""
 
-UNCUT = frozenset(
-    ("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer")
-)
+UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
 """Lists that are whole or of no use."""
 
 

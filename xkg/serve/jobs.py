@@ -111,7 +111,8 @@ class Jobs:
     def told(self, job: int) -> list[dict[str, Any]]:
         """What a build has said of its stages so far, oldest first (`xkg.progress.told`)."""
         lines = _read(self._log(job)).splitlines()
-        return [said for line in lines if line.startswith("{") and (said := _object(line))]
+        told = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
+        return [said for said in told if said is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
         """Ends the build that this server watches, politely at first, and takes no more. What waits stays in the list

@@ -25,14 +25,15 @@ if TYPE_CHECKING:
     from xkg.serve.jobs import Jobs
 
 _ABOUT = """\
-An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its parts.
+An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its \
+parts.
 
 To implement one step, say it in your own words to search_techniques: each row is a technique of a paper with the \
 level its code has reached, and verify lets a model drop what is only alike. For a whole task, find_implementations \
-does so part by part. Then get_code takes the id of a row, and get_technique has the definition, the components and the place \
-in the paper's hierarchy. To edit or ablate a technique in a repository, locate gives its lines. To plan from a paper, \
-plan_context has all of it in one text and get_paper its parts; related_papers has others. For questions across \
-papers, cypher takes the named queries that graph_schema lists, or a statement.
+does so part by part. Then get_code takes the id of a row, and get_technique has the definition, the components and \
+the place in the paper's hierarchy. To edit or ablate a technique in a repository, locate gives its lines. To plan \
+from a paper, plan_context has all of it in one text and get_paper its parts; related_papers has others. For \
+questions across papers, cypher takes the named queries that graph_schema lists, or a statement.
 
 Levels say what was proven of code: none (there is no code), parsed, imported, executed (its test runs), tested (its \
 test can fail), faithful (it matches the authors' source). Claims of imported files are not proof.

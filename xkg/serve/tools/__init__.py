@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcp.server import MCPServer
 
 from xkg.serve.prompts import add_prompts
 from xkg.serve.resources import add_resources
 from xkg.serve.service import Service
-from xkg.serve.tools import building as builds
 from xkg.serve.tools import exploring, locating, nodes, searching
+
+if TYPE_CHECKING:
+    from xkg.serve.tools.building import Building
 
 
 def add_all(
-    server: MCPServer, service: Service, roots: Sequence[Path] = (), building: builds.Building | None = None
+    server: MCPServer, service: Service, roots: Sequence[Path] = (), building: "Building | None" = None
 ) -> None:
     """Registers all of it. What a caller names on this machine must lie under `roots`; None for
     `building` leaves out the tools that build."""
@@ -22,6 +25,8 @@ def add_all(
     locating.add(server, service, roots)
     exploring.add(server, service)
     if building is not None:
+        from xkg.serve.tools import building as builds
+
         builds.add(server, building, roots)
     add_resources(server, service)
     add_prompts(server, service)

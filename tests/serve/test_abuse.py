@@ -1,0 +1,288 @@
+"""What nobody should ask, through a real client: an answer or one line of refusal, and the server goes on."""
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp import Client
+from mcp.server import MCPServer
+from mcp_types import CallToolResult
+
+from xkg.config import EmbeddingSettings, Settings
+from xkg.embed import OnnxEmbedder
+from xkg.model import Paper, PaperBundle, Technique
+from xkg.serve.server import make_server
+from xkg.serve.service import Service
+from xkg.store.embedded import EmbeddedStore
+
+STEAM = "title:bread/ovens#baking/steam"
+TEXT_ARGUMENT = {
+    "search_techniques": "query",
+    "related_papers": "paper",
+    "get_paper": "paper",
+    "plan_context": "paper",
+    "get_technique": "id",
+    "get_code": "id",
+    "locate": "technique",
+    "cypher": "query",
+}
+QUERIES = {
+    "empty": "",
+    "blank": " \t\n ",
+    "huge": "steam " * 600,
+    "larger than allowed": "steam " * 100_000,
+    "one endless word": "x" * 3999,
+    "binary": "\x00\x01\x02\xff\x1b[2J\x7f",
+    "no characters": "\ufffe\uffff\ufdd0",
+    "Chinese": "注意力机制的实现",
+    "Arabic": "آلية الانتباه في الشبكات",
+    "Hindi": "ध्यान तंत्र",
+    "emoji": "🍞🔥👩🏽\u200d🍳",
+    "overrides": "\u202esteam\u2066",
+    "tags": "".join(chr(0xE0000 + ord(c)) for c in "steam"),
+    "syntax of searches": '+steam -"water OR (title:* AND [a TO b]) ~2 ^9 \\',
+    "syntax of statements": "'); DROP TABLE Technique; --",
+    "a path": "../../../../etc/passwd",
+    "an address": "xkg://paper/title%3Abread%2Fovens",
+    "an id of nothing": "title:#",
+    "half an id": "title:bread/ovens#",
+    "only a mark": "@000000000000",
+}
+
+
+@pytest.fixture(scope="module")
+def server(graph: Path) -> Iterator[MCPServer]:
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
+    yield make_server(service)
+    service.close()
+
+
+def in_one_line(result: CallToolResult) -> str:
+    """The text of an error, which is one line and no trace of our insides."""
+    said = str(result.content[0].text)  # type: ignore[union-attr]
+    assert "\n" not in said.strip()
+    assert len(said) < 1200
+    assert "Traceback" not in said
+    assert "fault of the server" not in said
+    return said
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+@pytest.mark.parametrize("tool", TEXT_ARGUMENT)
+async def test_odd_text_is_answered_or_refused(server: MCPServer, tool: str, query: str) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool(tool, {TEXT_ARGUMENT[tool]: query})
+        if result.is_error:
+            in_one_line(result)
+        else:
+            answer = result.structured_content
+            assert answer is not None
+            assert answer.get("searched") or answer.get("rows") or tool not in ("search_techniques", "locate")
+        assert not (await client.call_tool("get_technique", {"id": STEAM})).is_error
+
+
+@given(query=st.text(st.characters(codec="utf-8"), max_size=60))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
+    async def ask() -> None:
+        async with Client(server) as client:
+            for tool in ("search_techniques", "get_technique"):
+                result = await client.call_tool(tool, {TEXT_ARGUMENT[tool]: query})
+                if result.is_error:
+                    in_one_line(result)
+
+    anyio.run(ask)
+
+
+@pytest.mark.parametrize("k", [-1, 0, 51, 1_000_000, 10**30, 1.5, "five", None, [5]])
+@pytest.mark.parametrize("tool", ["search_techniques", "related_papers", "locate"])
+async def test_odd_counts_are_refused(server: MCPServer, tool: str, k: Any) -> None:
+    async with Client(server) as client:
+        said = in_one_line(await client.call_tool(tool, {TEXT_ARGUMENT[tool]: "title:bread/ovens", "k": k}))
+        assert said.startswith(f"{tool}: k: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"query": 5},
+        {"query": ["steam"]},
+        {"query": "steam", "papers": "title:bread/ovens"},
+        {"query": "steam", "papers": ["x"] * 51},
+        {"query": "steam", "exclude": [STEAM] * 501},
+        {"query": "steam", "first_year": "last"},
+        {"query": "steam", "detail": "short"},
+        {"query": "steam", "cursor": "AAAA"},
+        {"query": "steam", "cursor": "../../x"},
+        {"query": "steam", "cursor": "x" * 5000},
+        {"query": "steam", "cursor": 7},
+    ],
+)
+async def test_odd_arguments_are_refused(server: MCPServer, arguments: dict[str, Any]) -> None:
+    async with Client(server) as client:
+        in_one_line(await client.call_tool("search_techniques", arguments))
+
+
+async def test_an_unknown_tool_is_refused(server: MCPServer) -> None:
+    async with Client(server) as client:
+        in_one_line(await client.call_tool("drop_everything", {}))
+
+
+def test_bytes_that_are_no_text_do_not_end_a_server_on_a_pipe(graph: Path) -> None:
+    """What no client library would send: halves of surrogates, which the SDK takes for no message, and broken lines."""
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+    def message(number: int, method: str, **params: Any) -> bytes:
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+
+    search = {"name": "search_techniques"}
+    asked = [
+        message(1, "initialize", **info),
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        message(2, "tools/call", **search, arguments={"query": "\ud800 steam"}),
+        message(2, "tools/call", name="get_technique", arguments={"id": "\udfff"}),
+        b"\xff\xfe\x00 no message",
+        b"{",
+        message(3, "tools/call", **search, arguments={"query": "\x00 steam \x1b"}),
+        message(4, "resources/read", uri="xkg://paper/%00%ff%ed%a0%80"),
+        message(5, "tools/call", **search, arguments={"query": "Scoring"}),
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "xkg.serve", "--kg", str(graph)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    watch = threading.Timer(90, process.kill)
+    watch.start()
+    try:
+        process.stdin.write(b"\n".join(asked) + b"\n")
+        process.stdin.flush()
+        answered: dict[int, Any] = {}
+        while not {3, 4, 5} <= answered.keys():
+            line = process.stdout.readline()
+            assert line, f"the server ended after {sorted(answered)}"
+            said = json.loads(line)
+            if isinstance(said.get("id"), int):
+                answered[said["id"]] = said
+    finally:
+        watch.cancel()
+        process.stdin.close()
+        process.wait(30)
+        process.stdout.close()
+    assert answered[5]["result"]["structuredContent"]["rows"][0]["score"] == 1.0
+    assert "error" in answered[4]
+
+
+def of_generation(number: int, texts: int = 6) -> list[PaperBundle]:
+    """The same two papers, in which every name says the generation."""
+    bundles = []
+    for paper in ("title:one", "title:two"):
+        techniques = [Technique(id=f"{paper}#top", name=f"Top g{number}", definition=f"Kernel of g{number}.")]
+        techniques += [
+            Technique(id=f"{paper}#top/part-{n}", parent=f"{paper}#top", depth=1, name=f"Part {n} g{number}",
+                      definition=f"Step {n} of the kernel in g{number}.")
+            for n in range(texts)
+        ]  # fmt: skip
+        bundles.append(
+            PaperBundle(paper=Paper(id=paper, title=f"Paper g{number}", origin="build"), techniques=tuple(techniques))
+        )
+    return bundles
+
+
+async def test_no_answer_mixes_two_generations(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    store.publish(of_generation(0))
+    service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
+    done = threading.Event()
+
+    def publish() -> None:
+        try:
+            for number in range(1, 5):
+                store.publish(of_generation(number))
+        finally:
+            done.set()
+
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("search_techniques", {"query": "Top", "k": 20, "detail": "full"}),
+        ("related_papers", {"paper": "title:one", "detail": "full"}),
+        ("get_paper", {"paper": "title:one", "detail": "full"}),
+        ("plan_context", {"paper": "title:two"}),
+        ("get_technique", {"id": "title:two#top", "detail": "full"}),
+        ("cypher", {"query": "MATCH (t:Technique) RETURN t.name ORDER BY t.id", "detail": "full"}),
+    ]
+    seen: dict[str, set[str]] = {tool: set() for tool, _ in calls}
+
+    async def read(tool: str, arguments: dict[str, Any], client: Client) -> None:
+        while True:
+            last = done.is_set()
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result.content
+            answer = json.dumps(result.structured_content)
+            found = {f"g{n}" for n in range(5) if f"g{n}." in answer or f'g{n}"' in answer or f"g{n} " in answer}
+            assert len(found) <= 1, (tool, found)
+            seen[tool] |= found
+            if last:
+                return
+
+    async with Client(make_server(service)) as client:
+        publisher = threading.Thread(target=publish)
+        publisher.start()
+        async with anyio.create_task_group() as tasks:
+            for tool, arguments in calls:
+                tasks.start_soon(read, tool, arguments, client)
+        publisher.join()
+    service.close()
+    store.close()
+    assert all("g4" in generations for generations in seen.values()), seen
+
+
+async def test_a_cursor_outlives_a_new_generation_or_is_refused(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    store.publish(of_generation(0, texts=40))
+    service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
+    async with Client(make_server(service)) as client:
+
+        async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result.content
+            assert result.structured_content is not None
+            return result.structured_content
+
+        paper = await ask("get_paper", paper="title:one")
+        names = [t["id"] for t in paper["techniques"]]
+        while "cursor" in paper:
+            paper = await ask("get_paper", paper="title:one", cursor=paper["cursor"])
+            names += [t["id"] for t in paper["techniques"]]
+        assert names == ["title:one#top", *(f"title:one#top/part-{n}" for n in range(40))]
+
+        asked = {"query": "MATCH (t:Technique) RETURN t.id ORDER BY t.id", "limit": 30}
+        rows = await ask("cypher", **asked)
+        ids = [row[0] for row in rows["rows"]]
+        while "cursor" in rows:
+            rows = await ask("cypher", **asked, cursor=rows["cursor"])
+            ids += [row[0] for row in rows["rows"]]
+        assert len(ids) == len(set(ids)) == 82
+
+        first = await ask("search_techniques", query="Top", k=1)
+        listed = await ask("get_paper", paper="title:one")
+        store.publish(of_generation(1, texts=4))
+        second = await ask("search_techniques", query="Top", k=1, cursor=first["cursor"])
+        assert {row["id"] for row in (*first["rows"], *second["rows"])} == {"title:one#top", "title:two#top"}
+        gone = await client.call_tool("get_paper", {"paper": "title:one", "cursor": listed["cursor"]})
+        assert "ask again without it" in in_one_line(gone)
+        other = await client.call_tool("search_techniques", {"query": "another", "cursor": first["cursor"]})
+        assert "another question" in in_one_line(other)
+    service.close()
+    store.close()
