@@ -27,15 +27,16 @@ def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int
     ranked = sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
+    leading = frozenset(first)
     for technique in ranked:
         for ancestor in kin(technique)[1:]:
-            if ancestor in merit and ancestor not in first and merit[technique] >= SPECIFIC * merit[ancestor]:
+            if ancestor in merit and ancestor not in leading and merit[technique] >= SPECIFIC * merit[ancestor]:
                 broad.setdefault(ancestor, []).append(technique)
     for technique in ranked:
         if technique in broad:
             best = max(broad[technique], key=lambda part: merit[part])
             merit[best] = max(merit[best], merit[technique])
-    leads = [technique for technique in ranked if technique not in broad and technique not in first]
+    leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
     # What steps behind a part comes last, where that part itself went into another row.

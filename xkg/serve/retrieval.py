@@ -45,7 +45,9 @@ def search(
     rows = spread(families(strength, exact, max(50, 4 * k)), strength, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
-    fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
+    named = dict.fromkeys(exact, 1.0)  # there may be hundreds
+    open_ones = [technique for technique in dict.fromkeys([*deciding, *asked]) if technique not in named]
+    fits = scores(snapshot, query, found, open_ones) | named
     shown = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
     inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     # On a server that many write to, a technique may be gone by the time it is looked up.
