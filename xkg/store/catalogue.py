@@ -46,6 +46,7 @@ _BATCH = 500
 
 VIEWS_KEPT = 2048
 IDS_KEPT = 100_000
+_YEARS_KEPT = 16
 """So much of what was read stays in memory: about 20 MB each."""
 
 
@@ -163,6 +164,7 @@ class Catalogue:
         self._ids: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._count: int | None = None
+        self._of_years: dict[tuple[int | None, int | None], list[str]] = {}
 
     def close(self) -> None:
         self._views.cache_clear()
@@ -197,8 +199,13 @@ class Catalogue:
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         """Ids of the papers that appeared from `first` to `last`, in order."""
-        within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"
-        return [_id(key) for (key,) in self._all(f"SELECT id FROM paper WHERE {within} ORDER BY number", (first, last))]
+        known = self._of_years
+        if (first, last) not in known:
+            within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"
+            found = self._all(f"SELECT id FROM paper WHERE {within} ORDER BY number", (first, last))
+            kept = known if len(known) < _YEARS_KEPT else {}
+            known = self._of_years = {**kept, (first, last): [_id(key) for (key,) in found]}
+        return known[first, last]
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         """Ids of the papers that one cites, and of those that cite it."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from xkg.store.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
+_CHOICES = 16
+"""Selections of papers whose techniques are remembered: those of some years are a third of all."""
 
 
 class EmbeddedSnapshot:
@@ -46,6 +48,8 @@ class EmbeddedSnapshot:
         self._papers: list[Paper] | None = None
         self._citations: list[tuple[str, str]] | None = None
         self._graph_checked = False
+        self._chosen: dict[tuple[str, ...], list[int]] = {}
+        self._chosen_rows: dict[tuple[str, ...], list[int]] = {}
         self._catalogue: Catalogue | LayeredCatalogue | None = None
         self.generation = 0
         if opened is not None:
@@ -153,7 +157,7 @@ class EmbeddedSnapshot:
                 f"the query vector has {vector.size} dimensions, the index of model {manifest.model!r} has "
                 f"{manifest.dimension}: use that model, or {REBUILD}"
             )
-        rows = None if numbers is None else self._catalogue.rows_of(numbers)
+        rows = None if numbers is None else self._rows_of(papers, numbers)
         return self._hits(self.vector_index().search(vector, k, rows))
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
@@ -244,11 +248,26 @@ class EmbeddedSnapshot:
     def _paper_numbers(self, papers: Sequence[str]) -> list[int] | None:
         if not papers or self._catalogue is None:
             return None
-        numbers = self._catalogue.paper_numbers(papers)
-        for paper in papers:
-            if paper not in numbers:
-                raise self._unknown("paper", paper)
-        return list(numbers.values())
+        chosen = tuple(papers)
+        known = self._chosen.get(chosen)
+        if known is None:
+            numbers = self._catalogue.paper_numbers(papers)
+            for paper in papers:
+                if paper not in numbers:
+                    raise self._unknown("paper", paper)
+            known = list(numbers.values())
+            if len(self._chosen) >= _CHOICES:
+                self._chosen, self._chosen_rows = {}, {}  # whoever reads the old ones goes on doing so
+            self._chosen[chosen] = known
+        return known
+
+    def _rows_of(self, papers: Sequence[str], numbers: list[int]) -> list[int]:
+        """Rows of the techniques of papers, which have these numbers."""
+        assert self._catalogue is not None
+        rows = self._chosen_rows.get(tuple(papers))
+        if rows is None:
+            rows = self._chosen_rows[tuple(papers)] = self._catalogue.rows_of(numbers)
+        return rows
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         assert self._catalogue is not None
