@@ -80,7 +80,7 @@ def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -
     assert full.test == "assert steam(1) == 1700\n"
     assert "next rung: no mutants" in short.proven
     assert "not checked" in text(full)
-    assert "made from: oven/steam.py:3-9 pour" in text(short)
+    assert "made from:\nIn https://github.com/baker/oven at abc:\n- oven/steam.py:3-9 pour\n" in text(short)
     with pytest.raises(UnknownIdError, match="has no code"):
         code_answer(snapshot, "title:bread/ovens#baking/score")
 

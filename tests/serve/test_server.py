@@ -19,7 +19,7 @@ from xkg.embed import OnnxEmbedder
 from xkg.model import Paper, PaperBundle
 from xkg.serve.answers import uri
 from xkg.serve.lookup import QUERIES_CHARACTERS
-from xkg.serve.server import INSTRUCTIONS, make_server
+from xkg.serve.server import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS, make_server
 from xkg.serve.service import Service
 from xkg.serve.untrusted import NOTICE
 from xkg.store.embedded import EmbeddedStore
@@ -76,6 +76,48 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             hints = tool.annotations
             assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
             assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
+
+
+async def test_everything_else_is_described_within_that_too(server: MCPServer) -> None:
+    assert len(INSTRUCTIONS_WITH_BUILDS) < 2048
+
+    def descriptions(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            own = [value["description"]] if isinstance(value.get("description"), str) else []
+            return own + [said for item in value.values() for said in descriptions(item)]
+        return [said for item in value for said in descriptions(item)] if isinstance(value, list) else []
+
+    async with Client(server) as client:
+        offered = [
+            await client.list_tools(),
+            await client.list_resources(),
+            await client.list_resource_templates(),
+            await client.list_prompts(),
+        ]
+        said = descriptions([listed.model_dump(mode="json") for listed in offered])
+        assert len(said) > 40
+        assert max(map(len, said)) < 2048
+        assert [p.name for p in (await client.list_prompts()).prompts] == [
+            "replicate_paper",
+            "plan_ablations",
+            "implement_step",
+        ]
+
+
+async def test_empty_answers_say_what_to_try(server: MCPServer) -> None:
+    async with Client(server) as client:
+        for tool, arguments, words in (
+            ("search_techniques", {"query": "consensus in replicated logs"}, "other words"),
+            ("search_techniques", {"query": "steam", "first_year": 2999}, "more widely"),
+            ("related_papers", {"paper": "title:bread/ovens", "exclude": ["arxiv:2001.00001"]}, "search_techniques"),
+            ("locate", {"technique": "Scoring"}, "folder of a repository"),
+            ("cypher", {"query": "MATCH (t:Technique {name: 'x'}) RETURN t"}, "graph_schema"),
+        ):
+            result = await client.call_tool(tool, arguments)
+            assert result.structured_content is not None
+            assert not result.structured_content.get("rows", result.structured_content.get("locations"))
+            assert "cursor" not in result.structured_content
+            assert words in str(result.content[0].text)  # type: ignore[union-attr]
 
 
 async def test_from_a_search_to_the_code(server: MCPServer) -> None:

@@ -1,5 +1,6 @@
 """Answers as text, for people and for models that read text: what is quoted is told from what the server says."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -15,6 +16,7 @@ from xkg.serve.answers import (
     FoundRow,
     ImplementationsAnswer,
     LocateAnswer,
+    LocatedPlace,
     PaperAnswer,
     Place,
     Quoting,
@@ -188,7 +190,7 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
         f"{answer.id}  ({answer.kind}, grounding {answer.grounding})",
         f"paper: {answer.paper_title} ({answer.paper})",
         f"path: {' > '.join(answer.path)}" + (f" (parent {answer.parent})" if answer.parent else ""),
-        f"code: {answer.code} [{answer.level}]" if answer.code else "code: none",
+        f"code: {answer.code or 'none'} [{answer.level}]",
     ]
     if answer.aliases:
         lines.append(f"aliases: {', '.join(answer.aliases)}")
@@ -198,9 +200,7 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
         lines += ["", "Components:"]
     for item, node_id in zip(answer.components, answer.component_ids, strict=True):
         lines.append(f"- {item.name} {node_id}" + (f": {item.description}" if item.description else ""))
-    if answer.locations:
-        lines += ["", f"In {_repository_of(answer.locations[0])}:"]
-    lines += [f"- {_lines_of(place)}  [{place.score:g}]" for place in answer.locations]
+    lines += ["", *_place_lines(answer.locations)] if answer.locations else []
     for e in answer.excerpts:
         place = f", {e.path}:{e.line}" if e.path else ""
         lines.append(f"excerpt: {e.section}, characters {e.start}-{e.end}{place}")
@@ -214,9 +214,7 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
         f"technique: {answer.technique}; paper: {answer.paper_title}",
         f"proven: {answer.proven}",
     ]
-    if answer.derived_from:
-        places = ", ".join(_lines_of(place) for place in answer.derived_from)
-        lines.append(f"made from: {places} in {_repository_of(answer.derived_from[0])}")
+    lines += ["made from:", *_place_lines(answer.derived_from)] if answer.derived_from else []
     if answer.documentation:
         lines += ["", quoted(answer.documentation)]
     lines += ["", fenced(answer.implementation, answer.language)]
@@ -229,13 +227,7 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
 
 
 def _locate_lines(answer: LocateAnswer) -> list[str]:
-    lines = []
-    repository = technique = None
-    for place in answer.locations:
-        if (_repository_of(place), place.technique) != (repository, technique):
-            repository, technique = _repository_of(place), place.technique
-            lines.append(f"In {repository}" + (f", {technique}:" if technique else ":"))
-        lines.append(f"- {_lines_of(place)}  [{place.score:g}, {place.source}]")
+    lines = _place_lines(answer.locations)
     if not answer.locations:
         lines.append(Own("Nothing is located."))
     if answer.note:
@@ -243,12 +235,20 @@ def _locate_lines(answer: LocateAnswer) -> list[str]:
     return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
-def _repository_of(place: Place) -> str:
-    return f"{place.repository} at {place.commit}" if place.commit else place.repository
-
-
-def _lines_of(place: Place) -> str:
-    return f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
+def _place_lines(places: Sequence[Place]) -> list[str]:
+    """Places under the repository, and the technique, that they are of."""
+    lines = []
+    above = ""
+    for place in places:
+        repository = f"{place.repository} at {place.commit}" if place.commit else place.repository
+        technique = f", {place.technique}" if isinstance(place, LocatedPlace) and place.technique else ""
+        if (heading := f"In {repository}{technique}:") != above:
+            lines.append(above := heading)
+        found = [] if place.score is None else [f"{place.score:g}"]
+        found += [place.source] if isinstance(place, LocatedPlace) else []
+        at = f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
+        lines.append(f"- {at}" + (f"  [{', '.join(found)}]" if found else ""))
+    return lines
 
 
 def _onward(answer: Told) -> list[str]:

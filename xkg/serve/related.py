@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from xkg.model import paper_of
-from xkg.serve.answers import Quoting, Value
+from xkg.serve.answers import MORE_ROWS, Quoting, Value
 from xkg.serve.lookup import resolve_paper
 from xkg.store import Link, Snapshot, TechniqueView
 
@@ -95,11 +95,12 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
         )
         for other in best[:k]
     ]
+    cut = f"{more} less related after the first {k}; {MORE_ROWS}" if more > 0 else ""
     return RelatedAnswer(
         paper=own,
         rows=tuple(rows),
         searched=f"citations, shared concepts and techniques of {snapshot.paper_count() - 1} other papers",
-        cut=f"{more} less related after the first {k}; ask for a larger k" if more > 0 else "",
+        cut=cut if rows else "nothing; try search_techniques with what the paper is about",
     )
 
 

@@ -38,7 +38,7 @@ def search(
     query = " ".join(query.split())
     papers = filters.only(snapshot)
     if papers is None:
-        return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut="")
+        return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
     exact = _named(snapshot, query, filters, papers)
     found = candidates(snapshot, embed, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
@@ -107,6 +107,7 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
 
 def _cut(more: int, fits: bool, k: int) -> str:
     if not fits:
-        return "weaker matches, none of them fits; say it in other words or search all papers" if more else ""
+        weaker = "weaker matches, none of which fits" if more else "nothing: no technique is like it"
+        return f"{weaker}; say it in other words, or search more widely"
     matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
     return f"{matches} after the first {k}; {MORE_ROWS}" if more > 0 else ""

@@ -61,4 +61,6 @@ def add(server: MCPServer, service: Service) -> None:
         def more(n: int) -> str | None:
             return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
 
-        return fitted(answer.model_copy(update={"rows": answer.rows[start:]}), detail, more=more)
+        rows = answer.rows[start:]
+        empty = "" if rows else "nothing: no row matches; names and ids are exact, and graph_schema has the tables"
+        return fitted(answer.model_copy(update={"rows": rows, "cut": answer.cut or empty}), detail, more=more)

@@ -112,6 +112,6 @@ def add(server: MCPServer, service: Service) -> None:
         start = page.start(keys)
 
         def more(n: int) -> str | None:
-            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
+            return page.after(keys[: start + n]) if start + n < len(keys) or MORE_ROWS in answer.cut else None
 
         return fitted(answer.model_copy(update={"rows": answer.rows[start:]}), detail, more=more)
