@@ -11,6 +11,7 @@ and asks again as soon as it is answered. The queries repeat, so their embedding
 import argparse
 import asyncio
 import json
+import math
 import os
 import resource
 import signal
@@ -148,6 +149,8 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
     processor_seconds = asyncio.create_task(processor())
     await asyncio.gather(*(client(number) for number in range(clients)))
     cpu = await processor_seconds
+    if len(took) < 2:
+        return Load(clients, 0.0, math.nan, math.nan, math.nan, failed)
     cuts = quantiles(took, n=100, method="inclusive")
     return Load(clients, len(took) / seconds, cuts[49], cuts[98], cpu / len(took), failed)
 
@@ -171,7 +174,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m evaluation.http")
     parser.add_argument("--kg", type=Path, required=True, help="folder of the graph; its embedding cache may grow")
     parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--clients", type=lambda text: [int(n) for n in text.split(",")], default=[1, 8, 64, 256])
+    parser.add_argument("--clients", type=numbers, default=[1, 8, 64, 256])
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--idle", type=int)
     given = parser.parse_args(arguments)
@@ -179,17 +182,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.idle is not None:
         _idle(given.kg, given.workers, given.idle)
         return
-    echo = [request("echo", {"text": query}) for query in QUERIES]
-    table = Table("clients", "bare/s", "ours/s", "share", "p50 ms", "ours", "p99", "ours", "cpu ms", "ours", "failed")
     with bare() as floor, ours(given.kg, given.workers) as server:
-        for clients in given.clients:
-            beside = asyncio.run(load(floor, echo, clients, given.seconds))
-            got = asyncio.run(load(server, _searches(), clients, given.seconds))
-            times = [f"{1000 * one:.1f}" for one in (beside.p50, got.p50, beside.p99, got.p99, beside.cpu, got.cpu)]
-            share = f"{got.a_second / beside.a_second:.2f}"
-            table.add_row(str(clients), f"{beside.a_second:.0f}", f"{got.a_second:.0f}", share, *times, str(got.failed))
+        table = compared(floor, server, _searches(), given.clients, given.seconds)
         memory = f"memory: bare {floor.memory_mb():.0f} MB, ours {server.memory_mb():.0f} MB"
     Console(width=120).print(table, memory)
+
+
+def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: Sequence[int], seconds: float) -> Table:
+    """What a server answers a second, beside the bare one, by the number of clients. The last columns tell by how much
+    of its processor: 1 means that a request costs as much as an echo."""
+    echo = [request("echo", {"text": query}) for query in QUERIES]
+    heads = ("p50 ms", "ours", "p99", "ours", "cpu ms", "ours", "share")
+    table = Table("clients", "bare/s", "ours/s", "share", *heads, "failed")
+    for count in clients:
+        beside = asyncio.run(load(floor, echo, count, seconds))
+        got = asyncio.run(load(server, requests, count, seconds))
+        times = [f"{1000 * one:.1f}" for one in (beside.p50, got.p50, beside.p99, got.p99, beside.cpu, got.cpu)]
+        share, of_cpu = f"{got.a_second / beside.a_second:.2f}", f"{beside.cpu / got.cpu:.2f}"
+        rates = (f"{beside.a_second:.0f}", f"{got.a_second:.0f}", share)
+        table.add_row(str(count), *rates, *times, of_cpu, str(got.failed))
+    return table
+
+
+def numbers(text: str) -> list[int]:
+    """Of `1,8,64`."""
+    return [int(number) for number in text.split(",")]
 
 
 def _idle(kg: Path, workers: int, connections: int) -> None:

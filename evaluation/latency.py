@@ -8,6 +8,7 @@ does nothing but write a line and read one.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -85,6 +86,11 @@ class Pipe:
                     raise SystemExit(f"{method}: {message['error']}")
                 result: dict[str, Any] = message["result"]
                 return result
+
+    def cpu_seconds(self) -> float:
+        """Of the server's process so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def peak_mb(self) -> float:
         status = Path(f"/proc/{self._process.pid}/status").read_text()

@@ -9,6 +9,14 @@ def recall_at(k: int, rankings: Iterable[Sequence[bool]]) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
+def recall_of(truth: Sequence[Sequence[int]], found: Sequence[Sequence[int]]) -> float:
+    """The mean share of the right ones that were found; 0 where there are none."""
+    shares = [
+        len(set(right) & set(those)) / len(set(right)) for right, those in zip(truth, found, strict=True) if right
+    ]
+    return sum(shares) / len(shares) if shares else 0.0
+
+
 def reciprocal_rank(ranking: Sequence[bool]) -> float:
     """1 over the rank of the first right one, 0 where none is right."""
     return next((1 / rank for rank, right in enumerate(ranking, start=1) if right), 0.0)

@@ -164,6 +164,14 @@ def test_a_vector_does_not_depend_on_its_neighbours(real: OnnxEmbedder, texts: l
         assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
 
 
+@settings(max_examples=25, deadline=None)
+@given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
+def test_texts_in_one_row_have_the_vectors_that_they_have_alone(real: OnnxEmbedder, texts: list[str]) -> None:
+    together = real.embed_together(texts)
+    assert together.shape == (len(texts), 384)
+    assert np.abs(together - real.embed(texts)).max(initial=0) < 1e-6
+
+
 def test_thread_count_does_not_matter(real: OnnxEmbedder) -> None:
     texts = ["we train a small net " * n for n in (1, 3, 3, 30)]
     assert np.array_equal(OnnxEmbedder(threads=1).embed(texts), real.embed(texts))

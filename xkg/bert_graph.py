@@ -15,9 +15,11 @@ from xkg.errors import EmbeddingError
 
 
 def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> bytes:
-    """The serialised model: `input_ids` int64 (batch, tokens) → `last_hidden_state` float32 (batch, tokens, hidden).
+    """The serialised model: `input_ids` int64 (batch, tokens), `positions` int64 (tokens) and `mask` float32 (tokens,
+    tokens) → `last_hidden_state` float32 (batch, tokens, hidden).
 
-    There is no mask: all texts of a batch have the same number of tokens. `tensors` is the header of the safetensors
+    `mask` is added to what each token attends to by how much: 0 within a text, far below that between texts that stand
+    in one row. All rows have the same positions and mask. `tensors` is the header of the safetensors
     file called `location`, whose data begins at byte `start`. Raises `EmbeddingError` for another architecture.
     """
     try:
@@ -50,11 +52,9 @@ class _Graph:
         hidden = config["hidden_size"]
         rows = self.constant("rows", [-1, hidden])
 
-        length = self.op("Slice", self.op("Shape", "input_ids"), self.constant("one", [1]), self.constant("two", [2]))
+        self.constant("zero", [0])
         words = self.op("Gather", self.tensor("embeddings.word_embeddings.weight"), "input_ids")
-        place = self.op(
-            "Slice", self.tensor("embeddings.position_embeddings.weight"), self.constant("zero", [0]), length
-        )
+        place = self.op("Gather", self.tensor("embeddings.position_embeddings.weight"), "positions")
         segment = self.op("Gather", self.tensor("embeddings.token_type_embeddings.weight"), "zero")
         x = self.norm(self.op("Add", words, self.op("Add", place, segment)), "embeddings.LayerNorm")
         shape = self.op("Shape", x)
@@ -66,7 +66,7 @@ class _Graph:
                 for part in ("query", "key", "value")
             ]
             count = config["num_attention_heads"]
-            attended = self.op("Attention", *heads, q_num_heads=count, kv_num_heads=count)
+            attended = self.op("Attention", *heads, "mask", q_num_heads=count, kv_num_heads=count)
             attended = self.linear(self.op("Reshape", attended, rows), f"{layer}.attention.output.dense")
             x = self.norm(self.op("Add", attended, x), f"{layer}.attention.output.LayerNorm")
             inner = self.op("Gelu", self.linear(x, f"{layer}.intermediate.dense"))
@@ -76,7 +76,11 @@ class _Graph:
         graph = helper.make_graph(
             self.nodes,
             "bert",
-            [helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["batch", "tokens"])],
+            [
+                helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["batch", "tokens"]),
+                helper.make_tensor_value_info("positions", onnx.TensorProto.INT64, ["tokens"]),
+                helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, ["tokens", "tokens"]),
+            ],
             [helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["batch", "tokens", hidden])],
             list(self.initializers.values()),
         )

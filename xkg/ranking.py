@@ -51,7 +51,8 @@ def convex_combination(
     whole = sum(weights)
     for scores, floor, weight in zip(scored, floors, weights, strict=True):
         spread = max(scores.values(), default=floor) - floor
+        most = weight / whole
         for item, score in scores.items():
-            share = max(0.0, score - floor) / spread if spread > 0 else 1.0
-            result[item] = result.get(item, 0.0) + weight * share / whole
+            share = 1.0 if spread <= 0 else (score - floor) / spread if score > floor else 0.0
+            result[item] = result.get(item, 0.0) + most * share
     return result

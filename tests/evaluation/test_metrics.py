@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at, reciprocal_rank
+from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at, recall_of, reciprocal_rank
 
 rankings = st.lists(st.lists(st.booleans(), max_size=8), max_size=8)
 spans = st.tuples(st.integers(1, 60), st.integers(0, 40)).map(lambda s: (s[0], s[0] + s[1]))
@@ -14,6 +14,7 @@ def test_known_values() -> None:
     assert recall_at(1, ranked) == 0.25
     assert recall_at(2, ranked) == 0.5
     assert mean_reciprocal_rank(ranked) == (1 + 0.5) / 4
+    assert recall_of([[1, 2], [3], []], [[2, 9], [3, 4], [5]]) == 0.75
     assert overlap((1, 10), (6, 15)) == 5 / 15
     assert overlap((1, 10), (11, 12)) == 0
 

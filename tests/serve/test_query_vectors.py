@@ -1,6 +1,9 @@
 """Vectors of queries are those of the model, and each text goes through it once."""
 
+import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from xkg.embed import OnnxEmbedder
 from xkg.errors import EmbeddingError
 from xkg.serve.query_vectors import QueryVectors
 
@@ -56,3 +60,66 @@ def test_what_the_model_could_not_do_is_tried_again() -> None:
     with pytest.raises(EmbeddingError):
         vectors(["a"])
     assert vectors(["a"]).shape == (1, 2)
+
+
+class SlowModel(Model):
+    """Waits in each run until it is let go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[list[str]] = []
+        self.begun = threading.Semaphore(0)
+        self.go_on = threading.Semaphore(0)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.runs.append(list(texts))
+        self.begun.release()
+        assert self.go_on.acquire(timeout=10)
+        if len(texts) > 1 and "bad" in texts:
+            raise EmbeddingError("one of these texts is bad")
+        return super().embed(texts)
+
+
+def waiting(vectors: QueryVectors, count: int) -> None:
+    """Returns when so many callers wait for the next run."""
+    until = time.monotonic() + 10
+    while (run := vectors._next) is None or run.callers < count:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_who_comes_while_the_model_runs_shares_its_next_run() -> None:
+    model = SlowModel()
+    vectors = QueryVectors(lambda: model)
+    with ThreadPoolExecutor(5) as threads:
+        first = threads.submit(vectors, ["alone"])
+        assert model.begun.acquire(timeout=10)
+        others = [threads.submit(vectors, texts) for texts in (["b"], ["cc", "b"], ["ddd"])]
+        waiting(vectors, 3)
+        model.go_on.release(2)
+        assert first.result(10).tolist() == [[5, 97]]
+        assert [other.result(10).tolist() for other in others] == [[[1, 98]], [[2, 99], [1, 98]], [[3, 100]]]
+    assert model.runs[0] == ["alone"]
+    assert sorted(model.runs[1]) == ["b", "cc", "ddd"]
+    assert len(model.runs) == 2
+
+
+def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
+    model = SlowModel()
+    vectors = QueryVectors(lambda: model)
+    with ThreadPoolExecutor(5) as threads:
+        first = threads.submit(vectors, ["alone"])
+        assert model.begun.acquire(timeout=10)
+        good, bad = threads.submit(vectors, ["good"]), threads.submit(vectors, ["bad", "texts"])
+        waiting(vectors, 2)
+        model.go_on.release(4)
+        first.result(10)
+        assert good.result(10).tolist() == [[4, 103]]
+        with pytest.raises(EmbeddingError):
+            bad.result(10)
+
+
+def test_texts_that_are_asked_for_together_have_the_vectors_of_the_model() -> None:
+    model = OnnxEmbedder()
+    texts = ["", "a", "KL penalty", "low-rank factorisation of a weight matrix", "keep it " * 300, "學習率"]
+    assert np.abs(QueryVectors(lambda: model)(texts) - model.embed(texts)).max() < 1e-6

@@ -67,6 +67,40 @@ def test_facts_and_citations_and_the_background(tmp_path: Path) -> None:
         assert snapshot.matched("norm", [part])[0] == {}
 
 
+def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None:
+    papers = [a_paper(number) for number in range(1, 5)]
+    references = (Reference(title="x", arxiv_id="2101.00001"), Reference(title="x", arxiv_id="2101.00003"))
+    papers = [
+        bundle.model_copy(
+            update={"paper": bundle.paper.model_copy(update={"year": year, "references": references[: year or 1]})}
+        )
+        for bundle, year in zip(papers, (1999, 2020, 2021, None), strict=True)
+    ]
+    store = open_store(tmp_path / "kg")
+    store.publish(papers)
+    with store.snapshot() as snapshot:
+        known = {paper.id: paper for paper in snapshot.papers()}
+        links = snapshot.links() or ()
+        assert (snapshot.paper_count(), len(links) > 0, len(snapshot.citations()) > 2) == (4, True, True)
+        headings = snapshot.headings([*known, "arxiv:9999.99999"])
+        assert headings == {paper: (each.title, each.year) for paper, each in known.items()}
+        assert snapshot.called("arxiv:2101.00002") == ["arxiv:2101.00002"]
+        assert snapshot.called("") == []
+        for paper in known.values():
+            assert paper.id in snapshot.called(f" {paper.title.upper()}!")
+            cites, cited_by = snapshot.citations_of(paper.id)
+            assert {(paper.id, other) for other in cites} | {(other, paper.id) for other in cited_by} == {
+                pair for pair in snapshot.citations() if paper.id in pair
+            }
+        assert snapshot.of_years(2000, None) == ["arxiv:2101.00002", "arxiv:2101.00003"]
+        assert snapshot.of_years(None, 2020) == ["arxiv:2101.00001", "arxiv:2101.00002"]
+        assert snapshot.of_years(None, None) == ["arxiv:2101.00001", "arxiv:2101.00002", "arxiv:2101.00003"]
+        for bundle in papers:
+            ids = [technique.id for technique in bundle.techniques]
+            assert snapshot.links_of(ids) == [x for x in links if x.first in ids or x.second in ids]
+    store.close()
+
+
 def vector_of(text: str) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
     return FakeHashEmbedder().embed([text])[0]
 

@@ -44,7 +44,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def built(folder: Path) -> list[list[int]]:
     """The ten nearest rows of some vectors, by an index built now."""
     info = build(folder / "index", VECTORS, exact_up_to=1000)
-    assert info.kind == "ivf-sq8"
+    assert info.kind == "ivf-fp16"
     index = VectorIndex(folder / "index", info)
     assert len(index) == len(VECTORS)
     return [[row for row, _ in index.search(vector, 10)] for vector in VECTORS[:20]]

@@ -164,6 +164,12 @@ def everything(replica: Replica, *, ranked: bool) -> object:
             snapshot.facts(ids),
             sorted((t, found.round(4).tolist()) for t, found in snapshot.vectors(ids).items()),
             snapshot.citations(),
+            snapshot.paper_count(),
+            snapshot.headings(papers),
+            [snapshot.of_years(*years) for years in ((None, None), (2020, None), (None, 2019))],
+            [snapshot.called(words) for paper in snapshot.papers() for words in (paper.id, paper.title.upper())],
+            [snapshot.links_of([technique]) for technique in known],
+            [snapshot.citations_of(paper) for paper in papers],
             background.techniques,
             text if ranked else [{hit.id for hit in hits} for hits in text],
         )
@@ -660,4 +666,4 @@ def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> Non
             assert opened is not None
             with opened:
                 assert opened.manifest.vectors is not None
-                assert opened.manifest.vectors.kind == "ivf-sq8"
+                assert opened.manifest.vectors.kind == "ivf-fp16"

@@ -44,7 +44,7 @@ def test_exact_search_is_the_sorted_inner_product(
 def test_above_the_limit_lists_reach_the_recall_that_is_stated(tmp_path: Path) -> None:
     vectors = unit_rows(4000, 32, clusters=60)
     info = build(tmp_path / "index", vectors, exact_up_to=1000)
-    assert info.kind == "ivf-sq8"
+    assert info.kind == "ivf-fp16"
     assert info.recall >= RECALL_GOAL
     index = VectorIndex(tmp_path / "index", info)
     assert len(index) == 4000

@@ -91,8 +91,12 @@ def _fused(by_text: Sequence[Hit], by_vector: Sequence[Hit], depth: int, admitte
 
 
 def _in_company(strength: dict[str, float]) -> dict[str, float]:
-    best: dict[str, float] = {}
-    for technique, value in strength.items():
-        paper = paper_of(technique)
-        best[paper] = max(best.get(paper, 0.0), value)
-    return {t: (1 - COMPANY) * value + COMPANY * best[paper_of(t)] for t, value in strength.items()}
+    papers = [paper_of(technique) for technique in strength]
+    best = dict.fromkeys(papers, 0.0)
+    for paper, value in zip(papers, strength.values(), strict=True):
+        if value > best[paper]:
+            best[paper] = value
+    return {
+        technique: (1 - COMPANY) * value + COMPANY * best[paper]
+        for paper, (technique, value) in zip(papers, strength.items(), strict=True)
+    }

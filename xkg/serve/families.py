@@ -1,12 +1,14 @@
 """Search rows: of techniques that stand above or below one another the one that answers best is the row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from xkg.model import paper_of
 
 MOST_RELATIVES = 5
 
+_KEPT = 4096
 SPECIFIC = 0.8
 """A technique is matched by all that is said of its parts. A part that matches at least this share as well is what was
 meant: it is the row, and the technique stands inside it."""
@@ -25,15 +27,16 @@ def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int
     ranked = sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
+    leading = frozenset(first)
     for technique in ranked:
-        for ancestor in ancestors(technique):
-            if ancestor in merit and ancestor not in first and merit[technique] >= SPECIFIC * merit[ancestor]:
+        for ancestor in kin(technique)[1:]:
+            if ancestor in merit and ancestor not in leading and merit[technique] >= SPECIFIC * merit[ancestor]:
                 broad.setdefault(ancestor, []).append(technique)
     for technique in ranked:
         if technique in broad:
             best = max(broad[technique], key=lambda part: merit[part])
             merit[best] = max(merit[best], merit[technique])
-    leads = [technique for technique in ranked if technique not in broad and technique not in first]
+    leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
     # What steps behind a part comes last, where that part itself went into another row.
@@ -79,29 +82,35 @@ class _Rows:
         number = len(self.families)
         self.families.append(Family(technique))
         self._leads[technique] = number
-        for ancestor in ancestors(technique):
+        for ancestor in kin(technique)[1:]:
             self._above.setdefault(ancestor, number)
         self._names.setdefault(_name(technique), number)
 
     def of(self, technique: str) -> Family | None:
-        numbers = [self._leads[t] for t in (technique, *ancestors(technique)) if t in self._leads]
-        numbers += [self._above[technique]] if technique in self._above else []
-        numbers += [self._names[name] for name in (_name(technique),) if name in self._names]
+        numbers = [self._leads[t] for t in kin(technique) if t in self._leads]
+        if technique in self._above:
+            numbers.append(self._above[technique])
+        if (name := _name(technique)) in self._names:
+            numbers.append(self._names[name])
         return self.families[min(numbers)] if numbers else None
 
 
-def ancestors(technique: str) -> Iterator[str]:
-    """Ids of the techniques that one stands under, the nearest first."""
+@lru_cache(_KEPT)
+def kin(technique: str) -> tuple[str, ...]:
+    """A technique and those that it stands under, the nearest first."""
     start = technique.find("#") + 1
+    found = [technique]
     while (cut := technique.rfind("/", start)) >= 0:
         technique = technique[:cut]
-        yield technique
+        found.append(technique)
+    return tuple(found)
 
 
 def above(ancestor: str, technique: str) -> bool:
     return technique.startswith(ancestor + "/")
 
 
+@lru_cache(_KEPT)
 def _name(technique: str) -> tuple[str, str]:
     """A paper that uses a technique in two places may have it twice, which is one answer."""
     return paper_of(technique), technique.rpartition("#")[2].rpartition("/")[2]

@@ -30,12 +30,8 @@ class Filters:
         first, last = self.years
         if first is None and last is None:
             return named
-        fitting = {
-            p.id
-            for p in snapshot.papers()
-            if p.year is not None and (first is None or p.year >= first) and (last is None or p.year <= last)
-        }
-        return tuple(p for p in (named or sorted(fitting)) if p in fitting) or None
+        fitting = snapshot.of_years(first, last)
+        return (tuple(p for p in named if p in set(fitting)) if named else tuple(fitting)) or None
 
     @property
     def of_techniques(self) -> bool:

@@ -22,25 +22,25 @@ from xkg.serve.answers import (
 from xkg.store import Snapshot, Table, TechniqueView
 
 SHORT_TEXT = 400
+NEAREST = 50
+"""Techniques among whose papers one is looked for that has nearly the title asked for."""
 
 
 def resolve_paper(snapshot: Snapshot, paper: str) -> str:
     """The id of a paper given by id or title (up to case, spaces and punctuation). Raises `UnknownIdError`."""
     wanted = paper.strip()
-    papers = snapshot.papers()
-    if any(p.id == wanted for p in papers):
-        return wanted
-    key = _letters(wanted)
-    matching = [p.id for p in papers if key and _letters(p.title) == key]
+    matching = snapshot.called(wanted)
     if len(matching) == 1:
         return matching[0]
     if len(matching) > 1:
         raise UnknownIdError(f"{len(matching)} papers have this title: use an id, one of {', '.join(matching[:5])}")
-    if wanted.startswith(("arxiv:", "doi:", "title:")) or not papers:
-        snapshot.bundle(wanted)
+    near = dict.fromkeys(paper_of(hit.id) for hit in snapshot.find_text(wanted, NEAREST))
+    if wanted.startswith(("arxiv:", "doi:", "title:")) or not near:
+        snapshot.require_paper(wanted)
+    headings = snapshot.headings(list(near))
     words = set(re.findall(r"\w+", wanted.casefold()))
-    nearest = sorted(papers, key=lambda p: (-len(words & set(re.findall(r"\w+", p.title.casefold()))), p.id))[:3]
-    shown = "; ".join(f"{p.id} ({short(p.title, 80)})" for p in nearest)
+    nearest = sorted(headings, key=lambda p: -len(words & set(re.findall(r"\w+", headings[p].title.casefold()))))[:3]
+    shown = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
     raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {shown}")
 
 
@@ -215,7 +215,7 @@ _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
 def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], *, full: bool = True) -> SchemaAnswer:
     return SchemaAnswer(
         schema_text=schema_text if full else _patterns(schema_text),
-        papers=len(snapshot.papers()),
+        papers=snapshot.paper_count(),
         generation=snapshot.generation,
         queries=tuple(line if full else line.partition("):")[0] + ")" for line in queries),
         examples=EXAMPLES if full else EXAMPLES[:1],
@@ -275,10 +275,6 @@ def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Techniq
         else:
             shown.append(technique)
     return shown, list(hidden.values())
-
-
-def _letters(text: str) -> str:
-    return "".join(c for c in text.casefold() if c.isalnum())
 
 
 def _quoted(text: str) -> str:

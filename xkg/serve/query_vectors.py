@@ -1,9 +1,15 @@
-"""Vectors of queries, kept in memory: agents ask again what they or others asked."""
+"""Vectors of queries: kept in memory, since agents ask again what they or others asked, and those that are asked for at
+the same time made together, since the model reads its weights once for all of them.
+
+Whoever finds the model at rest goes through it at once and alone; who comes while it runs waits for the next run, with
+all who came meanwhile.
+"""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,18 +21,27 @@ KEPT = 1024
 """Vectors of so many texts, 1.5 KB each; those that were asked for least lately go first."""
 
 
+@runtime_checkable
+class Together(Protocol):
+    """An embedder that is quicker with several short texts at once, at the cost of the last bits."""
+
+    def embed_together(self, texts: Sequence[str]) -> "NDArray[np.float32]": ...
+
+
 class QueryVectors:
-    """What the model that `embedder` gives makes of texts, from memory where they were asked for lately. Safe to use
-    from several threads, of which none waits for another's texts."""
+    """What the model that `embedder` gives makes of texts, from memory where they were asked for lately, to about 1e-7.
+    Safe to use from several threads."""
 
     def __init__(self, embedder: "Callable[[], Embedder]", kept: int = KEPT) -> None:
         self._embedder = embedder
         self._most = kept
         self._turn = threading.Lock()
         self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._running = threading.Lock()
+        self._next: _Run | None = None
 
     def __call__(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """A row of unit length for each text; the new ones go through the model together. Raises what it raises."""
+        """A row of unit length for each text. Raises what the model raises."""
         import numpy as np
 
         wanted = dict.fromkeys(texts)
@@ -34,8 +49,7 @@ class QueryVectors:
             known = {text: self._kept[text] for text in wanted if text in self._kept}
         missing = [text for text in wanted if text not in known]
         if missing:
-            # Rows of their own: a view would keep the whole of what was embedded together.
-            known.update((text, row.copy()) for text, row in zip(missing, self._embedder().embed(missing), strict=True))
+            known.update(self._made(missing))
         with self._turn:
             for text in wanted:
                 self._kept[text] = known[text]
@@ -43,3 +57,39 @@ class QueryVectors:
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
         return np.stack([known[text] for text in texts])
+
+    def _made(self, texts: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        with self._turn:
+            first = self._next is None
+            run = self._next = self._next or _Run()
+            run.callers += 1
+            run.texts.update(dict.fromkeys(texts))
+        if first:
+            with self._running:
+                with self._turn:
+                    self._next = None
+                try:
+                    run.done.set_result(self._through(list(run.texts)))
+                except BaseException as error:
+                    run.done.set_exception(error)
+        try:
+            return run.done.result()
+        except Exception:
+            if run.callers == 1:
+                raise
+            return self._through(texts)  # what another's text broke
+
+    def _through(self, texts: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        model = self._embedder()
+        rows = model.embed_together(texts) if isinstance(model, Together) else model.embed(texts)
+        # Rows of their own: a view would keep the whole of what was embedded together.
+        return {text: row.copy() for text, row in zip(texts, rows, strict=True)}
+
+
+class _Run:
+    """The texts of one run of the model, and what comes of them."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, None] = {}
+        self.callers = 0
+        self.done: Future[dict[str, NDArray[np.float32]]] = Future()

@@ -1,8 +1,7 @@
 """Papers related to one: by citation either way, by concepts that both have, and by how alike their techniques are."""
 
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from xkg.model import paper_of
@@ -67,40 +66,40 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     `UnknownIdError`."""
     own = resolve_paper(snapshot, paper)
     views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
-    cites = {cited for citing, cited in snapshot.citations() if citing == own}
-    cited = {citing for citing, other in snapshot.citations() if other == own}
-    shared = _shared(snapshot.links() or (), views)
+    cites, cited = snapshot.citations_of(own)
+    shared = _shared(snapshot.links_of(list(views)), views)
     alike, nearest = _alike(snapshot, own, views)
-    known = {p.id: p for p in snapshot.papers()}
-    partners = list(dict.fromkeys(t for pairs in chain(shared.values(), nearest.values()) for _, t in pairs))
-    others = {view.technique.id: view for view in snapshot.techniques(partners)}
-    rows = []
-    # On a server that many write to, a paper may have come, and a technique gone, since.
-    shared, nearest = ({p: [x for x in pairs if x[1] in others] for p, pairs in of.items()} for of in (shared, nearest))
-    for other in (cites | cited | set(shared) | set(alike)) & known.keys() - {own, *exclude}:
+    others = _views(snapshot, shared.values())
+    known = snapshot.headings(list({*cites, *cited, *shared, *alike} - {own, *exclude}))
+    scores: dict[str, float] = {}
+    for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs])
-        rows.append(
-            RelatedRow(
-                id=other,
-                title=known[other].title,
-                year=known[other].year,
-                score=round(1 - left, 3),
-                cites=other in cites,
-                cited=other in cited,
-                shared=_pairs(shared.get(other, ()), views, others),
-                alike=round(alike.get(other, 0.0), 3),
-                nearest=_pairs(nearest.get(other, ()), views, others),
-            )
+            # On a server that many write to, a technique may be gone since.
+            left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
+        scores[other] = round(1 - left, 3)
+    best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))
+    more = len(best) - k
+    others |= _views(snapshot, (nearest.get(other, ()) for other in best[:k]))
+    rows = [
+        RelatedRow(
+            id=other,
+            title=known[other].title,
+            year=known[other].year,
+            score=scores[other],
+            cites=other in cites,
+            cited=other in cited,
+            shared=_pairs(shared.get(other, ()), views, others),
+            alike=round(alike.get(other, 0.0), 3),
+            nearest=_pairs(nearest.get(other, ()), views, others),
         )
-    rows = sorted((row for row in rows if row.score > 0), key=lambda row: (-row.score, row.id))
-    more = len(rows) - k
+        for other in best[:k]
+    ]
     cut = f"{more} less related after the first {k}; {MORE_ROWS}" if more > 0 else ""
     return RelatedAnswer(
         paper=own,
-        rows=tuple(rows[:k]),
-        searched=f"citations, shared concepts and techniques of {len(known) - 1} other papers",
+        rows=tuple(rows),
+        searched=f"citations, shared concepts and techniques of {snapshot.paper_count() - 1} other papers",
         cut=cut if rows else "nothing; try search_techniques with what the paper is about",
     )
 
@@ -110,6 +109,12 @@ def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
     ids = [technique.id for technique in snapshot.bundle(paper).techniques]
     known = snapshot.facts(ids)
     return [technique for technique in ids if technique in known]
+
+
+def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
+    """The second of each pair, where it is still there."""
+    partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
+    return {view.technique.id: view for view in snapshot.techniques(partners)}
 
 
 def _place(view: TechniqueView) -> float:
@@ -160,5 +165,5 @@ def _pairs(
             other=theirs,
             other_name=others[theirs].technique.name,
         )
-        for mine, theirs in pairs[:MOST_PAIRS]
+        for mine, theirs in [pair for pair in pairs if pair[1] in others][:MOST_PAIRS]
     )

@@ -1,6 +1,7 @@
 """Techniques for a query: exact names first, then text and vector search fused, or nothing where nothing fits."""
 
 from collections.abc import Sequence
+from heapq import nsmallest
 
 from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Embed, candidates
@@ -42,9 +43,11 @@ def search(
     found = candidates(snapshot, embed, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
     rows = spread(families(strength, exact, max(50, 4 * k)), strength, k)
-    deciding = [*exact, *sorted(strength, key=lambda technique: (-strength[technique], technique))[:EXAMINED]]
+    deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
-    fits = scores(snapshot, query, found, list(dict.fromkeys([*deciding, *asked]))) | dict.fromkeys(exact, 1.0)
+    named = dict.fromkeys(exact, 1.0)  # there may be hundreds
+    open_ones = [technique for technique in dict.fromkeys([*deciding, *asked]) if technique not in named]
+    fits = scores(snapshot, query, found, open_ones) | named
     shown = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
     inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     # On a server that many write to, a technique may be gone by the time it is looked up.
@@ -52,7 +55,7 @@ def search(
     return SearchAnswer(
         query=query,
         rows=_rows(shown, views, fits),
-        searched=_scope(snapshot, len(papers) or len(snapshot.papers()), filters),
+        searched=_scope(snapshot, len(papers) or snapshot.paper_count(), filters),
         cut=_cut(len(rows) - len(shown), bool(shown), k),
     )
 

@@ -47,7 +47,7 @@ class Service:
     def state(self) -> tuple[int, int]:
         """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
         with self._snapshot() as snapshot:
-            return snapshot.generation, len(snapshot.papers())
+            return snapshot.generation, snapshot.paper_count()
 
     def search(
         self,

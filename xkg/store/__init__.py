@@ -20,7 +20,7 @@ class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Hit(_Value):
+class Hit(NamedTuple):
     """A technique id with the score of the index that found it (BM25, or cosine similarity in -1..1)."""
 
     id: str
@@ -65,6 +65,13 @@ class Facts(_Value):
     packages: tuple[str, ...] = ()
 
 
+class Heading(NamedTuple):
+    """How a paper is told from others."""
+
+    title: str
+    year: int | None
+
+
 class Background(NamedTuple):
     """How cosines between one vector and all `techniques` of a graph are spread: what is to be expected of a
     technique that has nothing to do with it. All 0 where there are no vectors."""
@@ -84,7 +91,23 @@ class Snapshot(Protocol):
     generation: int
     searchable: bool
 
-    def papers(self) -> Sequence[Paper]: ...
+    def papers(self) -> Sequence[Paper]:
+        """All of them, which takes long where there are many: what one answer needs, the others give."""
+        ...
+
+    def paper_count(self) -> int: ...
+    def called(self, words: str) -> Sequence[str]:
+        """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation."""
+        ...
+
+    def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
+        """Those of these papers that are here, in this order."""
+        ...
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        """Ids of the papers of these years, where either may be None; papers without a year are none of them."""
+        ...
+
     def require_paper(self, paper: str) -> None: ...
     def bundle(self, paper: str) -> PaperBundle: ...
     def technique(self, technique: str) -> TechniqueView: ...
@@ -96,6 +119,10 @@ class Snapshot(Protocol):
 
     def links(self) -> Sequence[Link] | None:
         """`SAME_CONCEPT` and the pairs that wait for a decision; None in a graph from before there were any."""
+        ...
+
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
+        """Those of `links` that one of these techniques is an end of."""
         ...
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
@@ -116,6 +143,10 @@ class Snapshot(Protocol):
 
     def citations(self) -> Sequence[tuple[str, str]]:
         """Pairs (citing, cited) of ids of papers that are here."""
+        ...
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        """Ids of the papers here that one cites, and of those that cite it."""
         ...
 
     def embedding_model(self) -> str: ...

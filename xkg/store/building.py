@@ -71,6 +71,7 @@ def build_files(
             links = _links(folder / VECTORS, info, matrix, concepts, decisions)
         catalogue.name(concepts)
         catalogue.link(links)
+        catalogue.cite()
         catalogue.close()
         counts = {} if writer is None else _load(writer, folder, links, concepts)
     finish_text(folder)

@@ -10,20 +10,26 @@ import re
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from xkg.model import Code, Level, Paper, PaperBundle, Technique
-from xkg.store import Facts, Link, TechniqueView
+from xkg.store import Facts, Heading, Link, TechniqueView
 from xkg.store.bundles import BundleFile
 from xkg.store.linking import Concept, RowLink
 from xkg.store.visible import Entry
 
 _SCHEMA = """
-CREATE TABLE paper (number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, body TEXT);
+CREATE TABLE paper (
+    number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, key TEXT, year INTEGER, body TEXT
+);
+CREATE INDEX paper_key ON paper (key);
+CREATE INDEX paper_year ON paper (year);
+CREATE TABLE cites (citing INTEGER, cited INTEGER, PRIMARY KEY (citing, cited)) WITHOUT ROWID;
+CREATE INDEX cites_cited ON cites (cited);
 CREATE TABLE technique (
     row INTEGER PRIMARY KEY, id BLOB UNIQUE, paper INTEGER, parent INTEGER, path TEXT, text_sha256 BLOB, body TEXT
 );
@@ -34,12 +40,14 @@ CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WI
 CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
 CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
 CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
+CREATE INDEX link_second ON link (second);
 """
 _BATCH = 500
 
 VIEWS_KEPT = 2048
 IDS_KEPT = 100_000
-"""So much of what was read stays in memory: about 20 MB and 10 MB."""
+_YEARS_KEPT = 16
+"""So much of what was read stays in memory: about 20 MB each."""
 
 
 class CatalogueWriter:
@@ -58,8 +66,16 @@ class CatalogueWriter:
         paper = self.papers
         self.papers += 1
         self._db.execute(
-            "INSERT INTO paper VALUES (?, ?, ?, ?, ?)",
-            (paper, _key(bundle.paper.id), _json(bundle.paper.title), file.name, _json(bundle.paper.model_dump())),
+            "INSERT INTO paper VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                paper,
+                _key(bundle.paper.id),
+                _json(bundle.paper.title),
+                file.name,
+                name_key(bundle.paper.title),
+                bundle.paper.year,
+                _json(bundle.paper.model_dump()),
+            ),
         )
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
@@ -109,6 +125,20 @@ class CatalogueWriter:
         pairs = [(_key(first), _key(second)) for first, second in papers]
         self._db.executemany("INSERT OR IGNORE INTO relinked VALUES (?, ?)", pairs)
 
+    def cite(self) -> None:
+        """Adds which of the papers cite which."""
+        from xkg.store.citing import Held, meant
+
+        numbers = {_id(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
+        held = Held(self._papers("json_remove(body, '$.references', '$.abstract', '$.claims', '$.code_files')"))
+        for paper in self._papers("body"):
+            pairs = [(numbers[paper.id], numbers[other]) for other in meant(paper, held)]
+            self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
+
+    def _papers(self, body: str) -> Iterator[Paper]:
+        for (found,) in self._db.execute(f"SELECT {body} FROM paper ORDER BY id"):
+            yield Paper.model_validate(json.loads(found))
+
     def close(self) -> None:
         self._db.commit()
         self._db.close()
@@ -132,6 +162,9 @@ class Catalogue:
         # A finished catalogue never changes, so what was read of it is as good as what is in it.
         self._views = functools.lru_cache(VIEWS_KEPT)(self._view)
         self._ids: dict[int, str] = {}
+        self._rows: dict[str, int] = {}
+        self._count: int | None = None
+        self._of_years: dict[tuple[int | None, int | None], list[str]] = {}
 
     def close(self) -> None:
         self._views.cache_clear()
@@ -142,6 +175,49 @@ class Catalogue:
         return [
             Paper.model_validate(json.loads(body)) for (body,) in self._all("SELECT body FROM paper ORDER BY number")
         ]
+
+    def paper_count(self) -> int:
+        if self._count is None:
+            self._count = int(self._all("SELECT count(*) FROM paper")[0][0])
+        return self._count
+
+    def called(self, words: str) -> list[str]:
+        """Ids of the papers of this title, up to case, spaces and punctuation, in order."""
+        key = name_key(words)
+        return [
+            _id(found) for (found,) in self._all("SELECT id FROM paper WHERE key = ? ORDER BY number", (key,)) if key
+        ]
+
+    def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
+        wanted = list(ids)
+        found: dict[str, Heading] = {}
+        for part in _batches([_key(paper) for paper in wanted]):
+            marks = ",".join("?" * len(part))
+            for key, title, year in self._all(f"SELECT id, title, year FROM paper WHERE id IN ({marks})", part):
+                found[_id(key)] = Heading(json.loads(title), year)
+        return {paper: found[paper] for paper in wanted if paper in found}
+
+    def of_years(self, first: int | None, last: int | None) -> list[str]:
+        """Ids of the papers that appeared from `first` to `last`, in order."""
+        known = self._of_years
+        if (first, last) not in known:
+            within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"
+            found = self._all(f"SELECT id FROM paper WHERE {within} ORDER BY number", (first, last))
+            kept = known if len(known) < _YEARS_KEPT else {}
+            known = self._of_years = {**kept, (first, last): [_id(key) for (key,) in found]}
+        return known[first, last]
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        """Ids of the papers that one cites, and of those that cite it."""
+        cited, citing = (
+            self._all(
+                f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "
+                "WHERE p.id = ?",
+                (_key(paper),),
+            )
+            for own, other in (("citing", "cited"), ("cited", "citing"))
+        )
+        return {_id(key) for (key,) in cited}, {_id(key) for (key,) in citing}
 
     def paper_file(self, paper: str) -> str | None:
         """The name of a paper's bundle file."""
@@ -183,20 +259,22 @@ class Catalogue:
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
         """Technique ids by row."""
         wanted = list(rows)
-        known = self._ids
+        known, places = self._ids, self._rows
         missing = [row for row in wanted if row not in known]
         for part in _batches(missing):
             marks = ",".join("?" * len(part))
             for row, key in self._all(f"SELECT row, id FROM technique WHERE row IN ({marks})", part):
                 known[row] = _id(key)
+                places[known[row]] = row
         if len(known) > IDS_KEPT:
-            self._ids = {}  # whoever reads the old ones goes on doing so
+            self._ids, self._rows = {}, {}  # whoever reads the old ones goes on doing so
         return {row: known[row] for row in wanted if row in known}
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
         """Rows of those of these techniques that are here."""
-        found: dict[str, int] = {}
-        for part in _batches([_key(technique) for technique in ids]):
+        wanted, known = list(ids), self._rows
+        found = {technique: known[technique] for technique in wanted if technique in known}
+        for part in _batches([_key(technique) for technique in wanted if technique not in found]):
             marks = ",".join("?" * len(part))
             for key, row in self._all(f"SELECT id, row FROM technique WHERE id IN ({marks})", part):
                 found[_id(key)] = row
@@ -315,6 +393,21 @@ class Catalogue:
             "JOIN technique b ON b.row = l.second ORDER BY a.id, b.id"
         )
         return [Link(first=_id(a), second=_id(b), score=score, how=how) for a, b, score, how in found]
+
+    def links_of(self, ids: Iterable[str]) -> list[Link]:
+        """The links and open pairs of these techniques, ordered by ids."""
+        found = set()
+        for part in _batches(list(self.rows(ids).values())):
+            marks = ",".join("?" * len(part))
+            for end in ("first", "second"):
+                found.update(
+                    self._all(
+                        "SELECT a.id, b.id, l.score, l.how FROM link l JOIN technique a ON a.row = l.first "
+                        f"JOIN technique b ON b.row = l.second WHERE l.{end} IN ({marks})",
+                        part,
+                    )
+                )
+        return [Link(first=_id(a), second=_id(b), score=score, how=how) for a, b, score, how in sorted(found)]
 
     def counts(self) -> dict[str, int]:
         return {

@@ -36,7 +36,7 @@ class Stub:
 
 def cited(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
     """The stubs, by id, and the edges (citing, cited), each once, ordered. No paper cites itself."""
-    held = _Held(sorted(papers, key=lambda paper: paper.id))
+    held = Held(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
     missing: list[tuple[str, _Cited]] = []
     by_title: dict[str, str] = {}
@@ -69,6 +69,20 @@ def cited(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
     return [stubs[stub] for stub in sorted(stubs)], sorted(edges)
 
 
+def among(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
+    """Of edges (citing, cited) the papers that one cites, and those that cite it."""
+    ends = [edge for edge in edges if paper in edge]
+    return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
+
+
+def meant(paper: Paper, held: "Held") -> list[str]:
+    """Ids of the papers of `held` that one of them cites, each once, in order."""
+    own = _title(paper.title)
+    cites = (_Cited(reference, _title(reference.title), _ids(reference)) for reference in paper.references or ())
+    known = {held.meant(one) for one in cites if one.title != own}
+    return sorted(other for other in known if other is not None and other != paper.id)
+
+
 class _Cited(NamedTuple):
     """A reference with its title as it is compared, and its ids, an arXiv id first."""
 
@@ -77,11 +91,11 @@ class _Cited(NamedTuple):
     ids: list[str]
 
 
-class _Held:
-    """The papers of the graph, by what a reference may say of them."""
+class Held:
+    """The papers of the graph, in id order, by what a reference may say of them."""
 
-    def __init__(self, papers: list[Paper]) -> None:
-        self.papers = papers
+    def __init__(self, papers: Iterable[Paper]) -> None:
+        self.papers = papers = list(papers)
         self._ids = {paper.id: paper for paper in papers}
         self._titles: dict[str, Paper] = {}
         parts: dict[str, list[Paper]] = {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.model import Code, Paper, paper_of
-from xkg.store import Facts, Link, TechniqueView
+from xkg.store import Facts, Heading, Link, TechniqueView
 from xkg.store.catalogue import Catalogue
 from xkg.store.generation import BASE, CATALOGUE, VECTORS, Generation, Layers
 from xkg.store.linking import RowLink
@@ -56,6 +56,26 @@ class LayeredCatalogue:
         base = [paper for paper in self._base.papers() if paper.id not in self._dead]
         return sorted(base + self._above.papers(), key=lambda paper: paper.id)
 
+    def paper_count(self) -> int:
+        return self._base.paper_count() - len(self._dead) + len(self._papers_above)
+
+    def called(self, words: str) -> list[str]:
+        base = [paper for paper in self._base.called(words) if paper not in self._dead]
+        return sorted(base + self._above.called(words))
+
+    def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
+        wanted = list(ids)
+        below = self._base.headings(paper for paper in wanted if paper not in self._dead)
+        found = below | self._above.headings(wanted)
+        return {paper: found[paper] for paper in wanted if paper in found}
+
+    def of_years(self, first: int | None, last: int | None) -> list[str]:
+        base = [paper for paper in self._base.of_years(first, last) if paper not in self._dead]
+        return sorted(base + self._above.of_years(first, last))
+
+    def citations_of(self, paper: str) -> None:
+        """None: what is above may cite what is below, and the other way round."""
+
     def paper_file(self, paper: str) -> str | None:
         layer = self._layer(paper)
         return layer.paper_file(paper) if layer else None
@@ -100,13 +120,21 @@ class LayeredCatalogue:
         return sorted({*self._base.paper_ids()} - self._dead | self._papers_above)
 
     def links(self) -> list[Link]:
+        return self._links(self._base.links() or (), self._above.row_links())
+
+    def links_of(self, ids: Iterable[str]) -> list[Link]:
+        wanted = list(ids)
+        rows = {*self.rows(wanted).values()}
+        above = [link for link in self._above.row_links() if link.first in rows or link.second in rows]
+        return self._links(self._base.links_of(wanted), above)
+
+    def _links(self, below: Iterable[Link], above: Sequence[RowLink]) -> list[Link]:
         redone = self._above.relinked()
         found = []
-        for link in self._base.links() or ():
+        for link in below:
             papers = paper_of(link.first), paper_of(link.second)
             if self._dead.isdisjoint(papers) and papers not in redone:
                 found.append(link)
-        above = self._above.row_links()
         ids = self.ids({row for link in above for row in (link.first, link.second)})
         found += [Link(first=ids[x.first], second=ids[x.second], score=x.score, how=x.how) for x in above]  # type: ignore[arg-type]
         return sorted(found, key=lambda link: (link.first, link.second))

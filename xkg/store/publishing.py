@@ -47,6 +47,7 @@ class Generations:
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
+        self._seen: tuple[tuple[int, ...], Current] | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
@@ -148,7 +149,7 @@ class Generations:
             if self._process != os.getpid():
                 # What a parent opened belongs to the parent.
                 self._process, self._shared = os.getpid(), None
-            current = generation.read_current(self.folder)
+            current = self._current()
             if self._shared is None or self._shared.current != current:
                 opened = generation.open_current(self.folder)
                 try:
@@ -163,6 +164,18 @@ class Generations:
                 self._shared = _Shared(current, snapshot)
             self._shared.users += 1
             return self._shared
+
+    def _current(self) -> Current:
+        """What `CURRENT` says, read only where it is another file than the last time: every write puts a new one in
+        its place."""
+        try:
+            found = (self.folder / "CURRENT").stat()
+        except OSError:
+            return generation.read_current(self.folder)
+        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+        if self._seen is None or self._seen[0] != seen:
+            self._seen = seen, generation.read_current(self.folder)
+        return self._seen[1]
 
     def _release(self, shared: "_Shared") -> None:
         with self._turn:

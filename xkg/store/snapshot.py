@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle
-from xkg.store import Background, Facts, Hit, Link, TechniqueView, bundles
+from xkg.store import Background, Facts, Heading, Hit, Link, TechniqueView, bundles
+from xkg.store.citing import among, cited
 from xkg.store.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.layered import open_catalogue, open_vectors
 from xkg.store.unknown import unknown_id
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from xkg.store.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
+_CHOICES = 16
+"""Selections of papers whose techniques are remembered: those of some years are a third of all."""
 
 
 class EmbeddedSnapshot:
@@ -45,6 +48,8 @@ class EmbeddedSnapshot:
         self._papers: list[Paper] | None = None
         self._citations: list[tuple[str, str]] | None = None
         self._graph_checked = False
+        self._chosen: dict[tuple[str, ...], list[int]] = {}
+        self._chosen_rows: dict[tuple[str, ...], list[int]] = {}
         self._catalogue: Catalogue | LayeredCatalogue | None = None
         self.generation = 0
         if opened is not None:
@@ -79,6 +84,22 @@ class EmbeddedSnapshot:
                 self._papers = self._catalogue.papers() if self._catalogue else []
             return tuple(self._papers)
 
+    def paper_count(self) -> int:
+        return self._catalogue.paper_count() if self._catalogue else 0
+
+    def called(self, words: str) -> Sequence[str]:
+        if self._catalogue is None:
+            return []
+        if self._catalogue.paper_file(words) is not None:
+            return [words]
+        return self._catalogue.called(words)
+
+    def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
+        return self._catalogue.headings(ids) if self._catalogue else {}
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        return self._catalogue.of_years(first, last) if self._catalogue else []
+
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
         if self._catalogue is None or self._catalogue.paper_file(paper) is None:
@@ -112,12 +133,15 @@ class EmbeddedSnapshot:
         """`SAME_CONCEPT` and the pairs that wait for a decision; None in a generation from before there were any."""
         return self._catalogue.links() if self._catalogue else []
 
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
+        return self._catalogue.links_of(ids) if self._catalogue else []
+
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
         if self._catalogue is None or self._opened is None or k < 1:
             return []
         numbers = self._paper_numbers(papers)
-        return self._hits(self._text_index().search(query, k, numbers))
+        return self._hits(self.text_index().search(query, k, numbers))
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
@@ -133,14 +157,14 @@ class EmbeddedSnapshot:
                 f"the query vector has {vector.size} dimensions, the index of model {manifest.model!r} has "
                 f"{manifest.dimension}: use that model, or {REBUILD}"
             )
-        rows = None if numbers is None else self._catalogue.rows_of(numbers)
+        rows = None if numbers is None else self._rows_of(papers, numbers)
         return self._hits(self.vector_index().search(vector, k, rows))
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
         if self._catalogue is None or self._opened is None:
             return {}, 0.0
         rows = self._catalogue.rows(ids)
-        found, total = self._text_index().matched(query, list(rows.values()))
+        found, total = self.text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
 
     def background(self, vector: "NDArray[np.float32]") -> Background:
@@ -159,13 +183,15 @@ class EmbeddedSnapshot:
         return self._catalogue.facts(ids) if self._catalogue else {}
 
     def citations(self) -> Sequence[tuple[str, str]]:
-        from xkg.store.citing import cited
-
         with self._turn:
             if self._citations is None:
                 known = {paper.id for paper in self.papers()}
                 self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
             return tuple(self._citations)
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        known = self._catalogue.citations_of(paper) if self._catalogue else (set(), set())
+        return among(self.citations(), paper) if known is None else known
 
     def vector_index(self) -> "VectorIndex | LayeredVectors":
         """The vector index, checked and mapped once."""
@@ -201,7 +227,8 @@ class EmbeddedSnapshot:
                 self._queries = QueryProcess(graph)
             return self._queries
 
-    def _text_index(self) -> "TextIndex":
+    def text_index(self) -> "TextIndex":
+        """The text index, checked and opened once."""
         from xkg.store.text import TextIndex
 
         with self._turn:
@@ -221,16 +248,31 @@ class EmbeddedSnapshot:
     def _paper_numbers(self, papers: Sequence[str]) -> list[int] | None:
         if not papers or self._catalogue is None:
             return None
-        numbers = self._catalogue.paper_numbers(papers)
-        for paper in papers:
-            if paper not in numbers:
-                raise self._unknown("paper", paper)
-        return list(numbers.values())
+        chosen = tuple(papers)
+        known = self._chosen.get(chosen)
+        if known is None:
+            numbers = self._catalogue.paper_numbers(papers)
+            for paper in papers:
+                if paper not in numbers:
+                    raise self._unknown("paper", paper)
+            known = list(numbers.values())
+            if len(self._chosen) >= _CHOICES:
+                self._chosen, self._chosen_rows = {}, {}  # whoever reads the old ones goes on doing so
+            self._chosen[chosen] = known
+        return known
+
+    def _rows_of(self, papers: Sequence[str], numbers: list[int]) -> list[int]:
+        """Rows of the techniques of papers, which have these numbers."""
+        assert self._catalogue is not None
+        rows = self._chosen_rows.get(tuple(papers))
+        if rows is None:
+            rows = self._chosen_rows[tuple(papers)] = self._catalogue.rows_of(numbers)
+        return rows
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         assert self._catalogue is not None
         ids = self._catalogue.ids(row for row, _ in found)
-        return [Hit.model_construct(id=ids[row], score=score) for row, score in found]  # hundreds for each query
+        return [Hit(ids[row], score) for row, score in found]
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 

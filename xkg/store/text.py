@@ -24,27 +24,29 @@ from xkg.ranking import split_identifier
 from xkg.store.visible import Entry, encodable
 
 _NAME, _ALIAS = 3, 2
-_DEFINED = re.compile(
-    r"^[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)", re.M
-)
+_DEFINED = re.compile(r"\n[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LONGEST_WORD = 64
 _MOST_TERMS = 128
+_FEW = 500
 _HEAP_BYTES = 32_000_000
 _COUNTS_KEPT = 10_000
 
 
 def words(text: str) -> str:
     """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
-    given = encodable(text)
-    if not given.isascii():
-        given = "".join(c for c in unicodedata.normalize("NFKD", given) if not unicodedata.combining(c))
-    compounds = _COMPOUND.findall(given)
+    bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
+    compounds = _COMPOUND.findall(bare)
     longest = max(map(len, compounds), default=0)
     return " ".join(filter(None, map(_split if longest <= _LONGEST_WORD else _split.__wrapped__, compounds)))
 
 
-@functools.lru_cache(20_000)
+def _unmarked(beyond: re.Match[str]) -> str:
+    return "".join(c for c in beyond[0] if not unicodedata.combining(c))
+
+
+@functools.lru_cache(1 << 16)
 def _split(compound: str) -> str:
     """The words of a compound and the compound itself. The same few thousand make up most texts."""
     pieces = split_identifier(compound)
@@ -67,7 +69,7 @@ def analyzed(split: str) -> list[str]:
 def searched(entry: Entry) -> str:
     """The words that a technique is found by, those that tell more of it several times."""
     technique, code = entry.technique, entry.code
-    documented = [code.documentation, *_DEFINED.findall(code.implementation)] if code else []
+    documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
         *[technique.name] * _NAME,
         *[*technique.aliases] * _ALIAS,
@@ -194,7 +196,7 @@ class TextIndex:
         any_term = build.boolean_query([(occur.Should, self._term(term)) for term in terms])
         wanted = any_term
         if papers is not None:
-            among = build.term_set_query(self._schema, "paper", list(papers))
+            among = self._any_of("paper", papers)
             wanted = build.boolean_query([(occur.Must, any_term), (occur.Must, build.boost_query(among, 0.0))])
         return self._found(wanted, k)
 
@@ -205,11 +207,19 @@ class TextIndex:
         if not rarities or not rows:
             return dict.fromkeys(rows, 0.0), total
         build, occur = self._tantivy.Query, self._tantivy.Occur
-        among = build.const_score_query(build.term_set_query(self._schema, "row", list(rows)), 0.0)
+        among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [
             (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
         ]
         return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
+
+    def _any_of(self, field: str, numbers: Sequence[int]) -> Any:
+        build = self._tantivy.Query
+        if len(numbers) > _FEW:
+            return build.term_set_query(self._schema, field, list(numbers))
+        # A set looks through all terms of the field.
+        should = self._tantivy.Occur.Should
+        return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
     def _having(self, term: str) -> int:
         """The number of techniques that have a term; the index's own tables also count those that are gone, so where
@@ -230,7 +240,7 @@ class TextIndex:
     def _found(self, wanted: Any, k: int) -> list[tuple[int, float]]:
         hits = self._searcher.search(wanted, limit=min(k, max(1, len(self))), count=False).hits
         rows = self._searcher.fast_field_values("row", [address for _, address in hits])
-        return sorted(
-            ((int(row), float(score)) for (score, _), row in zip(hits, rows, strict=True) if row is not None),
-            key=lambda hit: (-hit[1], hit[0]),
+        ranked = sorted(
+            [(-float(score), int(row)) for (score, _), row in zip(hits, rows, strict=True) if row is not None]
         )
+        return [(row, -score) for score, row in ranked]

@@ -11,7 +11,9 @@ from neo4j import ManagedTransaction
 
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
-from xkg.store import Background, Facts, Hit, Link, TechniqueView, rows, text
+from xkg.store import Background, Facts, Heading, Hit, Link, TechniqueView, rows, text
+from xkg.store.catalogue import name_key
+from xkg.store.citing import among, cited
 from xkg.store.neo4j import name_lookup
 from xkg.store.unknown import unknown_id
 from xkg.store.visible import encodable, entries
@@ -89,6 +91,23 @@ class RemoteSnapshot:
                 self._papers = _Papers(self._connection)
             return self._papers
 
+    def paper_count(self) -> int:
+        return len(self.papers())
+
+    def called(self, words: str) -> Sequence[str]:
+        if self._views([words])[words] is not None:
+            return [words]
+        key = name_key(words)
+        return [paper.id for paper in self.papers() if key and name_key(paper.title) == key]
+
+    def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
+        known = {paper.id: paper for paper in self.papers()}
+        return {paper: Heading(known[paper].title, known[paper].year) for paper in ids if paper in known}
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        years = [(paper.id, paper.year) for paper in self.papers() if paper.year is not None]
+        return [id for id, year in years if (first is None or year >= first) and (last is None or year <= last)]
+
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
         self._require([paper])
@@ -137,6 +156,10 @@ class RemoteSnapshot:
             if first in own and second in own
         ]
 
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
+        wanted = set(ids)
+        return [link for link in self.links() or () if link.first in wanted or link.second in wanted]
+
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
         if self._index is None:
@@ -179,13 +202,14 @@ class RemoteSnapshot:
         return {view.technique.id: _facts(view) for view in self.techniques(ids)}
 
     def citations(self) -> Sequence[tuple[str, str]]:
-        from xkg.store.citing import cited
-
         with self._turn:
             if self._citations is None:
                 known = {paper.id for paper in self.papers()}
                 self._citations = tuple(pair for pair in cited(self.papers())[1] if pair[1] in known)
             return self._citations
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        return among(self.citations(), paper)
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 

@@ -1,0 +1,38 @@
+"""A graph of perturbed techniques can be served, and is like what it was made from."""
+
+from pathlib import Path
+
+import numpy as np
+
+from evaluation import perturbed_graph
+from evaluation.generated_graph import SeededVectors, bundles
+from evaluation.perturbed_graph import KEPT_VECTORS, all_vectors, papers_of, perturbed, publish, source
+from xkg.serve.retrieval import search
+from xkg.store.embedded import EmbeddedStore
+
+
+def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:
+    model = SeededVectors()
+    of = source(bundles(3), model)
+    publish(tmp_path, of, 130, cypher=True)
+    store = EmbeddedStore(tmp_path, lambda: model)
+    assert store.check() == []
+    with store.snapshot() as snapshot:
+        papers = papers_of(of, 130)
+        assert (snapshot.paper_count(), papers) == (7, 7)
+        kept = np.load(tmp_path / KEPT_VECTORS)
+        assert np.array_equal(kept, all_vectors(of, papers))
+        wanted = perturbed(of, 5).techniques[3]
+        assert search(snapshot, model.embed, wanted.name).rows[0].name == wanted.name
+        assert any(snapshot.citations_of(paper)[0] for paper in snapshot.paper_ids())
+    store.close()
+
+
+def test_a_paper_is_the_same_in_every_graph_and_near_its_original() -> None:
+    of = source(bundles(3), SeededVectors())
+    assert perturbed(of, 4) == perturbed(of, 4)
+    assert perturbed(of, 4).paper.title == perturbed_graph.perturbed_title(of, 4)
+    copies = perturbed_graph.perturbed_vectors(of, 4)
+    cosines = (copies * of.vectors[of.first[1] : of.first[1] + len(copies)]).sum(axis=1)
+    assert (cosines > 0.5).all()
+    assert np.abs(np.linalg.norm(copies, axis=1) - 1).max() < 1e-5
