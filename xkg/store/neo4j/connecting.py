@@ -17,6 +17,7 @@ from xkg.store.linking import OPEN_PAIR
 from xkg.store.neo4j import writing
 from xkg.store.neo4j.connection import Connection
 from xkg.store.neo4j.migrations import read_state
+from xkg.store.neo4j.seeking import seek
 from xkg.store.rows import NODES, citation_rows, same_concept_row
 
 _ATTEMPTS = 20
@@ -29,7 +30,6 @@ _SAME = (
     "MATCH (a:Technique)-[e:SAME_CONCEPT]->(b:Technique) RETURN a.id AS a, b.id AS b, e.score AS score, e.how AS how"
 )
 _REACHED = "MATCH (m:Meta {id: 'graph'}) WHERE m.generation = $generation SET m.connected = $generation RETURN m.id"
-_PAIR = "MATCH (a:{label} {{id: row.a}}) MATCH (b:{label} {{id: row.b}})"
 
 Edge = tuple[str, str]
 
@@ -94,6 +94,10 @@ def _wanted(snapshot: Snapshot) -> Drawing:
     return Drawing(stubs, frozenset(cites), same)
 
 
+def _pair(label: str) -> str:
+    return f"{seek('a', label, 'row.a')} {seek('b', label, 'row.b')}"
+
+
 def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: int) -> int:
     state = writing.begin(transaction)
     if state.generation != generation + 1:
@@ -103,13 +107,13 @@ def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: in
         raise _Drawn
     run = transaction.run
     uncited = sorted(there.stubs.keys() - wanted.stubs.keys())
-    run("UNWIND $ids AS id MATCH (p:Paper {id: id}) DETACH DELETE p", ids=uncited)
+    run(f"UNWIND $ids AS id {seek('p', 'Paper', 'id')} DETACH DELETE p", ids=uncited)
     changed = [said for one, said in sorted(wanted.stubs.items()) if there.stubs.get(one) != said]
     run("UNWIND $rows AS row MERGE (p:Paper {id: row.id}) SET p = row", rows=changed)
-    pair = _PAIR.format(label="Paper")
+    pair = _pair("Paper")
     run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:CITES]->(b) DELETE e", rows=_pairs(there.cites - wanted.cites))
     run(f"UNWIND $rows AS row {pair} CREATE (a)-[:CITES]->(b)", rows=_pairs(wanted.cites - there.cites))
-    pair = _PAIR.format(label="Technique")
+    pair = _pair("Technique")
     gone = frozenset(one for one, said in there.same.items() if wanted.same.get(one) != said)
     run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:SAME_CONCEPT]->(b) DELETE e", rows=_pairs(gone))
     new = [

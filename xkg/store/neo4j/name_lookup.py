@@ -16,12 +16,13 @@ from neo4j import ManagedTransaction
 from xkg.model import PaperBundle
 from xkg.store import rows
 from xkg.store.catalogue import name_key
+from xkg.store.neo4j.seeking import seek
 from xkg.store.visible import Entry
 
 NameRow = dict[str, str | int]
 
-WRITE: tuple[LiteralString, ...] = (
-    "UNWIND $all.papers AS paper MATCH (n:Name {paper: paper}) DELETE n",
+WRITE = (
+    f"UNWIND $all.papers AS paper {seek('n', 'Name', 'paper', by='paper')} DELETE n",
     "UNWIND $all.names AS row "
     "CREATE (:Name {key: row.key, technique: row.technique, paper: row.paper, order: row.order})",
 )

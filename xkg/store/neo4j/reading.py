@@ -19,6 +19,7 @@ from xkg.store.feed import Changes, Position
 from xkg.store.neo4j.connection import Connection
 from xkg.store.neo4j.migrations import State, read_state, require_schema
 from xkg.store.neo4j.rest import Parts, Rest, unpack
+from xkg.store.neo4j.seeking import seek
 from xkg.store.rows import key
 
 BATCH = 50
@@ -28,7 +29,7 @@ _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
 
 _BUNDLES = (
-    "UNWIND $keys AS id MATCH (b:Bundle {id: id}) RETURN id, b.removed AS removed, b.paper AS paper, "
+    f"UNWIND $keys AS id {seek('b', 'Bundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
     "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
@@ -37,12 +38,12 @@ _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
 # than over what is in them.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
-        f"UNWIND $all.{label} AS id MATCH (n:{label} {{id: id}}) RETURN '{label}' AS kind, "
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
         "collect([id, '', properties(n)]) AS found"
         for label in _NODES
     ]
     + [
-        f"UNWIND $all.{label} AS id MATCH (:{label} {{id: id}})-[e:{edge}]->(s:Symbol) "
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id', f'-[e:{edge}]->(s:Symbol)')} "
         f"RETURN '{edge}' AS kind, collect([id, s.id, properties(e)]) AS found"
         for edge, label in _PLACES.items()
     ]

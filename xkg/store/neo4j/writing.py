@@ -22,6 +22,7 @@ from xkg.store.neo4j.migrations import State
 from xkg.store.neo4j.name_lookup import NameRow, name_rows
 from xkg.store.neo4j.rest import Rest, pack, unpack
 from xkg.store.neo4j.search_entries import EntryRow, write_entries
+from xkg.store.neo4j.seeking import seek
 from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
 from xkg.store.visible import entries
 
@@ -33,7 +34,7 @@ _COUNT = (
 )
 # One property, and so never half of it: a reader counts that it sees all of the newest commit.
 _STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
-_EARLIER = "UNWIND $papers AS key MATCH (b:Bundle {id: key}) RETURN key, b.rest AS rest"
+_EARLIER = f"UNWIND $papers AS key {seek('b', 'Bundle', 'key')} RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
 _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
@@ -171,14 +172,15 @@ class _Rows:
 def _write_statement() -> str:
     """One statement for all, whatever is empty: one round trip. Its rows are in one map, since a plan is kept for each
     order of magnitude of each list that is a parameter."""
-    parts = [
-        f"UNWIND $all.gone_{label} AS id MATCH (n:{label} {{id: id}}) DETACH DELETE n" for label in ("Paper", *_OWN)
-    ]
+    parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
+    own = {
+        "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
+        "Technique AS row": ("Technique", "row.id", "HAS_COMPONENT|IMPLEMENTED_BY|LOCATED_AT"),
+        "Code AS row": ("Code", "row.id", "DERIVED_FROM"),
+    }
     parts += [
-        "UNWIND $all.papers AS id MATCH (:Paper {id: id})-[e:PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY]->() DELETE e",
-        "UNWIND $all.Technique AS row MATCH (:Technique {id: row.id})-[e:HAS_COMPONENT|IMPLEMENTED_BY|LOCATED_AT]->() "
-        "DELETE e",
-        "UNWIND $all.Code AS row MATCH (:Code {id: row.id})-[e:DERIVED_FROM]->() DELETE e",
+        f"UNWIND $all.{rows} {seek('n', label, one, f'-[e:{edges}]->()')} DELETE e"
+        for rows, (label, one, edges) in own.items()
     ]
     for label in NODES:
         keep = (
@@ -194,9 +196,7 @@ def _write_statement() -> str:
             continue
         said = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
         drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{said}}}]->(b)"
-        parts.append(
-            f"UNWIND $all.{edge} AS row MATCH (a:{first} {{id: row.a}}) MATCH (b:{second} {{id: row.b}}) {drawn}"
-        )
+        parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
     parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
     # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
