@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 from xkg.config import EmbeddingSettings, Settings
+from xkg.embed import OnnxEmbedder
 from xkg.errors import InputError, StoreError
 from xkg.sandbox.watchdog import descendants
 from xkg.serve.service import Service
+from xkg.store.embedded import EmbeddedStore
 
 
 def test_what_is_closed_opens_nothing_any_more(graph: Path) -> None:
@@ -25,4 +27,18 @@ def test_an_empty_query_is_refused(graph: Path) -> None:
     service = Service(Settings(kg=graph, embedding=EmbeddingSettings()))
     with pytest.raises(InputError, match="the query is empty"):
         service.search(" \n", 1)
+    service.close()
+
+
+def test_what_is_asked_again_is_answered_from_the_graph_as_it_is(graph: Path) -> None:
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings()))
+    first = service.search("hearth baking", 1)
+    assert service.search("hearth baking", 1) is first
+    assert service.search("hearth baking", 2) is not first
+    store = EmbeddedStore(graph, OnnxEmbedder)
+    store.remove([first.rows[0].id.partition("#")[0]])
+    assert first.rows[0].id not in [row.id for row in service.search("hearth baking", 1).rows]
+    store.rollback()
+    assert service.search("hearth baking", 1) == first
+    store.close()
     service.close()

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from xkg.errors import InputError, StoreError, XkgError
 from xkg.serve.query_vectors import QueryVectors
+from xkg.serve.remembering import Remembered
 
 if TYPE_CHECKING:
     from xkg.build.working_copy import WorkingCopies
@@ -43,6 +45,7 @@ class Service:
         self._questions: Questions | None = None
         self._closed = False
         self._vectors = QueryVectors(self._model)
+        self._answers: WeakKeyDictionary[Snapshot, Remembered[answers.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
         """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
@@ -69,14 +72,15 @@ class Service:
         chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
         if not verify:
             with self._snapshot() as snapshot:
-                return search(snapshot, self._vectors, query, k, chosen)
+                asked = (query, k, repr(chosen))
+                return self._answered(snapshot).get(asked, lambda: search(snapshot, self._vectors, query, k, chosen))
         from xkg.serve import verifier
         from xkg.serve.questions import WAIT_SECONDS
 
         questions = self._asking()
         with self._snapshot() as snapshot:
-            asked = verifier.begin(questions, snapshot, self._vectors, query, k, chosen)
-        return verifier.finish(questions, asked, time.monotonic() + WAIT_SECONDS)
+            begun = verifier.begin(questions, snapshot, self._vectors, query, k, chosen)
+        return verifier.finish(questions, begun, time.monotonic() + WAIT_SECONDS)
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
@@ -204,6 +208,11 @@ class Service:
             if snapshot.generation == 0:
                 raise StoreError(self._empty())
             yield snapshot
+
+    def _answered(self, snapshot: "Snapshot") -> "Remembered[answers.SearchAnswer]":
+        """What was answered from this very state of the graph."""
+        with self._turn:
+            return self._answers.setdefault(snapshot, Remembered())
 
     @property
     def _place(self) -> str:

@@ -16,6 +16,7 @@ from xkg.serve.answer_json import structured
 from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import Value
 from xkg.serve.plain_errors import refusal
+from xkg.serve.remembering import Remembered
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Value)
@@ -39,10 +40,11 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 class Tool(Protocol):
     """Decorates a function that takes what a client may say and returns an answer; its docstring is the description.
-    One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile."""
+    One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile. Answers of
+    one that `repeats` are written out once, however often they are given: they must be hashable."""
 
     def __call__(
-        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
@@ -50,11 +52,11 @@ def registering(server: MCPServer) -> Tool:
     """The decorator that adds tools to `server`."""
 
     def tool(
-        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
-            told = _told(ask)
+            told = _told(ask, Remembered() if repeats else None)
             server.add_tool(_given_up(told) if waits else told, title=title, annotations=titled, structured_output=True)
             return ask
 
@@ -63,21 +65,25 @@ def registering(server: MCPServer) -> Tool:
     return tool
 
 
-def _told(ask: Callable[P, Answer]) -> Callable[P, CallToolResult]:
+def _told(ask: Callable[P, Answer], written: "Remembered[CallToolResult] | None" = None) -> Callable[P, CallToolResult]:
     @functools.wraps(ask)
     def told(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
         try:
             answer = ask(*args, **kwargs)
         except XkgError as error:
             raise ToolError(refusal(error)) from error
-        content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
-        fields = structured(answer)
-        if uri := fields.get("uri"):
-            content.append(ResourceLink(uri=uri, name=str(fields["id"]), mime_type="application/json"))
-        return CallToolResult(content=content, structured_content=fields)
+        return written.get(answer, lambda: _written(answer)) if written is not None else _written(answer)
 
     told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return told
+
+
+def _written(answer: Value) -> CallToolResult:
+    content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
+    fields = structured(answer)
+    if uri := fields.get("uri"):
+        content.append(ResourceLink(uri=uri, name=str(fields["id"]), mime_type="application/json"))
+    return CallToolResult(content=content, structured_content=fields)
 
 
 def _given_up(told: Callable[P, CallToolResult]) -> Callable[P, Awaitable[CallToolResult]]:

@@ -12,6 +12,7 @@ from xkg.serve.budget import TOKENS, fitted
 from xkg.serve.filters import Filters
 from xkg.serve.paging import Page
 from xkg.serve.related import RelatedAnswer
+from xkg.serve.remembering import Remembered
 from xkg.serve.service import Service
 from xkg.serve.tools.registering import Cursor, Detail, Id, registering
 
@@ -21,8 +22,9 @@ ROW_TOKENS = 170
 
 def add(server: MCPServer, service: Service) -> None:
     tool = registering(server)
+    fits: Remembered[SearchAnswer] = Remembered()
 
-    @tool("Search techniques", waits=True)
+    @tool("Search techniques", waits=True, repeats=True)
     def search_techniques(
         query: Annotated[
             str,
@@ -72,8 +74,11 @@ def add(server: MCPServer, service: Service) -> None:
             left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
             return page.beyond([row.id for row in rows[:n]]) if left else None
 
-        most = max(TOKENS[detail], ROW_TOKENS * len(rows))
-        return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)
+        def fit() -> SearchAnswer:
+            most = max(TOKENS[detail], ROW_TOKENS * len(rows))
+            return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)
+
+        return fits.get((answer, k, cursor, detail, repr(filters), verify), fit)
 
     @tool("Find implementations", waits=True)
     def find_implementations(
