@@ -4,7 +4,7 @@
     python -m evaluation.http --kg DIR --idle 10000
 
 Both servers run as processes of their own, MCP without sessions and answers in JSON; each client keeps one connection
-and asks again as soon as it is answered. The queries repeat, so their embeddings are in the server's memory. With
+and asks again as soon as it is answered. The queries repeat, so their answers are in the server's memory. With
 `--idle`, so many connections are opened that say nothing, and searches are timed meanwhile.
 """
 
@@ -121,7 +121,7 @@ def request(tool: str, arguments: dict[str, Any]) -> bytes:
 
 
 async def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Each client asks the requests in turn, beginning with another one."""
+    """Each client asks the requests in turn, beginning elsewhere among them."""
     took: list[float] = []
     failed = 0
     begins = time.perf_counter() + WARM_SECONDS
@@ -129,6 +129,7 @@ async def load(server: Server, requests: Sequence[bytes], clients: int, seconds:
 
     async def client(number: int) -> None:
         nonlocal failed
+        number = number * len(requests) // clients
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         while time.perf_counter() < ends:
             started = time.perf_counter()
