@@ -74,8 +74,8 @@ class Held:
     def __init__(self, bundle: PaperBundle) -> None:
         self._bundle = bundle
 
-    def papers(self) -> Sequence[Paper]:
-        return [self._bundle.paper]
+    def called(self, words: str) -> Sequence[str]:
+        return [self._bundle.paper.id] if words == self._bundle.paper.id else []
 
     def bundle(self, paper: str) -> PaperBundle:
         assert paper == self._bundle.paper.id

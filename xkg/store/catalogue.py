@@ -35,7 +35,7 @@ CREATE TABLE technique (
 );
 CREATE INDEX technique_parent ON technique (parent);
 CREATE INDEX technique_paper ON technique (paper);
-CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, body TEXT);
+CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
 CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
 CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
 CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
@@ -90,8 +90,11 @@ class CatalogueWriter:
                 (row, _key(technique.id), paper, parent, _json(entry.path), text_sha256, body),
             )
             if entry.code is not None:
-                body = _json(entry.code.model_dump())
-                self._db.execute("INSERT INTO code VALUES (?, ?, ?)", (row, _key(entry.code.id), body))
+                code = entry.code
+                # Beside the body, which spans pages: filters ask for them of many.
+                facts = _json([code.level, code.language, code.packages])
+                values = (row, _key(code.id), facts, _json(code.model_dump()))
+                self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
             names = {name_key(name) for name in (technique.name, *technique.aliases)} - {""}
             self._db.executemany("INSERT INTO name VALUES (?, ?)", [(name, row) for name in sorted(names)])
         return list(rows.values())
@@ -284,19 +287,14 @@ class Catalogue:
         found: dict[str, Facts] = {}
         for part in _batches([_key(technique) for technique in ids]):
             marks = ",".join("?" * len(part))
-            for key, paper, level, language, packages in self._all(
-                "SELECT t.id, p.id, json_extract(c.body, '$.level'), json_extract(c.body, '$.language'), "
-                "json_extract(c.body, '$.packages') "
+            for key, paper, facts in self._all(
+                "SELECT t.id, p.id, c.facts "
                 "FROM technique t JOIN paper p ON p.number = t.paper LEFT JOIN code c ON c.technique = t.row "
                 f"WHERE t.id IN ({marks})",
                 part,
             ):
-                found[_id(key)] = Facts(
-                    paper=_id(paper),
-                    level=Level(level or "none"),
-                    language=language or "",
-                    packages=tuple(json.loads(packages or "[]")),
-                )
+                level, language, packages = _told(facts or '["none", "", []]')
+                found[_id(key)] = Facts(paper=_id(paper), level=level, language=language, packages=packages)
         return found
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
@@ -422,6 +420,13 @@ class Catalogue:
 def name_key(name: str) -> str:
     """What two names have in common that differ in case, spaces and punctuation only; may be empty."""
     return "".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold()))
+
+
+@functools.lru_cache(4096)
+def _told(facts: str) -> tuple[Level, str, tuple[str, ...]]:
+    """Level, language and packages, in which most code is alike."""
+    level, language, packages = json.loads(facts)
+    return Level(level), language, tuple(packages)
 
 
 _json = json.JSONEncoder(separators=(",", ":")).encode
