@@ -386,7 +386,7 @@ def test_an_empty_graph_is_alive_and_not_ready(tmp_path: Path) -> None:
 def test_a_request_is_logged_under_its_id_and_without_its_contents(
     graph: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with running(graph) as server, caplog.at_level(logging.INFO, "xkg"):
+    with caplog.at_level(logging.INFO, "xkg"), running(graph) as server:  # a line is written after its answer is sent
         given = server.client(**{"x-request-id": "trace-7"}).post("/mcp", json=call("get_code", id="secret"))
         assert given.headers["x-request-id"] == "trace-7"
         made = server.client(**{"x-request-id": "not an id"}).post(
