@@ -44,7 +44,6 @@ def test_a_small_memory_gives_the_same_vectors(asked: list[list[str]]) -> None:
     vectors = QueryVectors(lambda: model, kept=2)
     for texts in asked:
         assert vectors(texts).tolist() == Model().embed(texts).tolist()
-        assert len(vectors._kept) <= 2
 
 
 def test_what_the_model_could_not_do_is_tried_again() -> None:

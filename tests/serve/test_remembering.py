@@ -17,6 +17,7 @@ def test_what_is_asked_again_is_not_made_again_while_it_is_kept(asked: list[int]
         assert remembered.get(key, lambda key=key: made.append(key) or -key) == -key  # type: ignore[misc]
         assert (len(made) == before) == (key in recent)
         recent = [key, *(other for other in recent if other != key)][:kept]
+    assert remembered.known(range(10)) == {key: -key for key in recent}
 
 
 def test_a_failure_is_raised_and_not_kept() -> None:

@@ -6,10 +6,11 @@ all who came meanwhile.
 """
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from xkg.serve.remembering import Remembered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,9 +35,8 @@ class QueryVectors:
 
     def __init__(self, embedder: "Callable[[], Embedder]", kept: int = KEPT) -> None:
         self._embedder = embedder
-        self._most = kept
+        self._vectors: Remembered[NDArray[np.float32]] = Remembered(kept)
         self._turn = threading.Lock()
-        self._kept: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
         self._running = threading.Lock()
         self._next: _Run | None = None
 
@@ -45,17 +45,12 @@ class QueryVectors:
         import numpy as np
 
         wanted = dict.fromkeys(texts)
-        with self._turn:
-            known = {text: self._kept[text] for text in wanted if text in self._kept}
+        known = self._vectors.known(wanted)
         missing = [text for text in wanted if text not in known]
         if missing:
-            known.update(self._made(missing))
-        with self._turn:
-            for text in wanted:
-                self._kept[text] = known[text]
-                self._kept.move_to_end(text)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
+            made = self._made(missing)
+            self._vectors.keep({text: made[text] for text in missing})
+            known.update(made)
         return np.stack([known[text] for text in texts])
 
     def _made(self, texts: Sequence[str]) -> "dict[str, NDArray[np.float32]]":

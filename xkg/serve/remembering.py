@@ -2,9 +2,10 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 KEPT = 256
@@ -22,13 +23,24 @@ class Remembered(Generic[V]):
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
         """The value for `key`, made where it is not known. What `make` raises is raised, and nothing kept."""
+        known = self.known([key])
+        if not known:
+            self.keep(known := {key: make()})
+        return known[key]
+
+    def known(self, keys: Iterable[K]) -> dict[K, V]:
+        """What is kept for these keys."""
         with self._turn:
-            if key in self._kept:
+            found = {key: self._kept[key] for key in keys if key in self._kept}
+            for key in found:
                 self._kept.move_to_end(key)
-                return self._kept[key]
-        made = make()
+            return found
+
+    def keep(self, made: Mapping[K, V]) -> None:
+        """Takes in values, in place of those that were asked for least lately."""
         with self._turn:
-            self._kept[key] = made
+            for key, value in made.items():
+                self._kept[key] = value
+                self._kept.move_to_end(key)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
-        return made
