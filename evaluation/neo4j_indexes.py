@@ -29,6 +29,7 @@ from xkg.application import embedder
 from xkg.config import Settings, StoreSettings
 from xkg.embed import Embedder
 from xkg.model import PaperBundle
+from xkg.reading import documents
 from xkg.sandbox.levels import check_parsed
 from xkg.store import Hit, Snapshot
 from xkg.store.embedded import EmbeddedStore
@@ -107,7 +108,7 @@ def load_remote(connection: Connection, papers: Sequence[PaperBundle], model: Em
 
     def search(bundle: PaperBundle) -> list[EntryRow]:
         shown = list(entries(bundle))
-        return entry_rows(bundle, shown, model.embed([vector_text(entry) for entry in shown])) if shown else []
+        return entry_rows(bundle, shown, documents(model, [vector_text(entry) for entry in shown])) if shown else []
 
     started = time.perf_counter()
     for start in range(0, len(papers), PAPERS_A_COMMIT):

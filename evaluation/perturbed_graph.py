@@ -5,8 +5,8 @@
 GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
 hierarchy and the beginning of its code. Of its words a fifth are others of the same papers, each definition has a
 sentence of another technique's, and most names have a word of another's. A vector is that of the technique, with some
-of two others' and some noise: embedding a million texts takes hours. Paper n is the same in every graph, whatever its
-size.
+of two others' and some noise, and so are the codes of its words: embedding a million texts takes hours. Paper n is the
+same in every graph, whatever its size.
 
 What is written is what a server needs: catalogue, text index and vectors, as beside Neo4j. The graph of LadybugDB is
 made with `--cypher` only, and nothing links the techniques: concepts of so many like papers grow with their square.
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from evaluation.generated_graph import bundles as generated_bundles
 from xkg.embed import Embedder, OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
+from xkg.reading import documents
 from xkg.sandbox.levels import check_parsed
 from xkg.store import bundles
 from xkg.store.building import finish_text
@@ -57,6 +58,7 @@ KEPT_VECTORS = "vectors.npy"
 """Beside the generations, to hold the index against."""
 GENERATED = 40
 _WORD = re.compile(r"([A-Za-z]{4,})")
+_NO_CODES = np.empty((0, 0), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,9 @@ class Source:
     first: tuple[int, ...]
     """The row of each paper's first technique."""
     vectors: NDArray[np.float32]
+    codes: tuple[NDArray[np.uint8], ...]
+    """Those of the words of each technique, a row each; of no columns where the model gives none."""
+    all_codes: NDArray[np.uint8]
     model: str
     words: tuple[str, ...]
     sentences: tuple[str, ...]
@@ -80,11 +85,16 @@ def source(papers: Iterable[PaperBundle], embedder: Embedder) -> Source:
     kept = [(bundle, shown) for bundle, shown in kept if shown]
     flat = [entry for _, shown in kept for entry in shown]
     definitions = [entry.technique.definition for entry in flat]
+    read = documents(embedder, [vector_text(entry) for entry in flat])
+    width = -(-embedder.dimension // 8) if any(read.codes) else 0
+    codes = [np.frombuffer(of, np.uint8).reshape(-1, width) if width else _NO_CODES for of in read.codes]
     return Source(
         papers=tuple(bundle for bundle, _ in kept),
         shown=tuple(shown for _, shown in kept),
         first=tuple(int(n) for n in np.cumsum([0, *(len(shown) for _, shown in kept)])[:-1]),
-        vectors=embedder.embed([vector_text(entry) for entry in flat]),
+        vectors=read.vectors,
+        codes=tuple(codes),
+        all_codes=np.concatenate(codes),
         model=embedder.model,
         words=tuple(word for definition in definitions for word in _WORD.findall(definition)),
         sentences=tuple(s for d in definitions for s in re.split(r"(?<=\.)\s+", d) if 20 < len(s) < 400),
@@ -158,6 +168,20 @@ def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
     return _unit(of.vectors[rows] + SECOND * others[0] + THIRD * others[1] + NOISE * _unit(noise))
 
 
+def perturbed_codes(of: Source, number: int) -> list[bytes]:
+    """The codes of the words of the techniques of paper `number`, in order: `OTHER_WORDS` are others, and an eighth of
+    all signs."""
+    rng = np.random.default_rng(number)
+    place = number % len(of.papers)
+    found = []
+    for own in of.codes[of.first[place] : of.first[place] + len(of.shown[place])]:
+        kept = rng.random((len(own), 1)) >= OTHER_WORDS
+        words = np.where(kept, own, of.all_codes[rng.integers(max(1, len(of.all_codes)), size=len(own))])
+        noise = rng.integers(256, size=(3, *words.shape), dtype=np.uint8)
+        found.append((words ^ (noise[0] & noise[1] & noise[2])).tobytes())
+    return found
+
+
 def perturbed_title(of: Source, number: int) -> str:
     """The title of paper `number`."""
     return f"{_renamed(random.Random(number), of, of.papers[number % len(of.papers)].paper.title)}, {number}"
@@ -207,19 +231,20 @@ def write_catalogue(
             known[bundle.paper.id] = file = bundles.write(kept, bundle, durable=False)
             shown = list(entries(bundle))
             hashes = [hashlib.sha256(vector_text(entry).encode()).digest() for entry in shown]
-            catalogue.add(bundle, file, list(zip(shown, hashes, strict=True)))
+            rows = catalogue.add(bundle, file, list(zip(shown, hashes, strict=True)))
+            catalogue.read((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
             if cypher:
                 graph.add(bundle, shown)
             if number % 10_000 == 0:
                 _say(f"{number:,} of {papers:,} papers", begun)
-        rows = catalogue.rows
+        total = catalogue.rows
         catalogue.cite()
         catalogue.close()
         _say("catalogue", begun)
         if cypher:
             counts = graph.load(folder / GRAPH)
             _say(f"graph of {(folder / GRAPH).stat().st_size / 1e9:.1f} GB", begun)
-    return {**counts, "vectors": rows, "papers": papers}
+    return {**counts, "vectors": total, "papers": papers}
 
 
 def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:

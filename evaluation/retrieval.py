@@ -37,7 +37,7 @@ from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
 from xkg.serve import verifier
 from xkg.serve.answers import SearchAnswer
-from xkg.serve.candidates import Embed
+from xkg.serve.candidates import Read
 from xkg.serve.questions import Questions
 from xkg.serve.retrieval import EVERYTHING, search
 from xkg.store import Snapshot
@@ -98,13 +98,13 @@ def main() -> None:
         report(options.kg, options.queries, options.failures, options.verify)
 
 
-def verified(snapshot: Snapshot, embed: Embed, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
+def verified(snapshot: Snapshot, read: Read, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
     """What the verifier leaves for each query, waited for as long as a build would wait."""
     llm = Settings(kg=kg).llm
     questions = Questions(llm, kg, llm.concurrency, seconds=llm.seconds)
 
     def ask(query: str) -> SearchAnswer:
-        asked = verifier.begin(questions, snapshot, embed, query, ROWS, EVERYTHING)
+        asked = verifier.begin(questions, snapshot, read, query, ROWS, EVERYTHING)
         answer = verifier.finish(questions, asked, time.monotonic() + PATIENT * llm.seconds)
         if answer.verified.startswith("not verified"):
             raise SystemExit(answer.verified)
@@ -140,7 +140,7 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             return lambda query: [[technique] for technique in ranker(query)[:ROWS]]
 
         def whole(query: str) -> list[list[str]]:
-            return shown(search(snapshot, embedder.embed, query, ROWS))
+            return shown(search(snapshot, embedder.read, query, ROWS))
 
         def shown(answer: SearchAnswer) -> list[list[str]]:
             return [[row.id, *(relative.id for relative in row.relatives)] for row in answer.rows]
@@ -153,7 +153,7 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             "… with relatives": (whole, True),
         }
         if verify:
-            judged = verified(snapshot, embedder.embed, kg, [query["query"] for query in queries])
+            judged = verified(snapshot, embedder.read, kg, [query["query"] for query in queries])
             rankers["verified"] = (lambda query: shown(judged[query]), False)
             rankers["… with relatives, verified"] = (lambda query: shown(judged[query]), True)
             by = {answer.verified.partition(":")[0] for answer in judged.values()}

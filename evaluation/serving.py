@@ -33,7 +33,7 @@ from evaluation.metrics import recall_of
 from evaluation.perturbed_graph import KEPT_VECTORS
 from xkg.embed import OnnxEmbedder
 from xkg.serve.candidates import DEPTH
-from xkg.serve.query_vectors import QueryVectors
+from xkg.serve.query_readings import QueryReadings
 from xkg.serve.remembering import KEPT
 from xkg.store.embedded import EmbeddedStore
 from xkg.store.snapshot import EmbeddedSnapshot
@@ -161,7 +161,7 @@ def together(embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
 
     rows = []
     for threads in (TOGETHER, 8 * TOGETHER):
-        batched = QueryVectors(lambda: embedder, kept=0)
+        batched = QueryReadings(lambda: embedder, kept=0)
         for name, way in (("each alone", embedder.embed), ("together", batched)):
             with ThreadPoolExecutor(threads) as pool:
                 started, before = time.perf_counter(), time.process_time()

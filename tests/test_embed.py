@@ -154,22 +154,32 @@ def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEm
 
 
 @settings(max_examples=25, deadline=None)
-@given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=24).map(" ".join), max_size=8))
-def test_a_vector_does_not_depend_on_its_neighbours(real: OnnxEmbedder, texts: list[str]) -> None:
-    together = real.embed(texts)
-    assert together.shape == (len(texts), 384)
-    assert together.dtype == np.float32
-    for text, vector in zip(texts, together, strict=True):
-        assert np.array_equal(real.embed([text])[0], vector)
-        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
-
-
-@settings(max_examples=25, deadline=None)
 @given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
-def test_texts_in_one_row_have_the_vectors_that_they_have_alone(real: OnnxEmbedder, texts: list[str]) -> None:
-    together = real.embed_together(texts)
-    assert together.shape == (len(texts), 384)
-    assert np.abs(together - real.embed(texts)).max(initial=0) < 1e-6
+def test_texts_in_one_row_are_read_as_they_are_alone(real: OnnxEmbedder, texts: list[str]) -> None:
+    alone = real.read(texts)
+    for reading, vector in zip(alone, real.embed(texts), strict=True):
+        assert np.array_equal(reading.vector, vector)
+    for together, reading in zip(real.read_together(texts), alone, strict=True):
+        assert np.abs(together.vector - reading.vector).max() < 1e-6
+        assert together.words == reading.words
+        assert np.bitwise_count(together.codes ^ reading.codes).sum() <= 2  # a number about 0 has either sign
+
+
+def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:
+    (reading,) = real.read(["Keep the Replay-buffer: the buffer of Transitions!"])
+    assert reading.words == ("keep", "the", "replay", "buffer", "of", "transitions")
+    assert reading.codes.shape == (6, 48)
+    assert [empty.codes.shape for empty in real.read(["", "?!", "\x00"])] == [(0, 48)] * 3
+
+
+def test_a_word_is_nearer_to_itself_in_the_same_sense(real: OnnxEmbedder) -> None:
+    def bank(text: str) -> NDArray[np.uint8]:
+        (reading,) = real.read([text])
+        code: NDArray[np.uint8] = reading.codes[reading.words.index("bank")]
+        return code
+
+    money, loans, river = map(bank, ("the bank lends money", "a bank that gives loans", "the bank of a river"))
+    assert np.bitwise_count(money ^ loans).sum() < np.bitwise_count(money ^ river).sum()
 
 
 def test_thread_count_does_not_matter(real: OnnxEmbedder) -> None:

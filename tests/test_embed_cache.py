@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from xkg.embed_cache import CachedEmbedder
 from xkg.errors import EmbeddingError
+from xkg.reading import Reading
 
 
 class Counting:
@@ -85,6 +86,55 @@ def test_lone_surrogates_and_many_texts(tmp_path: Path) -> None:
         assert np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts])
         cached.embed(texts[::-1])
     assert len(inner.asked) == len(texts)
+
+
+class Wordy(Counting):
+    """Also reads words, each with the code of its first letter."""
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        codes = [np.array([[ord(text[0]) % 256]], np.uint8) for text in texts]
+        return [Reading(v, (t,), code) for v, t, code in zip(self.embed(texts), texts, codes, strict=True)]
+
+
+def test_what_was_read_is_read_once(tmp_path: Path) -> None:
+    inner = Wordy()
+    with opened(inner, tmp_path / "c.sqlite") as cached:
+        vectors = cached.embed(["a"])
+        found = cached.documents(["a", "b", "a"])
+        assert found.codes == [b"a", b"b", b"a"]
+        assert np.array_equal(found.vectors[0], vectors[0])
+    assert inner.asked == ["a", "a", "b"], "a vector alone says nothing of the words"
+    with CachedEmbedder(refuse, tmp_path / "c.sqlite", "counting") as again:
+        known = again.documents(["b", "a"])
+        assert known.codes == [b"b", b"a"]
+        assert np.array_equal(again.embed(["b", "a"]), known.vectors)
+
+
+def test_a_model_without_words_gives_no_codes(tmp_path: Path) -> None:
+    with opened(Counting(), tmp_path / "c.sqlite") as cached:
+        found = cached.documents(["a", "b"])
+        assert found.codes == [b"", b""]
+        assert np.array_equal(found.vectors, cached.embed(["a", "b"]))
+
+
+def test_words_of_another_model_of_the_same_name_are_read_anew(tmp_path: Path) -> None:
+    with opened(Wordy(dimension=8), tmp_path / "c.sqlite") as cached:
+        cached.documents(["a", "b"])
+    other = Wordy(dimension=5)
+    with opened(other, tmp_path / "c.sqlite") as cached:
+        assert cached.documents(["a", "c"]).vectors.shape == (2, 5)
+        assert cached.documents(["b"]).vectors.shape == (1, 5)
+    assert other.asked == ["a", "c", "b"]
+
+
+def test_a_cache_from_before_there_were_words_is_added_to(tmp_path: Path) -> None:
+    with opened(Counting(), tmp_path / "c.sqlite") as cached:
+        vectors = cached.embed(["a"])
+    with sqlite3.connect(tmp_path / "c.sqlite") as db:
+        db.execute("DROP TABLE words")
+    with opened(Wordy(), tmp_path / "c.sqlite") as cached:
+        assert cached.documents(["a"]).codes == [b"a"]
+        assert np.array_equal(cached.embed(["a"]), vectors)
 
 
 def test_models_do_not_share_vectors(tmp_path: Path) -> None:

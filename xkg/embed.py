@@ -14,15 +14,17 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from xkg.errors import EmbeddingError
+from xkg.reading import Reading, words_of
 
 if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer before that
     import numpy as np
     from numpy.typing import NDArray
+    from tokenizers import Encoding
 
     from xkg.config import EmbeddingSettings
 
@@ -102,39 +104,62 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        tokens = self._tokens(texts)
+        encodings = self._encoded(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
+        for row, hidden in self._apart(encodings):
+            vectors[row] = _pooled(hidden)
+        return vectors
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """As `embed`, with the words of each text."""
+        encodings = self._encoded(texts)
+        return self._readings(texts, encodings, self._apart(encodings))
+
+    def read_together(self, texts: Sequence[str]) -> list[Reading]:
+        """As `read`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
+        stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
+        Cross-contamination", arXiv:2107.02027, 2021."""
+        if "mask" not in self._inputs or len(texts) < 2:
+            return self.read(texts)
+        encodings = self._encoded(texts)
+        return self._readings(texts, encodings, self._packed(encodings))
+
+    def _readings(
+        self, texts: Sequence[str], encodings: Sequence[Encoding], found: Iterable[tuple[int, NDArray[np.float32]]]
+    ) -> list[Reading]:
+        readings: dict[int, Reading] = {}
+        for row, hidden in found:
+            encoding = encodings[row]
+            words, codes = words_of(texts[row], hidden, encoding.word_ids, encoding.offsets)
+            readings[row] = Reading(_pooled(hidden), words, codes)
+        return [readings[row] for row in range(len(texts))]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+        encodings: list[Encoding] = self._tokenizer.encode_batch([_readable(text) for text in texts])
+        return encodings
+
+    def _apart(self, encodings: Sequence[Encoding]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """The number of each text, and the vectors of its tokens."""
+        import numpy as np
+
+        tokens = [encoding.ids for encoding in encodings]
         for rows in _batches([len(ids) for ids in tokens]):
             ids = np.array([tokens[row] for row in rows], np.int64)
             count = ids.shape[1]
-            hidden = self._hidden(ids, np.arange(count), np.zeros((count, count), np.float32))
-            vectors[rows] = _unit(hidden.mean(axis=1, dtype=np.float64))
-        return vectors
+            yield from zip(rows, self._hidden(ids, np.arange(count), np.zeros((count, count), np.float32)), strict=True)
 
-    def embed_together(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """As `embed`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
-        stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
-        Cross-contamination", arXiv:2107.02027, 2021."""
+    def _packed(self, encodings: Sequence[Encoding]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """As `_apart`, several texts a row."""
         import numpy as np
 
-        if "mask" not in self._inputs or len(texts) < 2:
-            return self.embed(texts)
-        tokens = self._tokens(texts)
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        tokens = [encoding.ids for encoding in encodings]
         for rows in _packs([len(ids) for ids in tokens]):
             lengths = [len(tokens[row]) for row in rows]
             text = np.repeat(np.arange(len(rows)), lengths)
             mask = np.where(text[:, None] == text, 0, _APART).astype(np.float32)
             ids = np.array([[token for row in rows for token in tokens[row]]], np.int64)
             hidden = self._hidden(ids, np.concatenate([np.arange(length) for length in lengths]), mask)[0]
-            starts = np.cumsum([0, *lengths[:-1]])
-            vectors[rows] = _unit(np.add.reduceat(hidden.astype(np.float64), starts) / np.array(lengths)[:, None])
-        return vectors
-
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        # A word piece seldom spans more than a few characters: what is left out cannot count.
-        readable = [encodable(text[:READ_CHARACTERS]) for text in texts]
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(readable)]
+            yield from zip(rows, np.split(hidden, np.cumsum(lengths)[:-1]), strict=True)
 
     def _hidden(
         self, ids: NDArray[np.int64], positions: NDArray[np.int64], mask: NDArray[np.float32]
@@ -155,11 +180,18 @@ class OnnxEmbedder:
         return result
 
 
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of the vectors of tokens, of unit length."""
     import numpy as np
 
-    unit: NDArray[np.float64] = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    mean = hidden.mean(axis=0, dtype=np.float64)
+    unit: NDArray[np.float32] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
     return unit
+
+
+def _readable(text: str) -> str:
+    # A word piece seldom spans more than a few characters: what is left out cannot count.
+    return encodable(text[:READ_CHARACTERS])
 
 
 def encodable(text: str) -> str:

@@ -1,4 +1,5 @@
-"""No text is embedded twice: vectors kept in SQLite, shared by processes, in front of any `Embedder`."""
+"""No text is embedded twice: vectors, and codes of words, kept in SQLite, shared by processes, in front of any
+`Embedder`."""
 
 from __future__ import annotations
 
@@ -10,12 +11,15 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xkg.embed import MINILM, Embedder
 from xkg.errors import EmbeddingError
+from xkg.reading import Documents, Reader
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,8 +28,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _CHUNK = 500
-_SCHEMA = """CREATE TABLE IF NOT EXISTS vectors (
-    model TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"""
+_SCHEMA = {
+    table: f"CREATE TABLE IF NOT EXISTS {table} (model TEXT NOT NULL, text BLOB NOT NULL, {column} BLOB NOT NULL, "
+    "crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
+    for table, column in (("vectors", "vector"), ("words", "codes"))
+}
 _T = TypeVar("_T")
 
 
@@ -54,36 +61,55 @@ class CachedEmbedder:
         with self._lock:
             if self._embedder is None:
                 query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
-                rows = self._tried("read", lambda db: db.execute(query, (self.model,)).fetchall()) or []
+                rows = self._tried("read", partial(_rows_of, query, (self.model,))) or []
                 if rows:
                     return int(rows[0][0])
             return self._loaded().dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
-        wanted = dict(zip(keys, texts, strict=True))
+        keys, wanted = _keyed(texts)
         with self._lock:
             dimension = self.dimension
-            found: dict[bytes, NDArray[np.float32]] = {}
-            for chunk in _chunks(list(wanted)):
-                found |= self._read(chunk, dimension)
+            found = self._read(list(wanted), dimension)
             missing = [key for key in wanted if key not in found]
             if missing and self._loaded().dimension != dimension:
-                # The name stands for another model now: what is stored under it cannot be compared with it.
-                self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")
-                self._tried("write", lambda db: db.execute("DELETE FROM vectors WHERE model = ?", (self.model,)))
-                dimension, found, missing = self._loaded().dimension, {}, list(wanted)
+                dimension, found, missing = self._begun_anew(), {}, list(wanted)
             for chunk in _chunks(missing):
-                vectors = self._loaded().embed([wanted[key] for key in chunk])
-                fresh = dict(zip(chunk, vectors, strict=True))
-                self._write(fresh)
-                found |= fresh
-        result = np.empty((len(texts), dimension), np.float32)
-        for row, key in enumerate(keys):
-            result[row] = found[key]
-        return result
+                made = dict(zip(chunk, self._loaded().embed([wanted[key] for key in chunk]), strict=True))
+                self._store("vectors", {key: _bytes(vector) for key, vector in made.items()})
+                found |= made
+        return _rows(found, keys, dimension)
+
+    def documents(self, texts: Sequence[str]) -> Documents:
+        """Also the codes of the words, where the model gives such."""
+        keys, wanted = _keyed(texts)
+        with self._lock:
+            dimension = self.dimension
+            found = self._read(list(wanted), dimension)
+            codes = self._stored("words", list(wanted))
+            missing = [key for key in wanted if key not in found or key not in codes]
+            model = self._loaded() if missing else None
+            if model is not None and not isinstance(model, Reader):
+                return Documents(self.embed(texts), [b""] * len(texts))
+            if model is not None and model.dimension != dimension:
+                dimension, found, codes, missing = self._begun_anew(), {}, {}, list(wanted)
+            for chunk in _chunks(missing):
+                assert isinstance(model, Reader)
+                readings = dict(zip(chunk, model.read([wanted[key] for key in chunk]), strict=True))
+                made = {key: reading.codes.tobytes() for key, reading in readings.items()}
+                self._store("vectors", {key: _bytes(reading.vector) for key, reading in readings.items()})
+                self._store("words", made)
+                found |= {key: reading.vector for key, reading in readings.items()}
+                codes |= made
+        return Documents(_rows(found, keys, dimension), [codes[key] for key in keys])
+
+    def _begun_anew(self) -> int:
+        """The dimension of the model that the name stands for now: what is stored under it cannot be compared."""
+        self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")
+        for table in _SCHEMA:
+            forget = f"DELETE FROM {table} WHERE model = ?"
+            self._tried("write", methodcaller("execute", forget, (self.model,)))
+        return self._loaded().dimension
 
     def close(self) -> None:
         with self._lock:
@@ -110,21 +136,23 @@ class CachedEmbedder:
     def _read(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
         import numpy as np
 
-        query = f"SELECT text, vector, crc32 FROM vectors WHERE model = ? AND text IN ({','.join('?' * len(keys))})"
-        rows = self._tried("read", lambda db: db.execute(query, (self.model, *keys)).fetchall()) or []
-        return {
-            key: np.frombuffer(vector, "<f4")
-            for key, vector, crc32 in rows
-            if len(vector) == 4 * dimension and zlib.crc32(vector) == crc32
-        }
+        stored = self._stored("vectors", keys)
+        return {key: np.frombuffer(blob, "<f4") for key, blob in stored.items() if len(blob) == 4 * dimension}
 
-    def _write(self, vectors: dict[bytes, NDArray[np.float32]]) -> None:
-        blobs = [(key, vector.astype("<f4").tobytes()) for key, vector in vectors.items()]
-        rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs]
+    def _stored(self, table: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for chunk in _chunks(keys):
+            query = f"SELECT * FROM {table} WHERE model = ? AND text IN ({','.join('?' * len(chunk))})"
+            rows = self._tried("read", partial(_rows_of, query, (self.model, *chunk))) or []
+            found |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
+        return found
+
+    def _store(self, table: str, blobs: dict[bytes, bytes]) -> None:
+        rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs.items()]
 
         def insert(connection: sqlite3.Connection) -> None:
             with connection:
-                connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)", rows)
+                connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
 
         self._tried("write", insert)
 
@@ -160,7 +188,8 @@ class CachedEmbedder:
         except (sqlite3.Error, OSError):
             self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not kept")
             connection = sqlite3.connect(":memory:", check_same_thread=False)
-            connection.execute(_SCHEMA)
+            for statement in _SCHEMA.values():
+                connection.execute(statement)
         return connection
 
     def _reopened(self, error: Exception) -> sqlite3.Connection:
@@ -187,6 +216,10 @@ class CachedEmbedder:
             log.warning(message)
 
 
+def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connection) -> list[Any]:
+    return connection.execute(query, values).fetchall()
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
     try:
@@ -200,13 +233,34 @@ def _connect(path: Path) -> sqlite3.Connection:
                     raise
                 time.sleep(0.05)
         connection.execute("PRAGMA synchronous = NORMAL")
-        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'vectors'").fetchone():
-            with connection:
-                connection.execute(_SCHEMA)
+        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
+        for table, statement in _SCHEMA.items():
+            if table not in there:
+                with connection:
+                    connection.execute(statement)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
+    """The key of each text, and the text of each key."""
+    keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+    return keys, dict(zip(keys, texts, strict=True))
+
+
+def _rows(found: dict[bytes, NDArray[np.float32]], keys: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    result = np.empty((len(keys), dimension), np.float32)
+    for row, key in enumerate(keys):
+        result[row] = found[key]
+    return result
+
+
+def _bytes(vector: NDArray[np.float32]) -> bytes:
+    return vector.astype("<f4").tobytes()
 
 
 def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

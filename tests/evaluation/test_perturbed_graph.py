@@ -5,14 +5,15 @@ from pathlib import Path
 import numpy as np
 
 from evaluation import perturbed_graph
-from evaluation.generated_graph import SeededVectors, bundles
+from evaluation.generated_graph import bundles
 from evaluation.perturbed_graph import KEPT_VECTORS, all_vectors, papers_of, perturbed, publish, source
+from tests.store.graphs import FakeHashEmbedder
 from xkg.serve.retrieval import search
 from xkg.store.embedded import EmbeddedStore
 
 
 def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:
-    model = SeededVectors()
+    model = FakeHashEmbedder()
     of = source(bundles(3), model)
     publish(tmp_path, of, 130, cypher=True)
     store = EmbeddedStore(tmp_path, lambda: model)
@@ -23,13 +24,17 @@ def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:
         kept = np.load(tmp_path / KEPT_VECTORS)
         assert np.array_equal(kept, all_vectors(of, papers))
         wanted = perturbed(of, 5).techniques[3]
-        assert search(snapshot, model.embed, wanted.name).rows[0].name == wanted.name
+        assert search(snapshot, model.read, wanted.name).rows[0].name == wanted.name
+        (reading,) = model.read([f"{wanted.name}. {wanted.definition}"])
+        near = snapshot.interaction(reading, [t.id for t in perturbed(of, 5).techniques])
+        assert max(near, key=lambda technique: near[technique]) == wanted.id
+        assert 0.3 < near[wanted.id] < 0.9
         assert any(snapshot.citations_of(paper)[0] for paper in snapshot.paper_ids())
     store.close()
 
 
 def test_a_paper_is_the_same_in_every_graph_and_near_its_original() -> None:
-    of = source(bundles(3), SeededVectors())
+    of = source(bundles(3), FakeHashEmbedder())
     assert perturbed(of, 4) == perturbed(of, 4)
     assert perturbed(of, 4).paper.title == perturbed_graph.perturbed_title(of, 4)
     copies = perturbed_graph.perturbed_vectors(of, 4)

@@ -32,8 +32,8 @@ class Prefers:
 
 def test_a_reranker_decides_the_order_and_not_what_is_found(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
     query = "pour water on the iron for steam, then cut the dough with a blade"
-    plain = search(snapshot, embedder.embed, query, 5)
-    blade = search(snapshot, embedder.embed, query, 5, reranker=Prefers("blade"))
+    plain = search(snapshot, embedder.read, query, 5)
+    blade = search(snapshot, embedder.read, query, 5, reranker=Prefers("blade"))
     assert plain.rows[0].name == "Steam Injection (SI)"
     assert blade.rows[0].name == "Scoring"
     assert {row.id for row in plain.rows} == {row.id for row in blade.rows}

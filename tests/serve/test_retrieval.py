@@ -26,7 +26,7 @@ def ask(graph: Path, embedder: OnnxEmbedder) -> Iterator[Ask]:
     with store.snapshot() as snapshot:
 
         def ask(query: str, k: int = 5, **filters: Any) -> SearchAnswer:
-            return search(snapshot, embedder.embed, query, k, Filters(**filters))
+            return search(snapshot, embedder.read, query, k, Filters(**filters))
 
         yield ask
     store.close()

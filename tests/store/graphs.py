@@ -1,6 +1,7 @@
 """Small graphs for the tests of the store, and a stand-in for the embedding model."""
 
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,13 +24,14 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
+from xkg.reading import Reading
 from xkg.store.embedded import EmbeddedStore
 
 REPOSITORY = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", license="MIT")
 
 
 class FakeHashEmbedder:
-    """Unit vectors from hashes of texts: equal texts are equal, and nothing else means anything."""
+    """Unit vectors and words from hashes of texts: equal ones are equal, and nothing else means anything."""
 
     def __init__(self, model: str = "fake-hash", dimension: int = 16) -> None:
         self.model = model
@@ -41,6 +43,19 @@ class FakeHashEmbedder:
         rows = [np.frombuffer(hashlib.shake_128(t.encode()).digest(self.dimension), np.uint8) for t in texts]
         matrix = np.stack(rows).astype(np.float32) - 127.5
         return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        return hashed_words(texts, self.embed(texts))
+
+
+def hashed_words(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[Reading]:
+    """Readings with these vectors, in which equal words have equal codes."""
+    readings = []
+    for text, vector in zip(texts, vectors, strict=True):
+        words = tuple(dict.fromkeys(re.findall(r"\w+", text.lower())))
+        digests = b"".join(hashlib.shake_128(word.encode()).digest(4) for word in words)
+        readings.append(Reading(vector, words, np.frombuffer(digests, np.uint8).reshape(-1, 4)))
+    return readings
 
 
 def no_embedder() -> FakeHashEmbedder:

@@ -122,6 +122,26 @@ def test_publish_replace_remove_rollback_reopen(tmp_path: Path) -> None:
     assert len(list(store.bundles())) == 3
 
 
+def test_what_was_read_is_kept_from_generation_to_generation(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "kg")
+    store.publish([a_paper(1), a_paper(2)])
+    (reading,) = FakeHashEmbedder().read(["layer normalisation"])
+    part, changed = "arxiv:2101.00001#method/layer-norm", "arxiv:2101.00002#method"
+    with store.snapshot() as snapshot:
+        before = snapshot.interaction(reading, [part, changed, "nobody#x"])
+        assert before.keys() == {part, changed}
+        assert before[part] == 1.0
+    again = EmbeddedStore(tmp_path / "kg", no_embedder)
+    again.remove(["arxiv:2101.00002"])
+    with again.snapshot() as snapshot:
+        assert snapshot.interaction(reading, [part, changed]) == {part: 1.0}
+    store.publish([a_paper(2, note="layer")])
+    with store.snapshot() as snapshot:
+        after = snapshot.interaction(reading, [part, changed])
+        assert after[part] == 1.0
+        assert after[changed] > before[changed]
+
+
 def test_a_revision_is_of_what_is_stored_at_its_turn_and_of_nothing_else(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.publish([a_paper(1), a_paper(2)])

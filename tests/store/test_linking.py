@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.store.graphs import a_paper, open_store
+from tests.store.graphs import a_paper, hashed_words, open_store
 from tests.store.test_embedded import rows
 from xkg.errors import CorruptStoreError
 from xkg.model import Paper, PaperBundle, Technique
+from xkg.reading import Reading
 from xkg.store import Link, linking
 from xkg.store.decisions import Decision, judged, text_hash
 from xkg.store.embedded import EmbeddedStore
@@ -31,6 +32,9 @@ class ByFirstWord:
             own = 1 + sum(text.encode()) % (self.dimension - 1)
             row[0], row[own] = part**0.5, (1 - part) ** 0.5
         return matrix
+
+    def read(self, texts: list[str]) -> list[Reading]:
+        return hashed_words(texts, self.embed(texts))
 
 
 def paper(number: int, *techniques: tuple[str, str], hidden: str | None = None) -> PaperBundle:

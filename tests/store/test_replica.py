@@ -151,6 +151,7 @@ def everything(replica: Replica, *, ranked: bool) -> object:
         known = [view.technique.id for view in snapshot.techniques(ids)]
         shared, words = snapshot.matched("sparse gates for training that nobody has", known)
         background = snapshot.background(vector)
+        (reading,) = ByFirstWord().read(["the sparse gates, trained"])
         text = [snapshot.find_text("sparse gates", 50, among) for among in ([], *([paper] for paper in papers))]
         return (
             found,
@@ -171,6 +172,7 @@ def everything(replica: Replica, *, ranked: bool) -> object:
             [snapshot.links_of([technique]) for technique in known],
             [snapshot.citations_of(paper) for paper in papers],
             background.techniques,
+            {t: round(near, 4) for t, near in snapshot.interaction(reading, known).items()},
             text if ranked else [{hit.id for hit in hits} for hits in text],
         )
 
@@ -546,7 +548,7 @@ def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:
             return super().embed(texts)
 
     replica = Replica(folder, feed, Slow, background=True)
-    with mock.patch("xkg.store.replica._EMBEDDED_AT_ONCE", 1):
+    with mock.patch("xkg.store.building._READ_AT_ONCE", 1):
         with replica.snapshot() as snapshot:
             assert snapshot is None
         begun.wait()

@@ -1,18 +1,16 @@
-"""Which techniques a query may mean: BM25 and vector search over the whole query and over its parts, fused by score."""
+"""Which techniques a query may mean: BM25 and vector search over the whole query and over its parts, fused by score,
+and of what they find the best by late interaction too (`xkg.reading`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from heapq import nlargest
 
 from xkg.model import paper_of
 from xkg.ranking import convex_combination
+from xkg.reading import Reading
 from xkg.serve.filters import Filters
 from xkg.serve.query_parts import parts
 from xkg.store import Hit, Snapshot
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 DEPTH = 100
 DEEPEST = 10_000
@@ -20,43 +18,53 @@ DEEPEST = 10_000
 TEXT, VECTOR = 0.5, 0.5
 """Weights of the two searches."""
 
+INTERACTION, INTERACTING = 0.5, 50
+"""Weight of late interaction beside the two together, and of how many techniques they find it is asked."""
+
 PARTS = 0.5
 """Weight of the part of a long query that fits best, beside the whole."""
 
-COMPANY = 1 / 6
+COMPANY = 0.3
 """Weight of the best technique of the same paper: who asks for several steps asks within one subject."""
 
-Embed = Callable[[Sequence[str]], "NDArray[np.float32]"]
-"""Unit vectors of texts, a row each."""
+Read = Callable[[Sequence[str]], Sequence[Reading]]
+"""What a model makes of each of some texts."""
 
 
 @dataclass(frozen=True)
 class Candidates:
     """Techniques by how strongly the two searches speak for them, in 0..1 within this query; the cosine of each to the
-    whole query, at most that where vector search did not return it; and the vector of the whole query."""
+    whole query, at most that where vector search did not return it; how near the words of the whole query come to those
+    of the best of them; and what the model makes of it."""
 
     strength: dict[str, float]
     cosine: dict[str, float]
-    vector: "NDArray[np.float32]"
+    interaction: Mapping[str, float]
+    reading: Reading
 
 
 def candidates(
-    snapshot: Snapshot, embed: Embed, query: str, filters: Filters, papers: Sequence[str], wanted: int
+    snapshot: Snapshot, read: Read, query: str, filters: Filters, papers: Sequence[str], wanted: int
 ) -> Candidates:
     """What is worth a look, at least `wanted` techniques if the graph has as many. Where filters leave too few, the
-    searches go deeper. Raises what `embed` raises."""
+    searches go deeper. Raises what `read` raises."""
     texts = [query, *parts(query)]
-    vectors = embed(texts)
+    readings = read(texts)
     depth = max(DEPTH, wanted)
     while True:
         by_text = [snapshot.find_text(text, depth, papers) for text in texts]
-        by_vector = [snapshot.find_vector(vector, depth, papers) for vector in vectors]
+        by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in readings]
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth
         if admitted is None or len(admitted) >= wanted or exhausted or depth >= DEEPEST:
             break
         depth *= 10
-    fused = [_fused(text, vector, depth, admitted) for text, vector in zip(by_text, by_vector, strict=True)]
+    searched = [_fused(text, vector, depth, admitted) for text, vector in zip(by_text, by_vector, strict=True)]
+    near = [
+        snapshot.interaction(reading, nlargest(INTERACTING, found, key=found.__getitem__))
+        for reading, found in zip(readings, searched, strict=True)
+    ]
+    fused = [_interacting(found, values) for found, values in zip(searched, near, strict=True)]
     whole, rest = fused[0], fused[1:]
     strength = dict(whole)
     if rest:
@@ -66,7 +74,10 @@ def candidates(
     cosines = {hit.id: hit.score for hit in by_vector[0]}
     weakest = min(cosines.values(), default=0.0)  # what vector search did not return is no closer than this
     return Candidates(
-        strength=_in_company(strength), cosine={t: cosines.get(t, weakest) for t in strength}, vector=vectors[0]
+        strength=_in_company(strength),
+        cosine={t: cosines.get(t, weakest) for t in strength},
+        interaction=near[0],
+        reading=readings[0],
     )
 
 
@@ -88,6 +99,19 @@ def _fused(by_text: Sequence[Hit], by_vector: Sequence[Hit], depth: int, admitte
         {hit.id: hit.score for hit in hits if admitted is None or hit.id in admitted} for hits in (by_text, by_vector)
     ]
     return convex_combination(scored, floors, [TEXT, VECTOR])
+
+
+def _interacting(strength: dict[str, float], found: Mapping[str, float]) -> dict[str, float]:
+    """With late interaction beside: 0 for the least that was found, and for those of which none is known."""
+    if not found:
+        return strength
+    least = min(found.values())
+    spread = max(found.values()) - least
+    nearness = {technique: (value - least) / spread if spread > 0 else 1.0 for technique, value in found.items()}
+    return {
+        technique: (1 - INTERACTION) * value + INTERACTION * nearness.get(technique, 0.0)
+        for technique, value in strength.items()
+    }
 
 
 def _in_company(strength: dict[str, float]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from xkg.serve.answers import (
     SearchRow,
     short,
 )
-from xkg.serve.candidates import Embed
+from xkg.serve.candidates import Read
 from xkg.serve.decomposing import MOST_STEPS, decompose
 from xkg.serve.filters import Filters
 from xkg.serve.questions import BUSY_SECONDS, WAIT_SECONDS, Questions
@@ -32,7 +32,7 @@ _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in 
 
 def find_implementations(
     opened: Callable[[], AbstractContextManager[Snapshot]],
-    embed: Embed,
+    read: Read,
     questions: Questions,
     task: str,
     k: int,
@@ -48,7 +48,7 @@ def find_implementations(
     steps = steps[:MOST_STEPS]
     context = short(task, TASK_CHARACTERS) if len(steps) > 1 else ""
     with opened() as snapshot:
-        asked = [verifier.begin(questions, snapshot, embed, step, k, filters, context) for step in steps]
+        asked = [verifier.begin(questions, snapshot, read, step, k, filters, context) for step in steps]
         code = _code(snapshot, asked)
     until = time.monotonic() + (WAIT_SECONDS if by_model else BUSY_SECONDS)
     found = [verifier.finish(questions, one, until) for one in asked]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from heapq import nsmallest
 
 from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
-from xkg.serve.candidates import Embed, candidates
+from xkg.serve.candidates import Read, candidates
 from xkg.serve.families import MOST_RELATIVES, Family, above, families, spread
 from xkg.serve.filters import Filters
 from xkg.serve.fit import EXAMINED, FITS, scores
@@ -17,7 +17,7 @@ EVERYTHING = Filters()
 
 def search(
     snapshot: Snapshot,
-    embed: Embed,
+    read: Read,
     query: str,
     k: int = 5,
     filters: Filters = EVERYTHING,
@@ -33,14 +33,14 @@ def search(
     well it fits (`fit`), or a row after it where that fits better. Where none of the strongest scores `bar`, nothing
     does.
 
-    Raises `UnknownIdError` for a paper that is not here, and what `embed` raises.
+    Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
     """
     query = " ".join(query.split())
     papers = filters.only(snapshot)
     if papers is None:
         return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
     exact = _named(snapshot, query, filters, papers)
-    found = candidates(snapshot, embed, query, filters, papers, 4 * k)
+    found = candidates(snapshot, read, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
     rows = spread(families(strength, exact, max(50, 4 * k)), strength, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]

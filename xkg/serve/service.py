@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from xkg.errors import InputError, StoreError, XkgError
-from xkg.serve.query_vectors import QueryVectors
+from xkg.serve.query_readings import QueryReadings
 from xkg.serve.remembering import Remembered
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Service:
         self._copies: WorkingCopies | None = None
         self._questions: Questions | None = None
         self._closed = False
-        self._vectors = QueryVectors(self._model)
+        self._read = QueryReadings(self._model)
         self._answers: WeakKeyDictionary[Snapshot, Remembered[answers.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
@@ -73,13 +73,13 @@ class Service:
         if not verify:
             with self._snapshot() as snapshot:
                 asked = (query, k, repr(chosen))
-                return self._answered(snapshot).get(asked, lambda: search(snapshot, self._vectors, query, k, chosen))
+                return self._answered(snapshot).get(asked, lambda: search(snapshot, self._read, query, k, chosen))
         from xkg.serve import verifier
         from xkg.serve.questions import WAIT_SECONDS
 
         questions = self._asking()
         with self._snapshot() as snapshot:
-            begun = verifier.begin(questions, snapshot, self._vectors, query, k, chosen)
+            begun = verifier.begin(questions, snapshot, self._read, query, k, chosen)
         return verifier.finish(questions, begun, time.monotonic() + WAIT_SECONDS)
 
     def find_implementations(
@@ -92,7 +92,7 @@ class Service:
         if not task.strip():
             raise InputError("the task is empty: say what is to be implemented")
         chosen = filters or Filters()
-        return find_implementations(self._snapshot, self._vectors, self._asking(), task, k, chosen, full)
+        return find_implementations(self._snapshot, self._read, self._asking(), task, k, chosen, full)
 
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.related import related_papers
@@ -153,7 +153,7 @@ class Service:
                 asked,
                 k,
                 copy,
-                lambda text, rows: search(snapshot, self._vectors, text, rows),
+                lambda text, rows: search(snapshot, self._read, text, rows),
                 self._cached_model,
             )
 

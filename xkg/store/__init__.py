@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from xkg.model import Code, Level, Paper, PaperBundle, Technique
+from xkg.reading import Reading
 
 if TYPE_CHECKING:
     # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
@@ -130,6 +131,11 @@ class Snapshot(Protocol):
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """How much of the query's words each of these techniques has, and how much they are in all. A word counts by
         the square root of its inverse document frequency, over that of a word that none has, which so counts 1."""
+        ...
+
+    def interaction(self, reading: Reading, ids: Sequence[str]) -> Mapping[str, float]:
+        """How near the words of a query come to words of each of these techniques, in -1..1; without those of whose
+        words nothing is known."""
         ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...

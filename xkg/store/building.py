@@ -2,14 +2,16 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.embed import Embedder
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
+from xkg.reading import documents
 from xkg.store.bundles import BundleFile
 from xkg.store.catalogue import Catalogue, CatalogueWriter
 from xkg.store.decisions import Decisions
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from xkg.store.graph import GraphWriter
+
+_READ_AT_ONCE = 500
 
 
 def build_files(
@@ -66,7 +70,7 @@ def build_files(
         text.close()
         links: list[RowLink] = []
         if texts:
-            model, matrix = _vectors(texts, hashes, embedder, previous)
+            model, matrix = _vectors(texts, hashes, embedder, previous, catalogue)
             info = build(folder / VECTORS, matrix)
             links = _links(folder / VECTORS, info, matrix, concepts, decisions)
         catalogue.name(concepts)
@@ -116,37 +120,62 @@ def _links(
 
 
 def _vectors(
-    texts: list[str], hashes: list[bytes], embedder: Callable[[str], Embedder], previous: Generation | None
+    texts: list[str],
+    hashes: list[bytes],
+    embedder: Callable[[str], Embedder],
+    previous: Generation | None,
+    catalogue: CatalogueWriter,
 ) -> "tuple[str, NDArray[np.float32]]":
-    """The model, and the vector of each text in order."""
+    """The model, and the vector of each text in order; the codes of their words go into the catalogue."""
     import numpy as np
 
-    reused = _stored_vectors(previous, set(hashes)) if previous else {}
+    rows: dict[bytes, list[int]] = {}
+    for row, sha256 in enumerate(hashes):
+        rows.setdefault(sha256, []).append(row)
+
+    def keep(codes: Iterable[tuple[bytes, bytes]]) -> None:
+        catalogue.read((row, of) for sha256, of in codes if of for row in rows[sha256])
+
+    reused: dict[bytes, NDArray[np.float32]] = {}
     model = previous.manifest.model if previous else ""
-    missing = {sha256: text for sha256, text in zip(hashes, texts, strict=True) if sha256 not in reused}
+    if previous is not None:
+        reused, codes = _stored(previous, rows.keys())
+        keep(codes.items())
+    missing = {sha256: texts[own[0]] for sha256, own in rows.items() if sha256 not in reused}
     if missing:
         source = embedder(model)
         model = source.model
-        found = source.embed(list(missing.values()))
-        reused.update(zip(missing, np.ascontiguousarray(found, dtype=np.float32), strict=True))
+        # Codes take more room than vectors: those of a million techniques would not fit into memory.
+        left = iter(missing)
+        while keys := list(islice(left, _READ_AT_ONCE)):
+            found = documents(source, [missing[sha256] for sha256 in keys])
+            keep(zip(keys, found.codes, strict=True))
+            reused.update(zip(keys, np.ascontiguousarray(found.vectors, dtype=np.float32), strict=True))
     return model, np.stack([reused[sha256] for sha256 in hashes])
 
 
-def _stored_vectors(previous: Generation, wanted: set[bytes]) -> "dict[bytes, NDArray[np.float32]]":
-    """Vectors by the hash of their text, from a generation that keeps them exactly; none from a damaged one."""
+def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
+    """Vectors and codes by the hash of their text, from a generation that keeps vectors exactly; none from a damaged
+    one."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
-        return {}
+        return {}, {}
     try:
         previous.verify(CATALOGUE, VECTORS)
     except StoreError:
-        return {}
+        return {}, {}
     catalogue = Catalogue(previous.folder / CATALOGUE)
     try:
         rows = {sha256: row for sha256, row in catalogue.texts() if sha256 in wanted}
+        codes = catalogue.codes(rows.values())
     finally:
         catalogue.close()
     if not rows:
-        return {}
+        return {}, {}
     vectors = VectorIndex(previous.folder / VECTORS, info).exact_rows(list(rows.values()))
-    return {} if vectors is None else dict(zip(rows, vectors, strict=True))
+    if vectors is None:
+        return {}, {}
+    return (
+        dict(zip(rows, vectors, strict=True)),
+        {sha256: codes[row] for sha256, row in rows.items() if row in codes},
+    )

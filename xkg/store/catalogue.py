@@ -36,6 +36,7 @@ CREATE TABLE technique (
 CREATE INDEX technique_parent ON technique (parent);
 CREATE INDEX technique_paper ON technique (paper);
 CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
+CREATE TABLE words (technique INTEGER PRIMARY KEY, codes BLOB);
 CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
 CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
 CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
@@ -103,10 +104,14 @@ class CatalogueWriter:
         """Takes papers out, with all but their links."""
         for paper in papers:
             own = "(SELECT row FROM technique WHERE paper = ?)"
-            for table in ("code", "name", "form"):
+            for table in ("code", "words", "name", "form"):
                 self._db.execute(f"DELETE FROM {table} WHERE technique IN {own}", (paper,))
             self._db.execute("DELETE FROM technique WHERE paper = ?", (paper,))
             self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
+
+    def read(self, codes: Iterable[tuple[int, bytes]]) -> None:
+        """Adds the codes of the words (`xkg.reading`) of techniques, by row."""
+        self._db.executemany("INSERT INTO words VALUES (?, ?)", codes)
 
     def name(self, concepts: Iterable[Concept]) -> None:
         """Adds the forms of names that link techniques (`xkg.store.names`)."""
@@ -295,6 +300,14 @@ class Catalogue:
             ):
                 level, language, packages = _told(facts or '["none", "", []]')
                 found[_id(key)] = Facts(paper=_id(paper), level=level, language=language, packages=packages)
+        return found
+
+    def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
+        """The codes of the words of those of these rows that have any."""
+        found: dict[int, bytes] = {}
+        for part in _batches(list(rows)):
+            marks = ",".join("?" * len(part))
+            found.update(self._all(f"SELECT technique, codes FROM words WHERE technique IN ({marks})", part))
         return found
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:

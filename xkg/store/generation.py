@@ -28,7 +28,7 @@ from xkg.store.feed import Position
 from xkg.store.lock import hold, unheld
 from xkg.store.vectors import VectorsInfo
 
-FORMAT = 3
+FORMAT = 4
 KEPT = 2
 """How many generations before the current one are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"

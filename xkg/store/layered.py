@@ -144,6 +144,10 @@ class LayeredCatalogue:
         below = [technique for technique in wanted if paper_of(technique) not in self._dead]
         return self._base.rows(below) | self._above.rows(wanted)
 
+    def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
+        below, above = self._split(rows, self._layers.base_rows)
+        return self._base.codes(below) | self._above.codes(above)
+
     # --- what the next layer asks for ---------------------------------------------------------------------------------
 
     def dead_rows(self) -> list[int]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from xkg.embed import Embedder
 from xkg.errors import ModelMismatchError
 from xkg.model import PaperBundle, paper_of
+from xkg.reading import documents
 from xkg.store.building import finish_text
 from xkg.store.bundles import BundleFile
 from xkg.store.catalogue import CatalogueWriter
@@ -120,7 +121,8 @@ def add_layer(
         )
     text.close()
     finish_text(folder)
-    matrix = np.ascontiguousarray(embedder.embed(texts), dtype=np.float32) if texts else None
+    found = documents(embedder, texts) if texts else None
+    matrix = None if found is None else np.ascontiguousarray(found.vectors, dtype=np.float32)
     _write_vectors(start, folder, matrix)
     above = _Above(folder, info, layers, embedder, decisions)
     try:
@@ -132,6 +134,8 @@ def add_layer(
     finally:
         above.close()
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
+        if found is not None:
+            catalogue.read((c.row, codes) for c, codes in zip(concepts, found.codes, strict=True) if codes)
         catalogue.relink([*kept, *fresh, *chain.from_iterable(redone.values())], redone)
         catalogue.close()
     counts = {

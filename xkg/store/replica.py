@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, XkgError
 from xkg.model import PaperBundle
+from xkg.reading import Documents, documents
 from xkg.store import bundles, decisions
 from xkg.store.bundles import BundleFile
 from xkg.store.feed import Feed, Position
@@ -45,7 +46,6 @@ with a query one by one anywhere; then all is made anew. So that answers never w
 this where it goes on beside them."""
 MOST_DECIDED = 1000
 """Decisions that changed, each of which has two papers linked anew."""
-_EMBEDDED_AT_ONCE = 500
 
 
 class Replica:
@@ -352,7 +352,7 @@ class _Closing(Exception):
 
 
 class _Stoppable:
-    """An `Embedder` that is given up between two batches when `closing` is set."""
+    """An `Embedder` that is given up between two calls when `closing` is set."""
 
     def __init__(self, embedder: "Embedder", closing: threading.Event) -> None:
         self._embedder = embedder
@@ -364,14 +364,12 @@ class _Stoppable:
         return self._embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        import numpy as np
+        return self.documents(texts).vectors
 
-        parts = []
-        for start in range(0, len(texts), _EMBEDDED_AT_ONCE):
-            if self._closing.is_set():
-                raise _Closing
-            parts.append(self._embedder.embed(texts[start : start + _EMBEDDED_AT_ONCE]))
-        return np.concatenate(parts)
+    def documents(self, texts: Sequence[str]) -> Documents:
+        if self._closing.is_set():
+            raise _Closing
+        return documents(self._embedder, texts)
 
 
 def _moved(source: Path, target: Path, built: Built) -> Built:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle
+from xkg.reading import Reading
 from xkg.store import Background, Facts, Heading, Hit, Link, TechniqueView, bundles
 from xkg.store.citing import among, cited
 from xkg.store.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
+from xkg.store.interaction import interaction
 from xkg.store.layered import open_catalogue, open_vectors
 from xkg.store.unknown import unknown_id
 
@@ -166,6 +168,14 @@ class EmbeddedSnapshot:
         rows = self._catalogue.rows(ids)
         found, total = self.text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
+
+    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:
+        if self._catalogue is None or self._opened is None or not reading.words:
+            return {}
+        rows = self._catalogue.rows(ids)
+        codes = self._catalogue.codes(rows.values())
+        known = {technique: codes[row] for technique, row in rows.items() if row in codes}
+        return interaction(reading, known, self.text_index().rarity)
 
     def background(self, vector: "NDArray[np.float32]") -> Background:
         if self._opened is None or self._opened.manifest.vectors is None:

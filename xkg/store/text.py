@@ -202,7 +202,7 @@ class TextIndex:
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
         """How much of the query's words each of `rows` has, and how much they are in all, by `rarity`."""
-        rarities = rarity({term: self._having(term) for term in query_terms(query)}, len(self))
+        rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:
             return dict.fromkeys(rows, 0.0), total
@@ -212,6 +212,10 @@ class TextIndex:
             (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
         ]
         return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
+
+    def rarity(self, terms: Sequence[str]) -> dict[str, float]:
+        """What each of these terms counts (`rarity`)."""
+        return rarity({term: self._having(term) for term in terms}, len(self))
 
     def _any_of(self, field: str, numbers: Sequence[int]) -> Any:
         build = self._tantivy.Query

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.model import Code, PaperBundle, Technique
+from xkg.reading import Text
 
 VECTOR_TEXT_CHARACTERS = 2000
 """More than the 256 word pieces that the default model reads; what lies beyond would only be cut there."""
@@ -35,17 +36,15 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
         yield Entry(technique, order, path, code.get(technique.id), bundle.paper.title)
 
 
-def vector_text(entry: Entry) -> str:
-    """The text that a technique's vector is made from: the most telling first, since models cut the end."""
+def vector_text(entry: Entry) -> Text:
+    """The text that a technique's vector is made from: the most telling first, since models cut the end. The names of
+    what it stands under are its context."""
     technique = entry.technique
-    parts = [
-        technique.name,
-        " > ".join(entry.path[:-1]),
-        technique.definition,
-        entry.code.documentation if entry.code else "",
-    ]
-    text = ". ".join(part for part in parts if part)[:VECTOR_TEXT_CHARACTERS]
-    return encodable(text)
+    name, above = encodable(technique.name), encodable(" > ".join(entry.path[:-1]))
+    documentation = entry.code.documentation if entry.code else ""
+    parts = [name, above, encodable(technique.definition), encodable(documentation)]
+    start = len(f"{name}. ") if name else 0
+    return Text(". ".join(part for part in parts if part)[:VECTOR_TEXT_CHARACTERS], start, start + len(above))
 
 
 def encodable(text: str) -> str:

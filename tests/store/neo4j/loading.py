@@ -7,6 +7,7 @@ from neo4j import ManagedTransaction
 from tests.store.graphs import FakeHashEmbedder
 from xkg.embed import Embedder
 from xkg.model import PaperBundle
+from xkg.reading import documents
 from xkg.store.neo4j import reading, writing
 from xkg.store.neo4j.connection import Connection
 from xkg.store.neo4j.search_entries import EntryRow, entry_rows
@@ -41,7 +42,7 @@ class Graph:
             visible = list(entries(bundle))
             if not visible:
                 return []
-            return entry_rows(bundle, visible, embedder.embed([vector_text(entry) for entry in visible]))
+            return entry_rows(bundle, visible, documents(embedder, [vector_text(entry) for entry in visible]))
 
         task = writing.Write(new, gone, embedder.model, search)
         self.connection.write(lambda transaction: writing.replace(transaction, writing.begin(transaction), task))

@@ -98,6 +98,10 @@ def test_both_stores_judge_alike(graph: Graph, tmp_path: Path) -> None:
     assert all(np.allclose(vectors[t], theirs_too[t], atol=1e-6) for t in known)
     assert remote.background(vectors[known[0]]) == pytest.approx(embedded.background(vectors[known[0]]), abs=1e-5)
     assert remote.facts(asked) == embedded.facts(asked)
+    for reading in EMBEDDER.read(["layer norm", "sparse gradients of attention", "the", "?"]):
+        near = remote.interaction(reading, asked)
+        assert near == pytest.approx(embedded.interaction(reading, asked))
+        assert near.keys() == ({*known} if len(reading.words) > 1 else set())
 
 
 def test_the_background_is_a_sample_that_stays(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xkg.errors import StoreError, XkgError
 from xkg.model import PaperBundle
+from xkg.reading import documents
 from xkg.store.neo4j import reading
 from xkg.store.neo4j.connection import Connection
 from xkg.store.neo4j.search_entries import EntryRow, entry_rows
@@ -34,7 +35,7 @@ class Search:
         shown = list(entries(bundle))
         if not shown:
             return []
-        return entry_rows(bundle, shown, self._embedder().embed([vector_text(entry) for entry in shown]))
+        return entry_rows(bundle, shown, documents(self._embedder(), [vector_text(entry) for entry in shown]))
 
     def index(self) -> SearchIndex | None:
         """The indexes, or None while they are being made in the background. Raises `ModelMismatchError`, `StoreError`,

@@ -4,7 +4,8 @@ A technique's text is one property, as it is one field of Tantivy's: the terms t
 indexed as they stand (Lucene's whitespace analyzer), since Lucene's English analyzer has other stop words and another
 stemmer. One without any holds a word that no query has, because Lucene weighs a term by the documents that have its
 field at all. `drawn` is a hash of the technique's id: the first few in its order are a sample that is the same each
-time, and changes as little as the graph does.
+time, and changes as little as the graph does. `codes` are those of the text's words (`xkg.reading`), if the model
+gives such.
 
 `(:Meta {search_model})` names the embedding model of the vectors. Where it is set, every writer keeps the entries,
 whatever its own settings say, so that no reader misses a paper.
@@ -13,19 +14,16 @@ whatever its own settings say, so that no reader misses a paper.
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 
 from neo4j import ManagedTransaction
 
 from xkg.errors import ModelMismatchError
 from xkg.model import PaperBundle
+from xkg.reading import Documents
 from xkg.store import rows, text
 from xkg.store.generation import REBUILD
 from xkg.store.visible import Entry
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 EntryRow = dict[str, Any]
 
@@ -37,13 +35,13 @@ _DELETE: LiteralString = "UNWIND $papers AS paper MATCH (e:SearchEntry {paper: p
 _WRITE: LiteralString = (
     "MATCH (m:Meta {id: 'graph'}) WHERE m.search_model = $model UNWIND $rows AS row "
     "MERGE (e:SearchEntry {id: row.id}) SET e.technique = row.technique, e.paper = row.paper, e.scope = row.scope, "
-    "e.drawn = row.drawn, e.text = row.text WITH e, row "
+    "e.drawn = row.drawn, e.text = row.text, e.codes = row.codes WITH e, row "
     "CALL db.create.setNodeVectorProperty(e, 'embedding', row.embedding) RETURN count(*)"
 )
 
 
-def entry_rows(bundle: PaperBundle, visible: Sequence[Entry], vectors: "NDArray[np.float32]") -> list[EntryRow]:
-    """The entries of a paper; row i of `vectors` (unit length) is that of `visible[i]`."""
+def entry_rows(bundle: PaperBundle, visible: Sequence[Entry], found: Documents) -> list[EntryRow]:
+    """The entries of a paper; what a model `found` in text i is of `visible[i]`."""
     own = bundle.paper.id
     return [
         {
@@ -54,8 +52,9 @@ def entry_rows(bundle: PaperBundle, visible: Sequence[Entry], vectors: "NDArray[
             "drawn": _hash(entry.technique.id),
             "text": " ".join(text.analyzed(text.searched(entry))) or _NOTHING,
             "embedding": vector.tolist(),
+            "codes": codes or None,
         }
-        for entry, vector in zip(visible, vectors, strict=True)
+        for entry, vector, codes in zip(visible, found.vectors, found.codes, strict=True)
     ]
 
 

@@ -14,6 +14,7 @@ from neo4j.exceptions import ClientError
 
 from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import PaperBundle
+from xkg.reading import Documents, documents
 from xkg.store import Hit, rows, text
 from xkg.store.generation import REBUILD
 from xkg.store.neo4j.search_entries import EntryRow, entry_rows, mismatch, scope, write_entries
@@ -89,6 +90,9 @@ _HAVING: LiteralString = (
 )
 _TEXTS: LiteralString = "UNWIND $ids AS id MATCH (e:SearchEntry {id: id}) RETURN e.technique, e.text"
 _VECTORS: LiteralString = "UNWIND $ids AS id MATCH (e:SearchEntry {id: id}) RETURN e.technique, e.embedding"
+_CODES: LiteralString = (
+    "UNWIND $ids AS id MATCH (e:SearchEntry {id: id}) WHERE e.codes IS NOT NULL RETURN e.technique, e.codes"
+)
 _SAMPLE: LiteralString = (
     "MATCH (e:SearchEntry) WHERE e.drawn >= '' WITH e ORDER BY e.drawn LIMIT $most RETURN e.embedding"
 )
@@ -167,12 +171,13 @@ class SearchIndex:
             generations = dict(waiting[start : start + batch])
             read = [(bundle, list(entries(bundle))) for bundle in bundles(list(generations))]
             texts = [vector_text(entry) for _, visible in read for entry in visible]
-            vectors = embedder.embed(texts) if texts else None
+            made = documents(embedder, texts) if texts else None
             first = 0
             for bundle, visible in read:
-                if vectors is not None and visible:
+                if made is not None and visible:
                     paper = bundle.paper.id
-                    found = entry_rows(bundle, visible, vectors[first : first + len(visible)])
+                    own = slice(first, first + len(visible))
+                    found = entry_rows(bundle, visible, Documents(made.vectors[own], made.codes[own]))
                     done += self._connection.write(partial(self._fill, paper, generations[paper], found))
                 first += len(visible)
         return done
@@ -236,6 +241,11 @@ class SearchIndex:
 
         found = self._read(_VECTORS, ids=[rows.key(technique) for technique in ids])
         return {json.loads(technique): np.asarray(vector, dtype=np.float32) for technique, vector in found}
+
+    def codes(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The codes of the words of those of these techniques that have any."""
+        found = self._read(_CODES, ids=[rows.key(technique) for technique in ids])
+        return {json.loads(technique): bytes(codes) for technique, codes in found}
 
     def sample(self, most: int) -> "NDArray[np.float32]":
         """The vectors of at most so many techniques, drawn at random and the same each time."""

@@ -5,15 +5,18 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
 
 from neo4j import ManagedTransaction
 
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
+from xkg.reading import Reading
 from xkg.store import Background, Facts, Heading, Hit, Link, TechniqueView, rows, text
 from xkg.store.catalogue import name_key
 from xkg.store.citing import among, cited
+from xkg.store.interaction import interaction
 from xkg.store.neo4j import name_lookup
 from xkg.store.unknown import unknown_id
 from xkg.store.visible import encodable, entries
@@ -179,10 +182,15 @@ class RemoteSnapshot:
         """How many techniques have a word is asked of the text index, once for each word until the next commit."""
         if self._index is None:
             return {}, 0.0
-        weights = text.rarity(self._having_of(self._index, text.query_terms(query)), self._techniques_in(self._index))
+        weights = self._rarity(self._index, text.query_terms(query))
         found = self._index.texts(ids)
         shared = {t: sum(weights[term] for term in weights.keys() & {*terms}) for t, terms in found.items()}
         return shared, sum(weights.values())
+
+    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:
+        if self._index is None or not reading.words:
+            return {}
+        return interaction(reading, self._index.codes(ids), partial(self._rarity, self._index))
 
     def background(self, vector: "NDArray[np.float32]") -> Background:
         if self._index is None:
@@ -229,6 +237,9 @@ class RemoteSnapshot:
             if self._count is None:
                 self._count = index.count()
             return self._count
+
+    def _rarity(self, index: "SearchIndex", terms: Sequence[str]) -> dict[str, float]:
+        return text.rarity(self._having_of(index, terms), self._techniques_in(index))
 
     def _having_of(self, index: "SearchIndex", terms: Sequence[str]) -> dict[str, int]:
         with self._turn:

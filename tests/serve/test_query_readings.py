@@ -1,4 +1,4 @@
-"""Vectors of queries are those of the model, and each text goes through it once."""
+"""What is given of a query is what the model makes of it, and each text goes through it once."""
 
 import threading
 import time
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from xkg.embed import OnnxEmbedder
 from xkg.errors import EmbeddingError
-from xkg.serve.query_vectors import QueryVectors
+from xkg.reading import Reading
+from xkg.serve.query_readings import QueryReadings
 
 
 class Model:
@@ -28,22 +29,24 @@ class Model:
         return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
 
 
+def rows(readings: Sequence[Reading]) -> list[list[float]]:
+    return [reading.vector.tolist() for reading in readings]
+
+
 def test_a_text_goes_through_the_model_once() -> None:
     model = Model()
-    vectors = QueryVectors(lambda: model)
-    first = vectors(["a", "bb", "a"])
-    assert first.tolist() == [[1, 97], [2, 98], [1, 97]]
-    first[:] = 0  # what a caller does with it is its own affair
-    assert vectors(["bb", "ccc"]).tolist() == [[2, 98], [3, 99]]
+    vectors = QueryReadings(lambda: model)
+    assert rows(vectors(["a", "bb", "a"])) == [[1, 97], [2, 98], [1, 97]]
+    assert rows(vectors(["bb", "ccc"])) == [[2, 98], [3, 99]]
     assert model.asked == ["a", "bb", "ccc"]
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5), max_size=20))
 def test_a_small_memory_gives_the_same_vectors(asked: list[list[str]]) -> None:
     model = Model()
-    vectors = QueryVectors(lambda: model, kept=2)
+    vectors = QueryReadings(lambda: model, kept=2)
     for texts in asked:
-        assert vectors(texts).tolist() == Model().embed(texts).tolist()
+        assert rows(vectors(texts)) == Model().embed(texts).tolist()
 
 
 def test_what_the_model_could_not_do_is_tried_again() -> None:
@@ -55,10 +58,10 @@ def test_what_the_model_could_not_do_is_tried_again() -> None:
             raise EmbeddingError("no weights")
         return models[0]
 
-    vectors = QueryVectors(model)
+    vectors = QueryReadings(model)
     with pytest.raises(EmbeddingError):
         vectors(["a"])
-    assert vectors(["a"]).shape == (1, 2)
+    assert rows(vectors(["a"])) == [[1, 97]]
 
 
 class SlowModel(Model):
@@ -79,7 +82,7 @@ class SlowModel(Model):
         return super().embed(texts)
 
 
-def waiting(vectors: QueryVectors, count: int) -> None:
+def waiting(vectors: QueryReadings, count: int) -> None:
     """Returns when so many callers wait for the next run."""
     until = time.monotonic() + 10
     while (run := vectors._next) is None or run.callers < count:
@@ -89,15 +92,15 @@ def waiting(vectors: QueryVectors, count: int) -> None:
 
 def test_who_comes_while_the_model_runs_shares_its_next_run() -> None:
     model = SlowModel()
-    vectors = QueryVectors(lambda: model)
+    vectors = QueryReadings(lambda: model)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(vectors, ["alone"])
         assert model.begun.acquire(timeout=10)
         others = [threads.submit(vectors, texts) for texts in (["b"], ["cc", "b"], ["ddd"])]
         waiting(vectors, 3)
         model.go_on.release(2)
-        assert first.result(10).tolist() == [[5, 97]]
-        assert [other.result(10).tolist() for other in others] == [[[1, 98]], [[2, 99], [1, 98]], [[3, 100]]]
+        assert rows(first.result(10)) == [[5, 97]]
+        assert [rows(other.result(10)) for other in others] == [[[1, 98]], [[2, 99], [1, 98]], [[3, 100]]]
     assert model.runs[0] == ["alone"]
     assert sorted(model.runs[1]) == ["b", "cc", "ddd"]
     assert len(model.runs) == 2
@@ -105,7 +108,7 @@ def test_who_comes_while_the_model_runs_shares_its_next_run() -> None:
 
 def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
     model = SlowModel()
-    vectors = QueryVectors(lambda: model)
+    vectors = QueryReadings(lambda: model)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(vectors, ["alone"])
         assert model.begun.acquire(timeout=10)
@@ -113,12 +116,15 @@ def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
         waiting(vectors, 2)
         model.go_on.release(4)
         first.result(10)
-        assert good.result(10).tolist() == [[4, 103]]
+        assert rows(good.result(10)) == [[4, 103]]
         with pytest.raises(EmbeddingError):
             bad.result(10)
 
 
-def test_texts_that_are_asked_for_together_have_the_vectors_of_the_model() -> None:
+def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:
     model = OnnxEmbedder()
     texts = ["", "a", "KL penalty", "low-rank factorisation of a weight matrix", "keep it " * 300, "學習率"]
-    assert np.abs(QueryVectors(lambda: model)(texts) - model.embed(texts)).max() < 1e-6
+    for found, alone in zip(QueryReadings(lambda: model)(texts), model.read(texts), strict=True):
+        assert np.abs(found.vector - alone.vector).max() < 1e-6
+        assert found.words == alone.words
+        assert np.bitwise_count(found.codes ^ alone.codes).sum() <= 2  # a number about 0 has either sign
