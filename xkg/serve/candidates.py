@@ -35,9 +35,10 @@ Read = Callable[[Sequence[str]], Sequence[Reading]]
 class Candidates:
     """Techniques by how strongly the two searches speak for them, in 0..1 within this query; the cosine of each to the
     whole query, at most that where vector search did not return it; how near the words of the whole query come to those
-    of the best of them; and what the model makes of it."""
+    of the best of them; and what the model makes of it. `needs` are strengths for each part of a long query alone."""
 
     strength: dict[str, float]
+    needs: Sequence[dict[str, float]]
     cosine: dict[str, float]
     interaction: Mapping[str, float]
     reading: Reading
@@ -75,6 +76,7 @@ def candidates(
     weakest = min(cosines.values(), default=0.0)  # what vector search did not return is no closer than this
     return Candidates(
         strength=_in_company(strength),
+        needs=[_in_company(part) for part in rest],
         cosine={t: cosines.get(t, weakest) for t in strength},
         interaction=near[0],
         reading=readings[0],

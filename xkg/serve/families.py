@@ -1,12 +1,15 @@
 """Search rows: of techniques that stand above or below one another the one that answers best is the row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from xkg.model import paper_of
 
 MOST_RELATIVES = 5
+
+OWN_ROWS, _LOOKED_AT = 3, 10
+"""Rows of each need that stay rows among those of all, and of how many techniques they are made."""
 
 _KEPT = 4096
 SPECIFIC = 0.8
@@ -20,17 +23,26 @@ class Family:
     relatives: list[str] = field(default_factory=list)
 
 
-def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50) -> list[Family]:
+def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
+    """The techniques that lead the first rows for any one of several needs, each with strengths of its own: who asks
+    for several things means a method and its steps each by itself."""
+    return frozenset(row.lead for need in needs for row in families(need, most=_LOOKED_AT)[:OWN_ROWS])
+
+
+def families(
+    strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50, own: Collection[str] = ()
+) -> list[Family]:
     """Rows, best first, for techniques with their strengths, the `most` strongest of which count. Those in `first` come
-    first, and lead whatever their parts are like. A technique stands in one row only, as do two of one name in a paper.
-    """
+    first, and lead whatever their parts are like; those in `own` have rows of their own. Any other stands in one row
+    only, as do two of one name in a paper."""
     ranked = sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
     leading = frozenset(first)
+    kept = leading.union(own)
     for technique in ranked:
         for ancestor in kin(technique)[1:]:
-            if ancestor in merit and ancestor not in leading and merit[technique] >= SPECIFIC * merit[ancestor]:
+            if ancestor in merit and ancestor not in kept and merit[technique] >= SPECIFIC * merit[ancestor]:
                 broad.setdefault(ancestor, []).append(technique)
     for technique in ranked:
         if technique in broad:
@@ -41,11 +53,11 @@ def families(strength: Mapping[str, float], first: Sequence[str] = (), most: int
     rows = _Rows()
     # What steps behind a part comes last, where that part itself went into another row.
     for technique in [*first, *leads, *broad]:
-        if rows.of(technique) is None:
+        if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)
     for technique in [*first, *ranked]:
         family = rows.of(technique)
-        if family is not None and family.lead != technique and technique not in family.relatives:
+        if family is not None and not rows.led(technique) and technique not in family.relatives:
             family.relatives.append(technique)
     return rows.families
 
@@ -85,6 +97,13 @@ class _Rows:
         for ancestor in kin(technique)[1:]:
             self._above.setdefault(ancestor, number)
         self._names.setdefault(_name(technique), number)
+
+    def led(self, technique: str) -> bool:
+        return technique in self._leads
+
+    def named(self, technique: str) -> bool:
+        """Whether a row of its paper has its name."""
+        return _name(technique) in self._names
 
     def of(self, technique: str) -> Family | None:
         numbers = [self._leads[t] for t in kin(technique) if t in self._leads]

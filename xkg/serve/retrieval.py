@@ -5,7 +5,7 @@ from heapq import nsmallest
 
 from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Read, candidates
-from xkg.serve.families import MOST_RELATIVES, Family, above, families, spread
+from xkg.serve.families import MOST_RELATIVES, Family, above, apart, families, spread
 from xkg.serve.filters import Filters
 from xkg.serve.fit import EXAMINED, FITS, scores
 from xkg.serve.lookup import search_row
@@ -29,7 +29,8 @@ def search(
 
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
     long, of its parts (`candidates`), then as `reranker` has it. Of a technique and those above and below it the one
-    that answers best is the row, and the others that matched are inside it (`families`). The score of a row is how
+    that answers best, or best for one of several needs, is a row, and the others that matched are inside it
+    (`families`). The score of a row is how
     well it fits (`fit`), or a row after it where that fits better. Where none of the strongest scores `bar`, nothing
     does.
 
@@ -42,7 +43,7 @@ def search(
     exact = _named(snapshot, query, filters, papers)
     found = candidates(snapshot, read, query, filters, papers, 4 * k)
     strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
-    rows = spread(families(strength, exact, max(50, 4 * k)), strength, k)
+    rows = spread(families(strength, exact, max(50, 4 * k), apart(found.needs)), strength, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
     named = dict.fromkeys(exact, 1.0)  # there may be hundreds

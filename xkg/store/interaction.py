@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xkg.reading import Reading
-from xkg.store.text import query_terms
+from xkg.store.text import word_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ def interaction(
     rarest term; one that text search does not look for counts nothing. Empty where no word counts."""
     import numpy as np
 
-    terms = [query_terms(word) for word in reading.words]
+    terms = [word_terms(word) for word in reading.words]
     rarity = rarity_of(list(dict.fromkeys(term for own in terms for term in own)))
     weights = np.array([max((rarity[term] for term in own), default=0.0) for own in terms])
     counted = np.flatnonzero(weights)

@@ -60,6 +60,12 @@ def query_terms(query: str) -> list[str]:
     return list(dict.fromkeys(analyzed(words(query))))[:_MOST_TERMS]
 
 
+@functools.lru_cache(1 << 16)
+def word_terms(word: str) -> tuple[str, ...]:
+    """As `query_terms`, of one word. The same few thousand make up most queries."""
+    return tuple(query_terms(word))
+
+
 def analyzed(split: str) -> list[str]:
     """The terms of what `words` gave: stop words are gone, the others stemmed."""
     terms: list[str] = _analyzer().analyze(split)
