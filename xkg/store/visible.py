@@ -38,12 +38,14 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
 
 def vector_text(entry: Entry) -> Text:
     """The text that a technique's vector is made from: the most telling first, since models cut the end. The names of
-    what it stands under are its context."""
+    what it stands under are its context. Identifiers of its code are for text search alone: beside the definition they
+    lost as many queries as they won."""
     technique = entry.technique
-    name, above = encodable(technique.name), encodable(" > ".join(entry.path[:-1]))
+    called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
+    above = encodable(" > ".join(entry.path[:-1]))
     documentation = entry.code.documentation if entry.code else ""
-    parts = [name, above, encodable(technique.definition), encodable(documentation)]
-    start = len(f"{name}. ") if name else 0
+    parts = [called, above, encodable(technique.definition), encodable(documentation)]
+    start = len(f"{called}. ") if called else 0
     return Text(". ".join(part for part in parts if part)[:VECTOR_TEXT_CHARACTERS], start, start + len(above))
 
 
