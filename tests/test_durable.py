@@ -1,3 +1,4 @@
+import hashlib
 import os
 import signal
 import subprocess
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.durable import sha256_of, write_whole
+from xkg.durable import blake3_of, sha256_of, write_whole
 
 OLD, NEW = b"old" * 200_000, b"new" * 200_000
 
@@ -29,7 +30,13 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> Non
     write_whole(path, NEW)
     assert path.read_bytes() == NEW
     assert list(tmp_path.iterdir()) == [path]
-    assert sha256_of(path) != sha256_of(Path(__file__))
+
+
+def test_hashes_are_those_that_others_compute(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.touch()
+    assert sha256_of(path) == hashlib.sha256().hexdigest()
+    assert blake3_of(path) == "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
 
 
 @pytest.mark.parametrize("moment", ["write", "fsync", "replace"])

@@ -5,6 +5,8 @@ import hashlib
 import os
 from pathlib import Path
 
+_BLOCK = 1 << 20
+
 
 def sync_folder(folder: Path) -> None:
     """Makes renames and new names in `folder` survive a power cut."""
@@ -46,3 +48,15 @@ def sha256_of(path: Path) -> str:
     """Hex digest of a file's bytes. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def blake3_of(path: Path) -> str:
+    """Hex digest of a file's bytes, ten times as fast as SHA-256 where the processor has no instruction for that.
+    O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises `OSError`."""
+    from blake3 import blake3
+
+    found = blake3()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()

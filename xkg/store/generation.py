@@ -20,7 +20,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from xkg.durable import sha256_of, sync_file, sync_folder, write_whole
+from xkg.durable import blake3_of, sync_file, sync_folder, write_whole
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.store import decisions
 from xkg.store.bundles import BundleFile
@@ -47,7 +47,7 @@ class _Value(BaseModel):
 
 class FileStamp(_Value):
     size: int
-    sha256: str
+    blake3: str
 
 
 class Layers(_Value):
@@ -190,7 +190,7 @@ def verify_all(root: Path, manifest: Manifest) -> None:
 def _verify(path: Path, stamp: FileStamp) -> None:
     try:
         found = path.stat()
-        same = _seen(found, stamp) in _sound or sha256_of(path) == stamp.sha256
+        same = _seen(found, stamp) in _sound or blake3_of(path) == stamp.blake3
         if same:
             _note_sound(found, stamp)
     except PermissionError as error:
@@ -202,7 +202,7 @@ def _verify(path: Path, stamp: FileStamp) -> None:
 
 
 def _seen(found: os.stat_result, stamp: FileStamp) -> tuple[int, int, int, int, str]:
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.sha256
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.blake3
 
 
 def _note_sound(found: os.stat_result, stamp: FileStamp) -> None:
@@ -267,7 +267,7 @@ def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStam
             stamps[path.relative_to(folder).as_posix()] = known[found.st_dev, found.st_ino]
         else:
             sync_file(path)
-            stamps[path.relative_to(folder).as_posix()] = of = FileStamp(size=found.st_size, sha256=sha256_of(path))
+            stamps[path.relative_to(folder).as_posix()] = of = FileStamp(size=found.st_size, blake3=blake3_of(path))
             _note_sound(found, of)
     return stamps
 
