@@ -5,7 +5,8 @@ plain fusion over the same indexes.
 
 Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
 rows (`xkg.serve.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
-answers are kept in the graph's folder, so that a second run asks nothing.
+answers are kept in the graph's folder, so that a second run asks nothing. A cross-encoder of the settings
+(`XKG_SERVE__RERANKER`) is used too.
 
 A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by
 any of its techniques. Recall@k is the share of groups met among the first k rows, MRR the reciprocal rank of the first
@@ -37,9 +38,11 @@ from xkg.model import slug
 from xkg.ranking import reciprocal_rank_fusion
 from xkg.serve import verifier
 from xkg.serve.answers import SearchAnswer
-from xkg.serve.candidates import Read
+from xkg.serve.filters import Filters
+from xkg.serve.fit import FITS
 from xkg.serve.questions import Questions
-from xkg.serve.retrieval import EVERYTHING, search
+from xkg.serve.reranking import CrossEncoder
+from xkg.serve.retrieval import EVERYTHING, Seek, search
 from xkg.store import Snapshot
 from xkg.store.embedded import EmbeddedStore
 
@@ -98,13 +101,13 @@ def main() -> None:
         report(options.kg, options.queries, options.failures, options.verify)
 
 
-def verified(snapshot: Snapshot, read: Read, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
+def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
     """What the verifier leaves for each query, waited for as long as a build would wait."""
     llm = Settings(kg=kg).llm
     questions = Questions(llm, kg, llm.concurrency, seconds=llm.seconds)
 
     def ask(query: str) -> SearchAnswer:
-        asked = verifier.begin(questions, snapshot, read, query, ROWS, EVERYTHING)
+        asked = verifier.begin(questions, snapshot, seek, query, ROWS, EVERYTHING)
         answer = verifier.finish(questions, asked, time.monotonic() + PATIENT * llm.seconds)
         if answer.verified.startswith("not verified"):
             raise SystemExit(answer.verified)
@@ -121,7 +124,14 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines() if line]
     embedder = OnnxEmbedder()
+    reranker = CrossEncoder(folder) if (folder := Settings(kg=kg).serve.reranker) else None
     store = EmbeddedStore(kg, lambda: embedder)
+
+    def seek(
+        snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
+    ) -> SearchAnswer:
+        return search(snapshot, embedder.read, query, k, filters, reranker, bar=bar)
+
     console = Console(width=130)
     with store.snapshot() as snapshot:
         gold = {query["id"]: gold_ids(snapshot, query) for query in queries}
@@ -140,7 +150,7 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             return lambda query: [[technique] for technique in ranker(query)[:ROWS]]
 
         def whole(query: str) -> list[list[str]]:
-            return shown(search(snapshot, embedder.read, query, ROWS))
+            return shown(seek(snapshot, query, ROWS))
 
         def shown(answer: SearchAnswer) -> list[list[str]]:
             return [[row.id, *(relative.id for relative in row.relatives)] for row in answer.rows]
@@ -153,7 +163,7 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             "… with relatives": (whole, True),
         }
         if verify:
-            judged = verified(snapshot, embedder.read, kg, [query["query"] for query in queries])
+            judged = verified(snapshot, seek, kg, [query["query"] for query in queries])
             rankers["verified"] = (lambda query: shown(judged[query]), False)
             rankers["… with relatives, verified"] = (lambda query: shown(judged[query]), True)
             by = {answer.verified.partition(":")[0] for answer in judged.values()}

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from xkg.embed import MINILM, OnnxEmbedder, find_weights
+from xkg.embed import OnnxEmbedder
 from xkg.errors import EmbeddingError
+from xkg.weights import MINILM, find_weights
 
 SENTENCE = "we train a small net on noisy labels and keep weights near zero"
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *SENTENCE.split()]

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.config import EmbeddingSettings
-from xkg.embed import MINILM, Embedder, OnnxEmbedder, make_embedder
+from xkg.embed import Embedder, OnnxEmbedder, make_embedder
 from xkg.errors import EmbeddingError
+from xkg.weights import MINILM
 
 CHOSEN = EmbeddingSettings(provider="sentence-transformers")
 TEXTS = [

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
-from xkg.embed import MINILM
 from xkg.errors import XkgError
+from xkg.weights import MINILM
 
 
 class Finding(BaseModel):
@@ -75,7 +75,8 @@ def _programs() -> Iterator[Finding]:
 
 def _embedding(settings: Settings) -> Finding:
     """Loads the model, or asks the server, that the settings choose."""
-    from xkg.embed import find_weights, make_embedder
+    from xkg.embed import make_embedder
+    from xkg.weights import find_weights
 
     wanted = settings.embedding
     remote = wanted.provider == "openai"

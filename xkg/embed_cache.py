@@ -17,9 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from xkg.embed import MINILM, Embedder
+from xkg.embed import Embedder
 from xkg.errors import EmbeddingError
 from xkg.reading import Documents, Reader
+from xkg.weights import MINILM
 
 if TYPE_CHECKING:
     import numpy as np

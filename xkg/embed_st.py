@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.embed import READ_CHARACTERS, encodable, find_weights
+from xkg.embed import READ_CHARACTERS, encodable
 from xkg.errors import EmbeddingError
+from xkg.weights import find_weights
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,10 +16,10 @@ from xkg.serve.answers import (
     SearchRow,
     short,
 )
-from xkg.serve.candidates import Read
 from xkg.serve.decomposing import MOST_STEPS, decompose
 from xkg.serve.filters import Filters
 from xkg.serve.questions import BUSY_SECONDS, WAIT_SECONDS, Questions
+from xkg.serve.retrieval import Seek
 from xkg.store import Snapshot
 
 DEFINITION_CHARACTERS = 120
@@ -32,7 +32,7 @@ _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in 
 
 def find_implementations(
     opened: Callable[[], AbstractContextManager[Snapshot]],
-    read: Read,
+    seek: Seek,
     questions: Questions,
     task: str,
     k: int,
@@ -42,13 +42,13 @@ def find_implementations(
     """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code.
 
     Waits at most twice `WAIT_SECONDS` for the model, and goes without what it has not said by then. Raises what
-    `search` raises."""
+    `seek` raises."""
     steps, decomposed, by_model = decompose(questions, task)
     left_out = len(steps) - MOST_STEPS
     steps = steps[:MOST_STEPS]
     context = short(task, TASK_CHARACTERS) if len(steps) > 1 else ""
     with opened() as snapshot:
-        asked = [verifier.begin(questions, snapshot, read, step, k, filters, context) for step in steps]
+        asked = [verifier.begin(questions, snapshot, seek, step, k, filters, context) for step in steps]
         code = _code(snapshot, asked)
     until = time.monotonic() + (WAIT_SECONDS if by_model else BUSY_SECONDS)
     found = [verifier.finish(questions, one, until) for one in asked]

@@ -6,13 +6,16 @@ model for each candidate.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from xkg.embed import encodable
 from xkg.errors import EmbeddingError
 from xkg.store import Snapshot
+from xkg.weights import ONNX, load_session, load_tokenizer, read_json, weights_file
 
 RERANKED = 20
 TEXT_CHARACTERS = 2000
+_MAX_TOKENS = 512
 
 
 class Reranker(Protocol):
@@ -21,30 +24,50 @@ class Reranker(Protocol):
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]: ...
 
 
-class CrossEncoderReranker:
-    """A cross-encoder of sentence-transformers from the folder `weights`: nothing is fetched, and no code that comes
-    with a model is run. Safe to call from several threads. Raises `EmbeddingError` without the package, or where the
-    model cannot be loaded."""
+class CrossEncoder:
+    """A cross-encoder from the folder `weights`, which holds `tokenizer.json` and `model.onnx` (or `onnx/model.onnx`)
+    as those of sentence-transformers on the Hugging Face hub do: nothing is fetched, and no code that comes with a
+    model is run. Safe to call from several threads. Raises `EmbeddingError` where the model cannot be loaded, or gives
+    something else than one score for a pair of texts."""
 
-    def __init__(self, weights: Path) -> None:
-        try:
-            from sentence_transformers import CrossEncoder
-        except ImportError as error:
+    def __init__(self, weights: Path, threads: int = 2) -> None:
+        file = weights_file(weights, ONNX)
+        if file is None or not (weights / "tokenizer.json").is_file():
             raise EmbeddingError(
-                f"a cross-encoder was asked for, and {error.name or 'its package'} cannot be imported: "
-                "run `pip install '.[st]'` where xkg was cloned"
-            ) from error
-        try:
-            self._model: Any = CrossEncoder(str(weights), trust_remote_code=False, local_files_only=True)
-        except Exception as error:  # each library below raises its own tree
-            reason = " ".join(str(error).split())[:200]
+                f"{weights} holds no tokenizer.json with model.onnx: set serve.reranker to the folder of a "
+                "cross-encoder in ONNX format"
+            )
+        config = read_json(weights / "config.json")
+        self._tokenizer = load_tokenizer(
+            weights, min(_MAX_TOKENS, config.get("max_position_embeddings") or _MAX_TOKENS)
+        )
+        self._tokenizer.enable_padding(pad_id=config.get("pad_token_id") or 0)
+        self._session = load_session(file, config, threads)
+        self._inputs = [given.name for given in self._session.get_inputs()]
+        shape = self._session.get_outputs()[0].shape
+        if set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"} or len(shape) != 2 or shape[1] != 1:
             raise EmbeddingError(
-                f"{weights} cannot be loaded as a cross-encoder ({reason}): give the folder of one"
-            ) from error
+                f"{file}: not a cross-encoder of one score (inputs {', '.join(self._inputs)}; output {shape}): set "
+                "serve.reranker to the folder of one"
+            )
 
     def scores(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        found = self._model.predict([(query, text) for text in texts], show_progress_bar=False)
-        return [float(score) for score in found]
+        import numpy as np
+
+        if not texts:
+            return []
+        pairs = [(encodable(query), encodable(text)) for text in texts]
+        encodings = self._tokenizer.encode_batch(pairs)
+        feeds = {
+            "input_ids": [encoding.ids for encoding in encodings],
+            "attention_mask": [encoding.attention_mask for encoding in encodings],
+            "token_type_ids": [encoding.type_ids for encoding in encodings],
+        }
+        (found,) = self._session.run(
+            [self._session.get_outputs()[0].name], {name: np.array(feeds[name], np.int64) for name in self._inputs}
+        )
+        scores: list[float] = found[:, 0].tolist()
+        return scores
 
 
 def reranked(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from heapq import nsmallest
+from typing import Protocol
 
 from xkg.serve.answers import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.candidates import Read, candidates
@@ -13,6 +14,14 @@ from xkg.serve.reranking import Reranker, reranked
 from xkg.store import Snapshot, TechniqueView
 
 EVERYTHING = Filters()
+
+
+class Seek(Protocol):
+    """`search` by a model that was chosen, and a reranker if one was."""
+
+    def __call__(
+        self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
+    ) -> SearchAnswer: ...
 
 
 def search(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xkg.serve.filters import Filters
     from xkg.serve.questions import Questions
     from xkg.serve.related import RelatedAnswer
+    from xkg.serve.reranking import Reranker
     from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
@@ -41,6 +42,7 @@ class Service:
         self._store: GraphStore | None = None
         self._embedder: Embedder | None = None
         self._cached: Embedder | None = None
+        self._reranker: Reranker | None = None
         self._copies: WorkingCopies | None = None
         self._questions: Questions | None = None
         self._closed = False
@@ -65,7 +67,6 @@ class Service:
         """`papers` and `with_code` narrow it, or `filters` in their place. `verify` asks the language model, waits
         no longer than `xkg.serve.questions.WAIT_SECONDS`, and says where there was no answer."""
         from xkg.serve.filters import Filters
-        from xkg.serve.retrieval import search
 
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
@@ -73,13 +74,13 @@ class Service:
         if not verify:
             with self._snapshot() as snapshot:
                 asked = (query, k, repr(chosen))
-                return self._answered(snapshot).get(asked, lambda: search(snapshot, self._read, query, k, chosen))
+                return self._answered(snapshot).get(asked, lambda: self._seek(snapshot, query, k, chosen))
         from xkg.serve import verifier
         from xkg.serve.questions import WAIT_SECONDS
 
         questions = self._asking()
         with self._snapshot() as snapshot:
-            begun = verifier.begin(questions, snapshot, self._read, query, k, chosen)
+            begun = verifier.begin(questions, snapshot, self._seek, query, k, chosen)
         return verifier.finish(questions, begun, time.monotonic() + WAIT_SECONDS)
 
     def find_implementations(
@@ -92,7 +93,7 @@ class Service:
         if not task.strip():
             raise InputError("the task is empty: say what is to be implemented")
         chosen = filters or Filters()
-        return find_implementations(self._snapshot, self._read, self._asking(), task, k, chosen, full)
+        return find_implementations(self._snapshot, self._seek, self._asking(), task, k, chosen, full)
 
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.related import related_papers
@@ -142,7 +143,6 @@ class Service:
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run. A copy
         can be searched without a graph. Raises `InputError` too, for a folder that holds no readable source."""
         from xkg.serve.locate import locate
-        from xkg.serve.retrieval import search
 
         copy = None if repository is None else self._working_copies().read(repository)
         with self._opened().snapshot() as snapshot:
@@ -153,7 +153,7 @@ class Service:
                 asked,
                 k,
                 copy,
-                lambda text, rows: search(snapshot, self._read, text, rows),
+                lambda text, rows: self._seek(snapshot, text, rows),
                 self._cached_model,
             )
 
@@ -261,6 +261,32 @@ class Service:
 
                 self._embedder = make_embedder(self._settings.embedding)
             return self._embedder
+
+    def _seek(
+        self,
+        snapshot: "Snapshot",
+        query: str,
+        k: int,
+        filters: "Filters | None" = None,
+        *,
+        bar: float | None = None,
+    ) -> "answers.SearchAnswer":
+        from xkg.serve.fit import FITS
+        from xkg.serve.retrieval import EVERYTHING, search
+
+        chosen, least = filters or EVERYTHING, FITS if bar is None else bar
+        return search(snapshot, self._read, query, k, chosen, self._second_look(), bar=least)
+
+    def _second_look(self) -> "Reranker | None":
+        weights = self._settings.serve.reranker
+        if weights is None:
+            return None
+        with self._turn:
+            if self._reranker is None:
+                from xkg.serve.reranking import CrossEncoder
+
+                self._reranker = CrossEncoder(weights, self._settings.embedding.threads)
+            return self._reranker
 
     def _cached_model(self) -> "Embedder":
         """The model behind the graph's cache of vectors: a repository is embedded once. Without a graph, the model."""

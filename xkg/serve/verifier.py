@@ -12,11 +12,10 @@ from xkg.llm import AnswerType
 from xkg.llm_prompt import load_prompt
 from xkg.sandbox.syntax import syntax_tree
 from xkg.serve.answers import MORE_ROWS, DroppedRow, Relative, SearchAnswer, SearchRow, short
-from xkg.serve.candidates import Read
 from xkg.serve.filters import Filters
 from xkg.serve.lookup import search_row
 from xkg.serve.questions import Answered, Questions
-from xkg.serve.retrieval import relation, search
+from xkg.serve.retrieval import Seek, relation
 from xkg.store import Snapshot, TechniqueView
 
 CANDIDATES = 8
@@ -79,11 +78,11 @@ class Verification:
 
 
 def begin(
-    questions: Questions, snapshot: Snapshot, read: Read, query: str, k: int, filters: Filters, task: str = ""
+    questions: Questions, snapshot: Snapshot, seek: Seek, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques serve the step `query`, perhaps one of `task`. Raises what `search` does."""
-    plain = search(snapshot, read, query, k, filters)
-    candidates = _candidates(snapshot, search(snapshot, read, query, CANDIDATES, filters, bar=WORTH).rows)
+    """Asks which of the best techniques serve the step `query`, perhaps one of `task`. Raises what `seek` does."""
+    plain = seek(snapshot, query, k, filters)
+    candidates = _candidates(snapshot, seek(snapshot, query, CANDIDATES, filters, bar=WORTH).rows)
     if not candidates:
         return Verification((), None, plain, k)
     inputs = {"step": plain.query, "task": task, "candidates": described(candidates)}
