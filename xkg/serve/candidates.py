@@ -3,17 +3,21 @@ and of what they find the best by late interaction too (`xkg.reading`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
 
 from xkg.model import paper_of
 from xkg.ranking import convex_combination
 from xkg.reading import Reading
+from xkg.serve.beside import beside
 from xkg.serve.filters import Filters
 from xkg.serve.query_parts import parts
 from xkg.store import Hit, Snapshot
 
 DEPTH = 100
 DEEPEST = 10_000
+MANY_PAPERS = 10_000
+"""From so many on a search of texts takes as long as to read a query, and goes on beside that."""
 
 TEXT, VECTOR = 0.5, 0.5
 """Weights of the two searches."""
@@ -50,11 +54,14 @@ def candidates(
     """What is worth a look, at least `wanted` techniques if the graph has as many. Where filters leave too few, the
     searches go deeper. Raises what `read` raises."""
     texts = [query, *parts(query)]
-    readings = read(texts)
+    readings: Sequence[Reading] = ()
     depth = max(DEPTH, wanted)
     while True:
-        by_text = [snapshot.find_text(text, depth, papers) for text in texts]
-        by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in readings]
+        search = partial(_by_text, snapshot, texts, depth, papers)
+        with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as found_by_text:
+            readings = readings or read(texts)
+            by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in readings]
+            by_text = found_by_text()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth
         if admitted is None or len(admitted) >= wanted or exhausted or depth >= DEEPEST:
@@ -81,6 +88,10 @@ def candidates(
         interaction=near[0],
         reading=readings[0],
     )
+
+
+def _by_text(snapshot: Snapshot, texts: Sequence[str], depth: int, papers: Sequence[str]) -> list[Sequence[Hit]]:
+    return [snapshot.find_text(text, depth, papers) for text in texts]
 
 
 def _admitted(snapshot: Snapshot, filters: Filters, found: Sequence[Sequence[Hit]]) -> set[str] | None:
