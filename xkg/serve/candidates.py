@@ -1,7 +1,7 @@
 """Which techniques a query may mean: BM25 and vector search over the whole query and over its parts, fused by score,
 and of what they find the best by late interaction too (`xkg.reading`)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
@@ -68,11 +68,9 @@ def candidates(
             break
         depth *= 10
     searched = [_fused(text, vector, depth, admitted) for text, vector in zip(by_text, by_vector, strict=True)]
-    near = [
-        snapshot.interaction(reading, nlargest(INTERACTING, found, key=found.__getitem__))
-        for reading, found in zip(readings, searched, strict=True)
-    ]
-    fused = [_interacting(found, values) for found, values in zip(searched, near, strict=True)]
+    asked = [nlargest(INTERACTING, found, key=found.__getitem__) for found in searched]
+    near = [snapshot.interaction(reading, ids) for reading, ids in zip(readings, asked, strict=True)]
+    fused = list(map(_interacting, searched, asked, near))
     whole, rest = fused[0], fused[1:]
     strength = dict(whole)
     if rest:
@@ -114,13 +112,15 @@ def _fused(by_text: Sequence[Hit], by_vector: Sequence[Hit], depth: int, admitte
     return convex_combination(scored, floors, [TEXT, VECTOR])
 
 
-def _interacting(strength: dict[str, float], found: Mapping[str, float]) -> dict[str, float]:
-    """With late interaction beside: 0 for the least that was found, and for those of which none is known."""
+def _interacting(strength: dict[str, float], best: Collection[str], found: Mapping[str, float]) -> dict[str, float]:
+    """With late interaction, which was asked of the `best`: the least that it found counts 0, as do all others. Where
+    it knows nothing of one of these, that stands as it stood."""
     if not found:
         return strength
     least = min(found.values())
     spread = max(found.values()) - least
-    nearness = {technique: (value - least) / spread if spread > 0 else 1.0 for technique, value in found.items()}
+    nearness = {technique: strength[technique] for technique in best}
+    nearness |= {technique: (value - least) / spread if spread > 0 else 1.0 for technique, value in found.items()}
     return {
         technique: (1 - INTERACTION) * value + INTERACTION * nearness.get(technique, 0.0)
         for technique, value in strength.items()

@@ -35,14 +35,13 @@ def scores(snapshot: Snapshot, query: str, found: Candidates, techniques: Sequen
     background = snapshot.background(found.reading.vector)
     matched, total = snapshot.matched(query, techniques)
     weakest = min(found.cosine.values(), default=background.mean)
-    unread = [technique for technique in techniques if technique not in found.interaction]
-    near = {**found.interaction, **snapshot.interaction(found.reading, unread)}
+    least = min(found.interaction.values(), default=_NEAR)
     return {
         technique: score(
             rise(found.cosine.get(technique, weakest), background),
             matched.get(technique, 0.0),
             total,
-            near.get(technique, _NEAR),
+            found.interaction.get(technique, least),
             background.techniques,
         )
         for technique in techniques

@@ -31,7 +31,7 @@ _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
-_COUNTS_KEPT = 10_000
+_RARITIES_KEPT = 10_000
 
 
 def words(text: str) -> str:
@@ -181,7 +181,7 @@ class TextIndex:
         self._tantivy = tantivy
         meta = json.loads((folder / "meta.json").read_bytes())
         self._deleted = any(segment.get("deletes") for segment in meta["segments"])
-        self._counts: dict[str, int] = {}
+        self._rarities: dict[str, float] = {}
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
             index.register_tokenizer("words", _analyzer())
@@ -221,7 +221,12 @@ class TextIndex:
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """What each of these terms counts (`rarity`)."""
-        return rarity({term: self._having(term) for term in terms}, len(self))
+        known = self._rarities
+        if len(known) > _RARITIES_KEPT:
+            known = self._rarities = {}  # whoever reads the old ones goes on doing so
+        missing = [term for term in terms if term not in known]
+        known.update(rarity({term: self._having(term) for term in missing}, len(self)))
+        return {term: known[term] for term in terms}
 
     def _any_of(self, field: str, numbers: Sequence[int]) -> Any:
         build = self._tantivy.Query
@@ -233,16 +238,11 @@ class TextIndex:
 
     def _having(self, term: str) -> int:
         """The number of techniques that have a term; the index's own tables also count those that are gone, so where
-        there are such, it counts all, once."""
+        there are such, it counts all."""
         if not self._deleted:
             return int(self._searcher.doc_freq("text", term))
-        known = self._counts.get(term)
-        if known is None:
-            if len(self._counts) >= _COUNTS_KEPT:
-                self._counts.clear()
-            found: Any = self._searcher.search(self._term(term), limit=1, count=True)
-            self._counts[term] = known = int(found.count)
-        return known
+        found: Any = self._searcher.search(self._term(term), limit=1, count=True)
+        return int(found.count)
 
     def _term(self, term: str) -> Any:
         return self._tantivy.Query.term_query(self._schema, "text", term, "freq")
