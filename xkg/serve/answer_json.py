@@ -30,6 +30,10 @@ def as_json(answer: Value) -> str:
 
 
 def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
+    if type(value) is str:  # most are
+        if source:
+            hidden.update(hidden_in(value))
+        return encodable(value) if source else visible(value)
     match value:
         case BaseModel():
             fields = type(value).model_fields
@@ -46,8 +50,6 @@ def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
         case Enum():
             return value.value
         case str():
-            if source:
-                hidden.update(hidden_in(value))
-            return encodable(value) if source else visible(value)
+            return _plain(str(value), source, hidden)
         case _:
             return value
