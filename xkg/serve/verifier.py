@@ -18,8 +18,9 @@ from xkg.serve.questions import Answered, Questions
 from xkg.serve.retrieval import Seek, relation
 from xkg.store import Snapshot, TechniqueView
 
-CANDIDATES = 8
-"""Rows that are looked at, each with the `RELATIVES` of it that matched best."""
+CANDIDATES, IN_FULL = 12, 6
+"""Rows that are looked at, each with the `RELATIVES` of it that matched best. Those after `IN_FULL` are shown in few
+words: one in twenty paraphrases has its answer there."""
 
 RELATIVES = 3
 
@@ -31,6 +32,7 @@ HOPELESS = 0.1
 """Rows that score less, beside better ones, are not looked at."""
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300
+_IN_FEW_WORDS = 300
 """Characters of a candidate, so that all take about 4,000 tokens."""
 
 _PARSED = 200_000
@@ -183,7 +185,37 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
 def described(candidates: Sequence[Candidate]) -> str:
     """The candidates as the question has them. Texts of papers stand in one line each and code is indented, so that
     none can pass for another candidate."""
-    return "\n\n".join(_described(number, candidate) for number, candidate in enumerate(candidates, start=1))
+    told = [_described(number, candidate) for number, candidate in enumerate(candidates[:IN_FULL], start=1)]
+    rest = [
+        _in_few_words(number, candidate) for number, candidate in enumerate(candidates[IN_FULL:], start=IN_FULL + 1)
+    ]
+    return "\n\n".join([*told, *rest])
+
+
+def _in_few_words(number: int, candidate: Candidate) -> str:
+    own, *others = candidate.views
+    place = f"{short(own.paper_title, 100)}: {short(' > '.join(own.path), 120)}"
+    lines = [
+        f"Candidate {number}: {_title(own)}",
+        f"paper and place: {place}",
+        f"definition: {short(own.technique.definition, _IN_FEW_WORDS) or 'none'}",
+        f"code: {_heads(own.code.implementation) if own.code else 'none'}",
+    ]
+    for letter, view in zip("abcdefgh", others, strict=False):
+        lines.append(f"{number}{letter} ({_kin(view, number, own)}): {_title(view)}")
+    return "\n".join(lines)
+
+
+def _heads(implementation: str) -> str:
+    names = [found[0] for line in implementation.splitlines() if (found := _HEAD.match(line))]
+    return f"yes, with {short(', '.join(names), 150)}" if names else "yes"
+
+
+def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
+    """What a technique is to candidate `number`, and whether it has code."""
+    has = "with code" if view.code else "no code"
+    kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
+    return f"{kin.format(number)}; {has}"
 
 
 def _described(number: int, candidate: Candidate) -> str:
@@ -204,10 +236,8 @@ def _described(number: int, candidate: Candidate) -> str:
         lines.append(f"code ({short(code.language, 30) or 'python'}, {code.level.value}):")
         lines += [f"    {line}" for line in _excerpt(code.implementation)]
     for letter, view in zip("abcdefgh", others, strict=False):
-        has = "with code" if view.code else "no code"
         about = short(view.technique.definition, _RELATIVE)
-        kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
-        lines.append(f"{number}{letter} ({kin.format(number)}; {has}): {_title(view)}: {about}")
+        lines.append(f"{number}{letter} ({_kin(view, number, own)}): {_title(view)}: {about}")
     return "\n".join(lines)
 
 
