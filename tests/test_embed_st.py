@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from xkg.config import EmbeddingSettings
 from xkg.embed import Embedder, OnnxEmbedder, make_embedder
 from xkg.errors import EmbeddingError
+from xkg.reading import Reader, Text
 from xkg.weights import MINILM
 
 CHOSEN = EmbeddingSettings(provider="sentence-transformers")
@@ -50,6 +51,18 @@ def test_vectors_are_those_of_the_default_runtime(installed: Embedder, default: 
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, default.embed(TEXTS), atol=1e-4)
     assert installed.embed([]).shape == (0, default.dimension)
+
+
+def test_words_are_those_of_the_default_runtime(installed: Embedder, default: OnnxEmbedder) -> None:
+    assert isinstance(installed, Reader)
+    texts = [*TEXTS, Text("Buffer. Replay. Keeps the samples of the stream.", 8, 14)]
+    for found, expected in zip(installed.read(texts), default.read(texts), strict=True):
+        assert found.words == expected.words
+        assert found.codes.shape == expected.codes.shape
+        differing = np.bitwise_count(found.codes ^ expected.codes).sum()
+        assert differing <= 0.002 * 8 * max(1, expected.codes.size), "a number about 0 has either sign"
+        np.testing.assert_allclose(found.vector, expected.vector, atol=1e-4)
+    assert installed.read([]) == []
 
 
 @settings(max_examples=20)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from xkg.embed import READ_CHARACTERS, encodable
 from xkg.errors import EmbeddingError
+from xkg.reading import Reading, words_of
 from xkg.weights import find_weights
 
 if TYPE_CHECKING:
@@ -61,16 +62,36 @@ class SentenceTransformersEmbedder:
 
         if not texts:
             return np.empty((0, self.dimension), np.float32)
+        vectors = self._encoded(texts, normalize_embeddings=True, convert_to_numpy=True)
+        result: NDArray[np.float32] = np.asarray(vectors, np.float32)
+        return result
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """As `embed`, with the words of each text, but for a model whose tokens cannot be told in it."""
+        import numpy as np
+
+        tokenizer: Any = getattr(self._encoder, "tokenizer", None)
+        if not texts or not getattr(tokenizer, "is_fast", False):
+            none = np.empty((0, 0), np.uint8)
+            return [Reading(vector, (), none) for vector in self.embed(texts)]
+        readings = []
+        for text, found in zip(texts, self._encoded(texts, output_value=None), strict=True):
+            vector = found["sentence_embedding"].float().cpu().numpy()
+            hidden = found["token_embeddings"][found["attention_mask"].bool()].float().cpu().numpy()
+            told = tokenizer(_readable(text), truncation=True, max_length=len(hidden), return_offsets_mapping=True)
+            words, codes = words_of(text, hidden, told.word_ids(), told["offset_mapping"])
+            readings.append(Reading(vector / max(float(np.linalg.norm(vector)), 1e-12), words, codes))
+        return readings
+
+    def _encoded(self, texts: Sequence[str], **how: Any) -> Any:
         try:
-            vectors = self._encoder.encode(
-                [encodable(text[:READ_CHARACTERS]) for text in texts],
-                batch_size=_BATCH,
-                normalize_embeddings=True,
-                convert_to_numpy=True,
-                show_progress_bar=False,
+            return self._encoder.encode(
+                [_readable(text) for text in texts], batch_size=_BATCH, show_progress_bar=False, **how
             )
         except RuntimeError as error:  # torch's own, for instance for want of a GPU's memory
             reason = " ".join(str(error).split())[:200]
             raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider onnx") from error
-        result: NDArray[np.float32] = np.asarray(vectors, np.float32)
-        return result
+
+
+def _readable(text: str) -> str:
+    return encodable(text[:READ_CHARACTERS])
