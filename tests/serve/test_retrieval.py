@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from xkg.embed import OnnxEmbedder
 from xkg.errors import UnknownIdError
+from xkg.model import Code, Paper, PaperBundle, Technique, code_id
 from xkg.serve.answer_text import text
 from xkg.serve.answers import SearchAnswer
 from xkg.serve.filters import Filters
@@ -108,3 +109,27 @@ def test_a_long_query_is_also_searched_in_its_parts() -> None:
         "blade before baking, and calm the bees that come for the sugar on the window sill."
     )
     assert "cut the dough with a blade before baking" in parts(long)
+
+
+def test_of_two_of_one_name_the_one_with_code_leads(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    of, kept = "title:slow", "Keep a share of the old weights in each step, so that what was learned stays."
+    first, second = f"{of}#slow/averaging", f"{of}#averaging"
+    implementation = "def averaging(old, new):\n    return 0.9 * old + 0.1 * new\n"
+    identity = code_id(second, implementation, "")
+    bundle = PaperBundle(
+        paper=Paper(id=of, title="Slow Weights", origin="build"),
+        techniques=(
+            Technique(id=f"{of}#slow", name="Slow weights", definition="Learns slowly."),
+            Technique(id=first, parent=f"{of}#slow", depth=1, name="Averaging", definition=f"{kept} Old weights stay."),
+            Technique(id=second, name="Averaging", definition=kept),
+        ),
+        code=(Code(id=identity, technique=second, implementation=implementation),),
+    )
+    store = EmbeddedStore(tmp_path, lambda: embedder)
+    store.publish([bundle])
+    for query in ("averaging", "keep a share of the old weights so that what was learned stays"):
+        with store.snapshot() as snapshot:
+            row, *_ = search(snapshot, embedder.read, query, 3).rows
+        assert (row.id, row.code) == (second, identity)
+        assert (first, "same name") in [(inside.id, inside.relation) for inside in row.relatives]
+        assert all(inside.id == first or inside.relation != "same name" for inside in row.relatives)

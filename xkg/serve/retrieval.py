@@ -39,9 +39,8 @@ def search(
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
     long, of its parts (`candidates`), then as `reranker` has it. Of a technique and those above and below it the one
     that answers best, or best for one of several needs, is a row, and the others that matched are inside it
-    (`families`). The score of a row is how
-    well it fits (`fit`), or a row after it where that fits better. Where none of the strongest scores `bar`, nothing
-    does.
+    (`families`); of two of one name in a paper the one with code. The score of a row is how well it fits (`fit`), or a
+    row after it where that fits better. Where none of the strongest scores `bar`, nothing does.
 
     Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
     """
@@ -81,7 +80,7 @@ def _named(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[st
 
 def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
     rows: list[SearchRow] = []
-    for family in reversed([family for family in shown if family.lead in views]):
+    for family in reversed([_with_code(family, views) for family in shown if family.lead in views]):
         score = max(fits[family.lead], rows[-1].score if rows else 0.0)
         inside = [
             Relative(
@@ -95,6 +94,17 @@ def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[s
         ]
         rows.append(search_row(views[family.lead], score, inside))
     return tuple(reversed(rows))
+
+
+def _with_code(family: Family, views: dict[str, TechniqueView]) -> Family:
+    """The row, led by what has the same name and code where its own lead has none."""
+    if views[family.lead].code is not None:
+        return family
+    for other in family.relatives[:MOST_RELATIVES]:
+        if other in views and views[other].code is not None and relation(other, family.lead) == "same name":
+            kept = [t for t in family.relatives if above(t, other) or above(other, t)]
+            return Family(other, [family.lead, *kept])
+    return family
 
 
 def relation(technique: str, lead: str) -> str:
