@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,22 @@ def test_what_is_closed_opens_nothing_any_more(graph: Path) -> None:
     with pytest.raises(StoreError, match="was closed"):
         service.search("kneading", 1)
     assert set(descendants(os.getpid())) == before
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.3, 0.6])
+def test_what_is_being_loaded_is_waited_for_before_the_process_ends(graph: Path, seconds: float) -> None:
+    code = f"""
+import time
+from pathlib import Path
+from xkg.config import Settings
+from xkg.serve.service import Service
+service = Service(Settings(kg=Path({str(graph)!r})))
+service.warm_beside()
+time.sleep({seconds})
+service.close()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_empty_query_is_refused(graph: Path) -> None:

@@ -2,7 +2,6 @@
 
 import functools
 import logging
-import threading
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -95,7 +94,7 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = http.concurrency + THREADS_BESIDE
-        threading.Thread(target=service.warm, name="warm", daemon=True).start()
+        service.warm_beside()
         if jobs is not None:
             jobs.start()
         try:

@@ -113,10 +113,6 @@ def _preparing(
                 add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=False))
                 prepared = True
 
-    def warm() -> None:
-        prepare()
-        service.warm()
-
     started = False
 
     async def middleware(ctx: Any, call_next: Any) -> Any:
@@ -126,8 +122,7 @@ def _preparing(
         result = await call_next(ctx)
         if not started:
             started = True
-            thread = threading.Thread(target=warm, name="warm", daemon=True)
-            asyncio.get_running_loop().call_later(PREPARE_AFTER_SECONDS, thread.start)
+            asyncio.get_running_loop().call_later(PREPARE_AFTER_SECONDS, service.warm_beside, prepare)
         return result
 
     return middleware

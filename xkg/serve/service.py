@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from xkg.store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
+WARMING_SECONDS = 10.0
+"""A graph of a million techniques is loaded within so many."""
 
 
 class Service:
@@ -46,6 +48,7 @@ class Service:
         self._copies: WorkingCopies | None = None
         self._questions: Questions | None = None
         self._closed = False
+        self._warming: threading.Thread | None = None
         self._read = QueryReadings(self._model)
         self._answers: WeakKeyDictionary[Snapshot, Remembered[answers.SearchAnswer]] = WeakKeyDictionary()
 
@@ -179,11 +182,24 @@ class Service:
             statement, values = library.prepare(query, parameters, library.engine(self._settings.store))
             return cypher_answer(self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS))
 
+    def warm_beside(self, first: Callable[[], None] | None = None) -> None:
+        """Does `first`, then `warm`, on a thread of its own, which `close` waits for."""
+
+        def work() -> None:
+            if first is not None:
+                first()
+            self.warm()
+
+        self._warming = threading.Thread(target=work, name="warm", daemon=True)
+        self._warming.start()
+
     def warm(self) -> None:
         """Loads what the first search and the first query need; what is wrong is said when they are asked."""
         try:
-            self.search("warm", 1)
-            self._opened().warm_queries()
+            if not self._closed:
+                self.search("warm", 1)
+            if not self._closed:
+                self._opened().warm_queries()
         except XkgError:
             pass
         finally:
@@ -198,6 +214,10 @@ class Service:
             questions = self._questions
         if questions is not None:
             questions.close()
+        warming = self._warming
+        if warming is not None and warming is not threading.current_thread():
+            # A thread that is inside the model's library when Python ends takes the process down.
+            warming.join(WARMING_SECONDS)
         with self._turn:
             if self._store is not None:
                 self._store.close()
