@@ -552,6 +552,7 @@ def test_a_door_that_closes_lets_nobody_wait(desk: Desk) -> None:
 
 SCRIPT = """
 import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 from pathlib import Path
 from tests.test_llm import PROMPT, Place, LlmSettings, LanguageModel
 
