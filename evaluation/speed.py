@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median, quantiles
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -137,16 +137,19 @@ def _counted_embedding() -> list[float]:
     from xkg.embed import OnnxEmbedder
 
     seconds: list[float] = []
-    embed = OnnxEmbedder.embed
 
-    def counted(self: OnnxEmbedder, texts: Sequence[str]):  # type: ignore[no-untyped-def]
-        started = time.perf_counter()
-        try:
-            return embed(self, texts)
-        finally:
-            seconds.append(time.perf_counter() - started)
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            started = time.perf_counter()
+            try:
+                return call(*arguments)
+            finally:
+                seconds.append(time.perf_counter() - started)
 
-    OnnxEmbedder.embed = counted  # type: ignore[method-assign]
+        return timed
+
+    for name in ("embed", "read"):
+        setattr(OnnxEmbedder, name, counted(getattr(OnnxEmbedder, name)))
     return seconds
 
 
