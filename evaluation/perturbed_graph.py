@@ -232,7 +232,7 @@ def write_catalogue(
             shown = list(entries(bundle))
             hashes = [hashlib.sha256(vector_text(entry).encode()).digest() for entry in shown]
             rows = catalogue.add(bundle, file, list(zip(shown, hashes, strict=True)))
-            catalogue.read((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
+            catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
             if cypher:
                 graph.add(bundle, shown)
             if number % 10_000 == 0:

@@ -70,7 +70,8 @@ def read(embedder: Embedder, texts: Sequence[str]) -> Sequence[Reading]:
     if isinstance(embedder, Reader):
         return embedder.read(texts)
     none = np.empty((0, 0), np.uint8)
-    return [Reading(vector, (), none) for vector in embedder.embed(texts)]
+    # Vectors of their own: a view would keep the whole of what was embedded together.
+    return [Reading(vector.copy(), (), none) for vector in embedder.embed(texts)]
 
 
 def documents(embedder: Embedder, texts: Sequence[str]) -> Documents:

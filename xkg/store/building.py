@@ -134,7 +134,7 @@ def _vectors(
         rows.setdefault(sha256, []).append(row)
 
     def keep(codes: Iterable[tuple[bytes, bytes]]) -> None:
-        catalogue.read((row, of) for sha256, of in codes if of for row in rows[sha256])
+        catalogue.words((row, of) for sha256, of in codes if of for row in rows[sha256])
 
     reused: dict[bytes, NDArray[np.float32]] = {}
     model = previous.manifest.model if previous else ""

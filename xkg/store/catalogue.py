@@ -109,7 +109,7 @@ class CatalogueWriter:
             self._db.execute("DELETE FROM technique WHERE paper = ?", (paper,))
             self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
 
-    def read(self, codes: Iterable[tuple[int, bytes]]) -> None:
+    def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
         """Adds the codes of the words (`xkg.reading`) of techniques, by row."""
         self._db.executemany("INSERT INTO words VALUES (?, ?)", codes)
 

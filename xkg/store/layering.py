@@ -135,7 +135,7 @@ def add_layer(
         above.close()
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         if found is not None:
-            catalogue.read((c.row, codes) for c, codes in zip(concepts, found.codes, strict=True) if codes)
+            catalogue.words((c.row, codes) for c, codes in zip(concepts, found.codes, strict=True) if codes)
         catalogue.relink([*kept, *fresh, *chain.from_iterable(redone.values())], redone)
         catalogue.close()
     counts = {
