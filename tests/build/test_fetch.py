@@ -1,9 +1,11 @@
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.build.git_server import GitServer, serving
 from xkg.build import fetch
 from xkg.build.fetch import clone, fetch_repository
 from xkg.build.licenses import spdx
@@ -129,58 +131,43 @@ def test_damaged_objects_are_none_and_no_error(repository: Path, tmp_path: Path)
     assert dict(checkout.read(["LICENSE", "pkg/é.py"]))["LICENSE"]
 
 
-def test_nothing_that_a_repository_names_is_run(repository: Path, tmp_path: Path) -> None:
-    mark = tmp_path / "ran"
-    script = tmp_path / "evil.sh"
-    script.write_text(f"#!/bin/sh\ntouch {mark}\n")
-    script.chmod(0o755)
-    for setting in (
-        "core.fsmonitor",
-        "filter.evil.clean",
-        "filter.evil.smudge",
-        "core.sshCommand",
-        "core.pager",
-        "credential.helper",
-    ):
-        git(repository, "config", setting, str(script))
-    git(repository, "config", "core.hooksPath", str(tmp_path))
-    (tmp_path / "post-checkout").write_bytes(script.read_bytes())
-    (repository / ".gitattributes").write_text("*.py filter=evil\n")
-    mark.unlink(missing_ok=True)
-    fetch_repository(str(repository), tmp_path / "cache")
-    fetch_repository(f"{repository}@v1", tmp_path / "cache")
-    assert not mark.exists()
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
+    with serving(monkeypatch) as served:
+        yield served
 
 
-def test_a_clone_is_shallow_and_used_again(repository: Path, tmp_path: Path) -> None:
-    url = repository.as_uri()
+def test_a_clone_is_shallow_and_used_again(repository: Path, tmp_path: Path, server: GitServer) -> None:
+    url = server.add(repository)
     full = git(repository, "rev-parse", "v1^{commit}")
     head = git(repository, "rev-parse", "HEAD")
     cache = tmp_path / "cache"
-    assert clone(url, None, cache, protocol="file")[1] == head
-    folder, commit = clone(url, "v1", cache, protocol="file")
+    assert clone(url, None, cache)[1] == head
+    folder, commit = clone(url, "v1", cache)
     assert commit == full
-    assert clone(url, full[:9], cache, protocol="file") == (folder, full)
+    assert clone(url, full[:9], cache) == (folder, full)
     assert git(folder, "rev-list", "--count", "HEAD") == "1"
     assert len(list(cache.iterdir())) == 2
-    repository.rename(tmp_path / "gone")
-    assert clone(url, full, cache, protocol="file") == (folder, full)
+    server.repositories.clear()
+    assert clone(url, full, cache) == (folder, full)
     with pytest.raises(InputError, match="cannot be reached"):
-        clone(url, None, cache, protocol="file")
+        clone(url, None, cache)
     assert len(list(cache.iterdir())) == 2
 
 
 @pytest.mark.parametrize("reference", ["nope", "abcdef12", "0" * 40])
-def test_a_commit_that_a_remote_does_not_have(repository: Path, tmp_path: Path, reference: str) -> None:
+def test_a_commit_that_a_remote_does_not_have(
+    repository: Path, tmp_path: Path, server: GitServer, reference: str
+) -> None:
     with pytest.raises(InputError, match="has no commit, branch or tag"):
-        clone(repository.as_uri(), reference, tmp_path / "cache", protocol="file")
+        clone(server.add(repository), reference, tmp_path / "cache")
     assert list((tmp_path / "cache").glob("*")) == []
 
 
-def test_an_empty_remote(tmp_path: Path) -> None:
+def test_an_empty_remote(tmp_path: Path, server: GitServer) -> None:
     git(tmp_path, "init", "-q", "void")
     with pytest.raises(InputError, match="empty"):
-        clone((tmp_path / "void").as_uri(), None, tmp_path / "cache", protocol="file")
+        clone(server.add(tmp_path / "void"), None, tmp_path / "cache")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.build.git_server import serving
 from tests.serve.conftest import code, technique
 from xkg.build.fetch import clone, fetch_repository
 from xkg.build.parse.repository import parse_repository
@@ -62,9 +63,12 @@ def built_from(folder: Path, *names: str, url: str | None = None, origin: str = 
     )
 
 
-def test_lines_come_from_what_was_fetched_before(repository: Path, tmp_path: Path) -> None:
-    url = f"file://{repository}"
-    clone(url, None, tmp_path / "kg" / "repositories", protocol="file")
+def test_lines_come_from_what_was_fetched_before(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(monkeypatch) as server:
+        url = server.add(repository)
+        clone(url, None, tmp_path / "kg" / "repositories")
     bundle = built_from(repository, "Oven.heat", "bake", "Oven", "knead", url=url)
     lines, why = raw_code(bundle, tmp_path / "kg")
     assert why == ""

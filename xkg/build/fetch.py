@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from xkg.build import git
+from xkg.build import git, git_directory
+from xkg.build.git_directory import GitDirectory
 from xkg.build.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnsafeInputError
 from xkg.model import Repository, slug
@@ -62,12 +63,13 @@ class Checkout:
         return ((path, found.get(path)) for path in wanted)
 
 
-def fetch_repository(spec: str, cache: Path) -> Checkout:
+def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
     with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
 
     URLs are fetched shallow into a bare repository under `cache`, one a url and commit, and used again; what is local
-    is read in place. Raises `InputError` with one line: does not exist, no such commit, not reachable, empty.
+    is read in place, without git's `.git` where that leads out of `roots` (None: nobody bounds it but itself). Raises
+    `InputError` with one line: does not exist, no such commit, not reachable, empty.
     """
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
@@ -79,10 +81,10 @@ def fetch_repository(spec: str, cache: Path) -> Checkout:
         parts = urlsplit(spec)
         if parts.netloc not in ("", "localhost"):
             raise InputError(f"{spec}: a file:// URL names a path of this machine (file:///path)")
-        return _read_local(*_split_commit(unquote(parts.path)), spec)
+        return _read_local(*_split_commit(unquote(parts.path)), spec, roots)
     if scheme or re.match(r"[\w.-]+@[\w.-]+:|[A-Za-z]\w+::", spec):
         raise InputError(f"{spec}: only https:// and file:// URLs and folders are read; use the https URL")
-    return _read_local(*_split_commit(spec), spec)
+    return _read_local(*_split_commit(spec), spec, roots)
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
@@ -90,34 +92,32 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
     if not repository.commit or not repository.url:
         return None
     folder = _cached(repository.url, repository.commit, cache)
-    return (
-        _at_commit(folder, repository.commit, repository.id, repository.url, repository.url)
-        if folder.is_dir()
-        else None
-    )
+    return _fetched(folder, repository.commit, repository.id, repository.url) if folder.is_dir() else None
 
 
-def read_folder(folder: Path) -> Checkout:
+def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """The files of a folder as they lie there, whatever its commit: tracked and unignored ones in a git work tree, else
     all. The id is `local:<name>`, since nothing is read before it is asked for; `commit` is None. A git directory, or a
-    clone that was never checked out, has no such files: its HEAD commit is given.
+    clone that was never checked out, has no such files: its HEAD commit is given. `roots` as in `fetch_repository`.
 
     Raises `InputError`: does not exist, a file, empty."""
     if not folder.is_dir():
         raise InputError(f"{folder} is {'a file' if folder.exists() else 'not there'}: give the folder of a repository")
     path = folder.resolve()
-    git_directory = _git_directory(path)
-    if git_directory == path:
-        return _read_local(path, None, str(folder))
+    directory = git_directory.find(path, roots)
+    if directory is not None and directory.folder == path:
+        return _read_local(path, None, str(folder), roots)
     names = None
-    if git_directory is not None:
+    notes = () if directory is not None else _plain(path)
+    if directory is not None:
         try:
-            names = _unignored(git_directory, path)
+            names = _unignored(directory, path)
         except InputError:  # no git here, or a broken repository: what lies in the folder still counts
             names = None
-        if names == [] and _head(git_directory):
-            return _read_local(path, None, str(folder))
-    return _as_it_lies(path, _walk(path) if names is None else names, str(folder), _name(path), "", named=False)
+        if names == [] and directory.commit("HEAD"):
+            return _read_local(path, None, str(folder), roots)
+    listed = _walk(path) if names is None else names
+    return _as_it_lies(path, listed, str(folder), _name(path), "", notes, named=False)
 
 
 def _split_commit(text: str) -> tuple[Path, str | None]:
@@ -151,21 +151,32 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
     if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:
         raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
     folder, commit = clone(url, commit, cache)
-    return _at_commit(folder, commit, f"{name}@{commit}", url, spec)
+    return _fetched(folder, commit, f"{name}@{commit}", url, spec)
 
 
-def clone(url: str, reference: str | None, cache: Path, *, protocol: str = "https") -> tuple[Path, str]:
+def _fetched(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:
+    directory = git_directory.ours(folder)
+    try:
+        found = git.find_commit(directory, commit)
+    except git.GitError as error:
+        raise InputError(f"{spec or url}: git cannot read what was fetched ({error})") from error
+    if found is None:
+        raise InputError(f"{spec or url}: what was fetched is damaged; take {folder} away, then fetch it again")
+    return _at_commit(directory, found, _tracked(directory, found, spec or url), identity, url, spec or url)
+
+
+def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
     """The bare repository under `cache` that holds `reference` (None: HEAD) of `url`, and its full commit."""
-    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference, protocol)
+    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
     if commit is not None and (known := _cached(url, commit, cache)).is_dir():
         return known, commit
     cache.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
     try:
-        commit = _fetch_into(work, url, commit, reference, protocol)
+        commit = _fetch_into(work / "repository", url, commit, reference)
         target = _cached(url, commit, cache)
         try:
-            work.rename(target)
+            (work / "repository").rename(target)
         except OSError:
             if not target.is_dir():  # else: another process brought the same commit first
                 raise
@@ -179,16 +190,16 @@ def _cached(url: str, commit: str, cache: Path) -> Path:
     return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
 
 
-def _remote_commit(url: str, reference: str | None, protocol: str) -> str | None:
+def _remote_commit(url: str, reference: str | None) -> str | None:
     """The commit that a remote name stands for now; None for an abbreviated one, which only a full fetch can tell."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     try:
-        listing = git.run(["ls-remote", "--", url, *asked], protocols=[protocol], seconds=git.NETWORK_SECONDS)
+        found = git.list_remote(url, asked)
+    except git.RedirectedError as error:
+        raise _redirected(url, error) from error
     except git.GitError as error:
         raise InputError(f"{url} cannot be reached: {error}; check the address, or give a folder") from error
-    lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
-    found = {name: oid for oid, _, name in lines}
     for name in reversed(asked):  # the commit that an annotated tag points to, before the tag itself
         if name in found:
             return found[name]
@@ -199,68 +210,60 @@ def _remote_commit(url: str, reference: str | None, protocol: str) -> str | None
     return None
 
 
-def _fetch_into(work: Path, url: str, commit: str | None, reference: str | None, protocol: str) -> str:
-    git.run(["init", "--quiet", "--bare", "--", str(work)])
-    git.run(["config", "remote.origin.url", url], folder=work)
-    base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={MAX_READ_BYTES}"]
-
-    def fetch(*what: str) -> None:
-        git.run([*base, *what], folder=work, protocols=[protocol], seconds=git.NETWORK_SECONDS)
-
-    everything = ("origin", "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | None) -> str:
     try:
-        if commit is None:
-            fetch(*everything)
-        else:
-            try:
-                fetch("--depth=1", "origin", commit)
-            except git.GitError:  # a server that does not give out a commit by its name
-                fetch(*everything)
+        git.fetch(url, commit, folder, largest=MAX_READ_BYTES)
+    except git.RedirectedError as error:
+        raise _redirected(url, error) from error
     except git.GitError as error:
         raise InputError(f"{url} cannot be fetched: {error}; check the address, or give a folder") from error
-    for setting in ("remote.origin.promisor", "remote.origin.partialclonefilter", "extensions.partialclone"):
-        try:  # what was left out is left out: nothing asks for it later
-            git.run(["config", "--unset-all", setting], folder=work)
-        except git.GitError:
-            continue
-    commit = _resolve(work, commit or reference, url)
-    git.run(["update-ref", "--no-deref", "HEAD", commit], folder=work)
-    return commit
+    found = git.find_commit(git_directory.ours(folder), commit or reference or "")
+    if found is None:
+        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
+    (folder / "HEAD").write_text(f"{found.oid}\n")
+    return found.oid
+
+
+def _redirected(url: str, error: git.RedirectedError) -> InputError:
+    return InputError(f"{url} leads to another host, {error}: give the address there, if you mean that one")
 
 
 # --- local ------------------------------------------------------------------------------------------------------------
 
 
-def _read_local(path: Path, commit: str | None, spec: str) -> Checkout:
+def _read_local(path: Path, commit: str | None, spec: str, roots: Sequence[Path] | None) -> Checkout:
     try:
-        return _checkout_of(path, commit, spec)
+        return _checkout_of(path, commit, spec, roots)
     except git.GitError as error:
         raise InputError(f"{spec}: git cannot read it ({error}); mend it with git, or fetch it again") from error
 
 
-def _checkout_of(path: Path, commit: str | None, spec: str) -> Checkout:
+def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path] | None) -> Checkout:
     _check_reference(commit, spec)
     if not path.exists():
         raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
     if not path.is_dir():
         raise InputError(f"{spec} is a file, not a repository; give its folder")
     path = path.resolve()
-    folder = _git_directory(path)
-    if folder is None:
+    directory = git_directory.find(path, roots)
+    if directory is None:
         if commit is not None:
             raise InputError(f"{spec}: {path.name} is not a git repository, so it has no commit {commit!r}")
-        return _as_it_lies(path, _walk(path), spec, _name(path), "")
-    url = _origin(folder)
-    if commit is None and folder != path:
-        head = _head(folder)
-        tracked = git.list_tree(folder, head) if head else []
-        listed = _unignored(folder, path)
-        bare = head is not None and not listed  # a clone without a checkout
-        if not bare and (head is None or not _is_clean(path, tracked, listed)):
+        return _as_it_lies(path, _walk(path), spec, _name(path), "", _plain(path))
+    url = _origin(directory)
+    found = _commit(directory, commit or "HEAD")
+    tracked = _tracked(directory, found, spec) if found else []
+    if commit is None and directory.folder != path:
+        listed = _unignored(directory, path)
+        bare = found is not None and not listed  # a clone without a checkout
+        if not bare and (found is None or not _is_clean(path, tracked, listed)):
             note = "the folder has changes that are not committed: its files were read as they lie there"
-            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if head else ())
-    resolved = _resolve(folder, commit or "HEAD", spec)
-    return _at_commit(folder, resolved, f"local:{_name(path)}@{resolved}", url, spec)
+            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if found else ())
+    if found is None and commit is None:
+        raise InputError(f"{spec} is empty: it has no commit yet")
+    if found is None:
+        raise InputError(f"{spec} has no commit, branch or tag {commit!r}")
+    return _at_commit(directory, found, tracked, f"local:{_name(path)}@{found.oid}", url, spec)
 
 
 def _name(path: Path) -> str:
@@ -270,53 +273,30 @@ def _name(path: Path) -> str:
     return slug(re.sub(r"\.git$", "", path.name))
 
 
-def _git_directory(path: Path) -> Path | None:
-    if (path / ".git").exists():
-        return path / ".git" if (path / ".git").is_dir() else _pointed(path / ".git")
-    bare = (path / "objects").is_dir() and (path / "HEAD").is_file() and (path / "refs").is_dir()
-    return path if bare else None
+def _plain(path: Path) -> tuple[str, ...]:
+    """What a reader should know of a folder that is read as one though it has something of git's."""
+    if os.path.lexists(path / ".git"):
+        return ("the folder's .git is no git directory that may be read for it: its files were read as they lie there",)
+    if git_directory.is_bare_data(path):
+        return ("a bare repository inside a work tree is data of that tree: its files were read as they lie there",)
+    return ()
 
 
-def _pointed(pointer: Path) -> Path | None:
-    """The git directory that a linked work tree's `.git` file names."""
+def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
+    return git.find_commit(directory, directory.commit(name) or name)
+
+
+def _origin(directory: GitDirectory) -> str:
     try:
-        text = pointer.read_text("utf-8", "replace")[:4096]
-    except OSError:
-        return None
-    target = pointer.parent / text.removeprefix("gitdir:").strip()
-    return target.resolve() if text.startswith("gitdir:") and target.is_dir() else None
-
-
-def _head(folder: Path) -> str | None:
-    try:
-        return git.run(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], folder=folder).decode().strip()
-    except git.GitError:
-        return None
-
-
-def _resolve(folder: Path, reference: str | None, spec: str) -> str:
-    try:
-        found = git.run(["rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}"], folder=folder)
-    except git.GitError as error:
-        if reference == "HEAD":
-            raise InputError(f"{spec} is empty: it has no commit yet") from error
-        raise InputError(f"{spec} has no commit, branch or tag {reference!r}") from error
-    return found.decode().strip()
-
-
-def _origin(folder: Path) -> str:
-    try:
-        url = git.run(["config", "--get", "remote.origin.url"], folder=folder).decode("utf-8", "replace").strip()
-    except git.GitError:
+        parts = urlsplit(directory.origin)
+    except ValueError:
         return ""
-    parts = urlsplit(url)
     return f"https://{parts.hostname}{parts.path}".removesuffix(".git") if parts.scheme == "https" else ""
 
 
-def _unignored(folder: Path, path: Path) -> list[str]:
+def _unignored(directory: GitDirectory, path: Path) -> list[str]:
     """Tracked and unignored files that lie in the work tree, in order."""
-    out = git.run(["ls-files", "-z", "--cached", "--others", "--exclude-standard"], folder=folder, work_tree=path)
-    names = sorted({os.fsdecode(name) for name in out.split(b"\0") if name})
+    names = sorted({os.fsdecode(name) for name in git.list_files(directory, path)})
     return [name for name in names if os.path.lexists(path / name)]
 
 
@@ -370,28 +350,27 @@ def _read_file(path: Path) -> bytes | None:
 # --- checkouts --------------------------------------------------------------------------------------------------------
 
 
-def _at_commit(folder: Path, commit: str, identity: str, url: str, spec: str) -> Checkout:
+def _tracked(directory: GitDirectory, commit: git.Commit, spec: str) -> list[git.TreeEntry]:
     try:
-        entries = git.list_tree(folder, commit)
+        entries = git.list_tree(directory, commit.oid)
     except git.GitError as error:
-        raise InputError(f"{spec}: the files of {commit[:12]} cannot be listed: {error}; fetch it again") from error
+        raise InputError(f"{spec}: the files of {commit.oid[:12]} cannot be listed: {error}; fetch it again") from error
     if len(entries) > MAX_FILES:
         raise UnsafeInputError(f"{spec} holds more than {MAX_FILES:,} files")
-    oids = {e.path: e.oid for e in entries}
+    return entries
+
+
+def _at_commit(
+    directory: GitDirectory, commit: git.Commit, entries: Sequence[git.TreeEntry], identity: str, url: str, spec: str
+) -> Checkout:
+    by_path = {e.path: e for e in entries}
     kinds: dict[str, Literal["link", "submodule"]] = {"120000": "link", "160000": "submodule"}
     files = tuple(File(e.path, kinds.get(e.mode, "file"), e.size) for e in entries)
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
-        return git.read_objects(folder, [oids[p] for p in paths])
+        return git.read_objects(directory, [by_path[p] for p in paths])
 
-    return replace(_finished(identity, url, commit, files, (), read, spec), committed=_day(folder, commit))
-
-
-def _day(folder: Path, commit: str) -> str | None:
-    try:
-        return git.run(["show", "--no-patch", "--format=%cs", commit], folder=folder).decode().strip() or None
-    except git.GitError:
-        return None
+    return replace(_finished(identity, url, commit.oid, files, (), read, spec), committed=commit.day)
 
 
 def _as_it_lies(

@@ -20,9 +20,13 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PR_SET_NO_NEW_PRIVS = 38
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-_TCP, _SCOPES = 0b11, 0b11
+_TCP, _CONNECT_TCP, _SCOPES = 0b11, 0b10, 0b11
 
 SCOPES_FROM = 6
+
+
+class _NetPort(ctypes.Structure):
+    _fields_ = (("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64))
 
 
 class _PathBeneath(ctypes.Structure):
@@ -37,11 +41,11 @@ def version() -> int:
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
-def restrict(abi: int, paths: Iterable[tuple[str, int]] | None) -> None:
+def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
     """Leaves this process only `paths` (each a place and the rights to it and all below; places that are not there are
-    passed over) and, as far as `abi` goes, no TCP (4), and no abstract socket of and no signal to a process outside
-    (6). None for `paths` leaves files and TCP as they are. From the first version on, processes outside cannot be
-    traced or looked into. Raises `OSError`."""
+    passed over) and, as far as `abi` goes, no TCP (4) but to `port`, and no abstract socket of and no signal to a
+    process outside (6). None for `paths` leaves files and TCP as they are. From the first version on, processes outside
+    cannot be traced or looked into. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -59,6 +63,9 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None) -> None:
     called(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     ruleset = called(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     try:
+        if tcp and port is not None:
+            reached = _NetPort(_CONNECT_TCP, port)
+            called(libc.syscall(_ADD_RULE, ruleset, 2, ctypes.byref(reached), ctypes.c_uint32(0)))
         for place, rights in paths:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 parent = os.open(place, os.O_PATH | os.O_CLOEXEC)

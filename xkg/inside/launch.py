@@ -52,15 +52,16 @@ def main() -> None:
 def _become(plan: dict[str, Any]) -> None:
     """The job itself, at last."""
     os.setsid()
-    nothing = os.open("/dev/null", os.O_RDONLY)
-    os.dup2(nothing, 0)
+    given = os.open("/dev/null", os.O_RDONLY) if plan["given"] is None else plan["given"]
+    os.dup2(given, 0)
+    os.close(given)
     os.chdir(plan["folder"])
     for name, most in plan["limits"].items():
         kind = getattr(resource, f"RLIMIT_{name}")
         held = resource.getrlimit(kind)[1]
         most = most if held == resource.RLIM_INFINITY else min(most, held)
         resource.setrlimit(kind, (most, most))
-    landlock.restrict(plan["abi"], [(place, rights) for place, rights in plan["paths"]])
+    landlock.restrict(plan["abi"], [(place, rights) for place, rights in plan["paths"]], plan["port"])
     landlock.filter_calls(bytes.fromhex(plan["filter"]))
     os.execve(plan["command"][0], plan["command"], plan["variables"])
 

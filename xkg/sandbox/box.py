@@ -62,7 +62,8 @@ class Mount:
 class Confined:
     """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
     folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind,
-    `lasting` one that no later job is given; `denied` are more rules for the filter."""
+    `lasting` one that no later job is given; `denied` are more rules for the filter. It is started in `folder`; with
+    `reads_all`, what root may read of the mounts it may read too, though it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -73,6 +74,8 @@ class Confined:
     keeper: bool = False
     lasting: bool = False
     denied: tuple[Denied, ...] = ()
+    folder: str = HOME
+    reads_all: bool = False
 
 
 def interpreter() -> Path:
@@ -142,16 +145,19 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
     }
 
 
-def limiting(limits: Limits, uid: int | None) -> tuple[str, ...]:
-    """The command that sets the kernel's limits and leaves root behind, then becomes what follows it."""
+def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
+    """The command that sets the kernel's limits and leaves root behind (with `reads_all` but for the right to read),
+    then becomes what follows it."""
     set_limits = (
         "/usr/bin/prlimit",
         *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
     )
     if uid is None:
         return set_limits
-    drop = ("/usr/bin/setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups", "--inh-caps=-all")
-    return (*set_limits, *drop)
+    drop = ("/usr/bin/setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups")
+    if reads_all:
+        return (*set_limits, *drop, "--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search")
+    return (*set_limits, *drop, "--inh-caps=-all")
 
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
@@ -167,6 +173,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
     else:  # only to leave root behind: the kernel takes them away with it
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+        plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():
         plan.add("--setenv", name, value)
 
@@ -200,7 +207,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     for name, content in confined.files.items():
         plan.text(f"{HOME}/{relative(name)}", content, "0666")
     plan.freeze("/")
-    plan.add(*plan.frozen, "--chdir", HOME)
+    plan.add(*plan.frozen, "--chdir", confined.folder)
     return plan.arguments
 
 

@@ -22,7 +22,7 @@ from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox import Job, Limits, Outcome, seccomp
 from xkg.sandbox.box import HOME, SITE, Confined, Mount, arguments, interpreter, limiting, outside_uid
 from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
-from xkg.sandbox.watchdog import kill_tree, prefer_for_oom, watch
+from xkg.sandbox.watchdog import Streams, kill_tree, prefer_for_oom, watch
 
 # bwrap gives 128 + the signal that ended the command: those that end a process against its will, up to SIGSYS.
 _SIGNALLED = range(129, 160)
@@ -44,9 +44,9 @@ class BubblewrapRunner:
         outcome = self.confine(Confined((str(interpreter()), *job.arguments), job.limits, job.files, mounts, variables))
         return outcome.model_copy(update={"command": shlex.join(("python", *job.arguments))[:_COMMAND_LENGTH]})
 
-    def confine(self, confined: Confined) -> Outcome:
+    def confine(self, confined: Confined, streams: Streams | None = None) -> Outcome:
         """Runs any command in the box; as `run`."""
-        process, reports = _started(confined)
+        process, reports = _started(confined, streams=streams)
         with reports:
             with process:
                 watched = watch(process, confined.limits, lambda: kill_tree(process.pid))
@@ -98,7 +98,9 @@ class BubblewrapRunner:
         return Opened(process, places, None, end)
 
 
-def _started(confined: Confined, *passed: int) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+def _started(
+    confined: Confined, *passed: int, streams: Streams | None = None
+) -> tuple[subprocess.Popen[bytes], BinaryIO]:
     """The box's first process, and what bubblewrap reports of it; `passed` are descriptors for inside."""
     uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
     given: list[int] = []
@@ -120,12 +122,13 @@ def _started(confined: Confined, *passed: int) -> tuple[subprocess.Popen[bytes],
         rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
         plan += ("--seccomp", sealed(rules))
         # Through a descriptor, because the job can read the command line of its process 1.
+        limits = limiting(confined.limits, uid, reads_all=confined.reads_all)
         listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
         process = subprocess.Popen(
-            (_bwrap(), "--args", listed, "--", *limiting(confined.limits, uid), *confined.command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            (_bwrap(), "--args", listed, "--", *limits, *confined.command),
+            stdin=streams.given if streams else subprocess.DEVNULL,
+            stdout=streams.written if streams else subprocess.PIPE,
+            stderr=subprocess.PIPE if streams else subprocess.STDOUT,
             env={},
             cwd="/",
             pass_fds=(*given, *passed),

@@ -10,12 +10,9 @@ answer is written as JSON to `request["answer"]`; its fields are those of `envir
 import contextlib
 import functools
 import json
-import os
 import re
-import socket
 import subprocess
 import sys
-import threading
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from xkg.inside.forward import forwarded
 from xkg.sandbox.wheel_names import foreign
 from xkg.sandbox.wheels import Contents, Failed, Unreachable, Wheel, contents, member
 
@@ -42,38 +40,6 @@ class Wanted(NamedTuple):
     hint: str = ""
     guessed: bool = False
     names: tuple[str, ...] = ()
-
-
-@contextlib.contextmanager
-def registry(path: str | None) -> Iterator[None]:
-    """Forwards a loopback port to the socket at `path` and makes it the proxy of this process and its children."""
-    if path is None:
-        yield
-        return
-
-    def relay(source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while chunk := source.recv(1 << 16):
-                sink.sendall(chunk)
-        with contextlib.suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
-
-    def accept(server: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = server.accept()
-                outside = socket.socket(socket.AF_UNIX)
-                outside.connect(path)
-                threading.Thread(target=relay, args=(client, outside), daemon=True).start()
-                threading.Thread(target=relay, args=(outside, client), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
-        threading.Thread(target=accept, args=(server,), daemon=True).start()
-        address = f"http://127.0.0.1:{server.getsockname()[1]}"
-        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-            os.environ[name] = os.environ[name.lower()] = address
-        os.environ["NO_PROXY"] = os.environ["no_proxy"] = ""
-        yield
 
 
 class Uv:
@@ -389,7 +355,7 @@ def main() -> None:
     uv = Uv(request["uv"], request["cache"])
     newest = request.get("newest")
     dated = Uv(request["uv"], request["cache"], newest) if newest else None
-    with registry(request["socket"]):
+    with forwarded(request["socket"]) if request["socket"] else contextlib.nullcontext():
         try:
             answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
         except Unreachable as error:

@@ -30,6 +30,7 @@ from xkg.sandbox.box import (
     CAP_SETGID,
     CAP_SETUID,
     QUIET,
+    Confined,
     holds,
     interpreter,
     kernel_limits,
@@ -38,7 +39,7 @@ from xkg.sandbox.box import (
 from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
 from xkg.sandbox.scratch import fill, remove
 from xkg.sandbox.seccomp import Denied
-from xkg.sandbox.watchdog import Watched, kill_tree, watch
+from xkg.sandbox.watchdog import Streams, Watched, kill_tree, watch
 
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
@@ -58,6 +59,12 @@ _OPEN = (
 _SOCKETS = (
     Denied("socket"),
     Denied("connect"),
+    Denied("bind"),
+    *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
+)
+# For a program that has a proxy on a loopback port: TCP sockets that connect, which Landlock holds to that port.
+_SOCKETS_BUT_TCP = (
+    *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
@@ -111,8 +118,16 @@ class LandlockRunner:
     def run(self, job: Job) -> Outcome:
         _check(job.arguments)
         started = _start(job.arguments, job.files, job.site, job.limits)
+        return self._watched(started, job.limits, ("python", *job.arguments))
+
+    def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
+        """Runs any command, with the system's files and its mounts, each of which stays where it is. It may connect to
+        `port`, on whatever machine (before ABI 4 to any port). Root that may not pass all that it mounts stays root."""
+        return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
+
+    def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
         try:
-            watched = watch(started.process, job.limits, started.let_go, started.room)
+            watched = watch(started.process, limits, started.let_go, started.room)
         finally:
             status = started.end()
         _require_contained(status, watched)
@@ -127,7 +142,7 @@ class LandlockRunner:
             seconds=watched.seconds,
             peak_memory_mb=watched.peak_memory_mb,
             runner=self.name,
-            command=shlex.join(("python", *job.arguments))[:2000],
+            command=shlex.join(command)[:2000],
         )
 
     def open(
@@ -137,6 +152,22 @@ class LandlockRunner:
         lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
         started = _start(arguments, files, site, lasting, passed)
         return Opened(started.process, started.places, started.room, started.end)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is started, and what it keeps."""
+
+    command: list[str]
+    folder: str
+    variables: Mapping[str, str]
+    limits: Limits
+    paths: tuple[tuple[str, int], ...]
+    filter: bytes
+    abi: int
+    uid: int | None
+    pass_closed_folders: bool
+    port: int | None = None
 
 
 @dataclass
@@ -171,11 +202,7 @@ class _Started:
 def _start(
     arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, *passed: int
 ) -> _Started:
-    abi = landlock.version()
-    if abi == 0:
-        raise SandboxUnavailableError(
-            "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
-        )
+    abi = _abi()
     uid = _uid(lasting=bool(passed))
     room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
     places = (str(room / "job"), str(room / "tmp"))
@@ -191,37 +218,86 @@ def _start(
         command = [str(room / "python/bin/python")]
         for argument in arguments:
             command += places if argument == PLACES else (argument,)
-        return _launched(command, site, limits, abi, uid, room, passed)
+        packages = None if site is None else site.resolve()
+        needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
+        variables = {"HOME": places[0], "TMPDIR": places[1]} | ({"PYTHONPATH": str(packages)} if packages else {})
+        plan = _Plan(
+            command,
+            places[0],
+            QUIET | variables,
+            limits,
+            (*_paths(room), *([(str(packages), RUN)] if packages else ())),
+            seccomp.program(unix_sockets=False, more=(*_SOCKETS, *_denied(abi, ordinary=uid is None))),
+            abi,
+            uid,
+            uid is not None and _closed(needed),
+        )
+        return _launched(plan, room, passed)
     except BaseException:
         remove(room)
         raise
 
 
-def _launched(
-    command: list[str],
-    site: Path | None,
-    limits: Limits,
-    abi: int,
-    uid: int | None,
-    room: Path,
-    passed: tuple[int, ...],
-) -> _Started:
-    home, temporary = str(room / "job"), str(room / "tmp")
-    packages = None if site is None else site.resolve()
-    needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
-    variables = {"HOME": home, "TMPDIR": temporary}
-    if packages:
-        variables["PYTHONPATH"] = str(packages)
-    plan = {
-        "abi": abi,
-        "uid": uid,
-        "pass_closed_folders": uid is not None and _closed(needed),
-        "folder": home,
-        "command": command,
-        "variables": QUIET | variables,
-        "limits": kernel_limits(limits) | {"NPROC": _processes(limits, uid)},
-        "paths": list(_paths(room, packages)),
-        "filter": seccomp.program(unix_sockets=False, more=_denied(abi, ordinary=uid is None)).hex(),
+def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _Started:
+    abi = _abi()
+    room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
+    try:
+        room.chmod(0o755)
+        try:
+            uid = unused_uid(keeper=confined.keeper) if os.geteuid() == 0 else None
+            if uid is not None and not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
+                uid = None
+            closed = uid is not None and _closed([room, *(mount.source for mount in confined.mounts)])
+        except SandboxUnavailableError:
+            uid, closed = None, False
+        for name in ("job", "tmp"):
+            (room / name).mkdir()
+            fill(room / name, {}, uid)
+        reached = tuple(
+            (str(mount.source), EVERYTHING & ~IOCTL_DEV if mount.writable else RUN) for mount in confined.mounts
+        )
+        denied = _SOCKETS if port is None else _SOCKETS_BUT_TCP
+        plan = _Plan(
+            list(confined.command),
+            confined.folder,
+            QUIET | {"HOME": str(room / "job"), "TMPDIR": str(room / "tmp")} | dict(confined.variables),
+            confined.limits,
+            (*_paths(room), *reached),
+            seccomp.program(unix_sockets=False, more=(*denied, *_denied(abi, ordinary=os.geteuid() != 0))),
+            abi,
+            uid,
+            closed or (uid is not None and confined.reads_all and holds(CAP_DAC_READ_SEARCH)),
+            port,
+        )
+        return _launched(plan, room, (), streams)
+    except BaseException:
+        remove(room)
+        raise
+
+
+def _abi() -> int:
+    abi = landlock.version()
+    if abi == 0:
+        raise SandboxUnavailableError(
+            "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
+        )
+    return abi
+
+
+def _launched(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams | None = None) -> _Started:
+    given = (streams.given.fileno(),) if streams else ()
+    written = {
+        "abi": plan.abi,
+        "uid": plan.uid,
+        "pass_closed_folders": plan.pass_closed_folders,
+        "folder": plan.folder,
+        "command": plan.command,
+        "variables": plan.variables,
+        "limits": kernel_limits(plan.limits) | {"NPROC": _processes(plan.limits, plan.uid)},
+        "paths": plan.paths,
+        "filter": plan.filter.hex(),
+        "port": plan.port,
+        "given": given[0] if given else None,
     }
     reports, status = os.pipe()
     leash, held = os.pipe()
@@ -229,11 +305,11 @@ def _launched(
         process = subprocess.Popen(
             (str(interpreter()), "-I", "-S", str(_LAUNCH)),
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=streams.written if streams else subprocess.PIPE,
+            stderr=subprocess.PIPE if streams else subprocess.STDOUT,
             env={},
             cwd="/",
-            pass_fds=(status, leash, *passed),
+            pass_fds=(status, leash, *given, *passed),
             start_new_session=True,
         )
     except OSError as error:
@@ -245,8 +321,8 @@ def _launched(
         os.close(leash)
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError), process.stdin:
-        process.stdin.write(json.dumps(plan | {"status": status, "leash": leash}).encode())
-    return _Started(process, room, (home, temporary), os.fdopen(reports, "rb"), held)
+        process.stdin.write(json.dumps(written | {"status": status, "leash": leash}).encode())
+    return _Started(process, room, (str(room / "job"), str(room / "tmp")), os.fdopen(reports, "rb"), held)
 
 
 def _require_contained(status: str, watched: Watched) -> None:
@@ -307,7 +383,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
     return mine + 4 * limits.processes
 
 
-def _paths(room: Path, packages: Path | None) -> Iterator[tuple[str, int]]:
+def _paths(room: Path) -> Iterator[tuple[str, int]]:
     """Places and the rights to them."""
     prefix = Path(sys.base_prefix)
     hidden = [Path(folder).resolve() for folder in site.getsitepackages([sys.base_prefix])]
@@ -319,8 +395,6 @@ def _paths(room: Path, packages: Path | None) -> Iterator[tuple[str, int]]:
     yield str(room / "python"), RUN
     for name in ("job", "tmp"):
         yield str(room / name), EVERYTHING & ~IOCTL_DEV
-    if packages is not None:
-        yield str(packages), RUN
 
 
 def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
@@ -340,7 +414,6 @@ def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
 
 def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
     return (
-        *_SOCKETS,
         *_WATCHES,
         *_METADATA,
         *seccomp.OTHER_PROCESSES,

@@ -1,9 +1,9 @@
-"""The only way out of the box while packages are installed: a proxy that lets through to the package index and nothing
-else.
+"""The only way out of the box: a proxy that lets through to the hosts on its list (the package index, the one host of a
+repository) and nothing else.
 
-The proxy listens on a unix socket outside; inside, `installer` forwards a loopback port to that socket. It opens a
-connection for `CONNECT host:port` (TLS stays between the installer and the index) or an absolute `http://` request, to
-hosts on its list only, and stops at a total of bytes.
+The proxy listens on a unix socket outside; inside, `inside.forward` forwards a loopback port to that socket. Where
+there is no box it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays between the
+program and its host) or an absolute `http://` request, to hosts on its list only, and stops at a total of bytes.
 """
 
 import contextlib
@@ -78,22 +78,44 @@ def _place(url: str) -> tuple[str, int]:
 
 
 @contextlib.contextmanager
-def registry_socket(hosts: frozenset[tuple[str, int]], max_bytes: int) -> Iterator[Path]:
-    """A unix socket behind which only `hosts` can be reached, for as long as the context lasts."""
+def registry_socket(
+    hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None = None
+) -> Iterator[Path]:
+    """A unix socket behind which only `hosts` can be reached, for as long as the context lasts. Other hosts that were
+    asked for are added to `refused`."""
     folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
-        with _Proxy(str(path), functools.partial(_Handler, hosts, _Allowance(max_bytes))) as proxy:
+        with _UnixProxy(str(path), _handler(hosts, max_bytes, refused)) as proxy:
             path.chmod(0o666)  # the installer has another uid; the folder keeps everybody else out
-            thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-            thread.start()
-            try:
+            with _serving(proxy):
                 yield path
-            finally:
-                proxy.shutdown()
-                thread.join()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def proxy_port(hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None = None) -> Iterator[int]:
+    """As `registry_socket`, a port of the loopback."""
+    with _TcpProxy(("127.0.0.1", 0), _handler(hosts, max_bytes, refused)) as proxy, _serving(proxy):
+        yield proxy.server_address[1]
+
+
+def _handler(
+    hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None
+) -> "functools.partial[_Handler]":
+    return functools.partial(_Handler, hosts, _Allowance(max_bytes), set() if refused is None else refused)
+
+
+@contextlib.contextmanager
+def _serving(proxy: socketserver.BaseServer) -> Iterator[None]:
+    thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        proxy.shutdown()
+        thread.join()
 
 
 class _Allowance:
@@ -107,7 +129,13 @@ class _Allowance:
             return self._left >= 0
 
 
-class _Proxy(socketserver.ThreadingUnixStreamServer):
+class _UnixProxy(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+
+class _TcpProxy(socketserver.ThreadingTCPServer):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
@@ -115,9 +143,14 @@ class _Proxy(socketserver.ThreadingUnixStreamServer):
 
 class _Handler(socketserver.BaseRequestHandler):
     def __init__(
-        self, hosts: frozenset[tuple[str, int]], allowance: _Allowance, request: socket.socket, *rest: object
+        self,
+        hosts: frozenset[tuple[str, int]],
+        allowance: _Allowance,
+        refused: set[str],
+        request: socket.socket,
+        *rest: object,
     ) -> None:
-        self._hosts, self._allowance = hosts, allowance
+        self._hosts, self._allowance, self._refused = hosts, allowance, refused
         super().__init__(request, *rest)  # type: ignore[arg-type]
 
     def handle(self) -> None:
@@ -144,6 +177,7 @@ class _Handler(socketserver.BaseRequestHandler):
         except ValueError:
             return self._answer(client, "400 Bad Request")
         if place not in self._hosts or not (tunnel or parts.scheme == "http"):
+            self._refused.add(place[0])
             return self._answer(client, "403 Forbidden")
         try:
             server = _connected(*place)

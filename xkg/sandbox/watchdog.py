@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from xkg.sandbox import Limits
 from xkg.sandbox.scratch import held
@@ -44,6 +44,14 @@ class Watched:
 
 
 @dataclass(frozen=True)
+class Streams:
+    """Files for what a program reads and writes, where its bytes matter: then only what it says on stderr is output."""
+
+    given: BinaryIO
+    written: BinaryIO
+
+
+@dataclass(frozen=True)
 class Followed:
     """`stopped` is the limit that was met; None when the job was over before."""
 
@@ -56,13 +64,14 @@ class Followed:
 def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
-    """Waits for `process` (its stdout a pipe, in this process's hands only) to end, or stops it with `kill`, which
-    must end all of the job. `killed` is said of a job that held more than twice the processes it may. `scratch` is a
-    folder whose size counts against `limits.disk_mb`."""
-    assert process.stdout is not None
+    """Waits for `process` (its stderr, or else its stdout, a pipe, in this process's hands only) to end, or stops it
+    with `kill`, which must end all of the job. `killed` is said of a job that held more than twice the processes it
+    may. `scratch` is a folder whose size counts against `limits.disk_mb`."""
+    pipe = process.stderr or process.stdout
+    assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
     try:
-        followed = follow(process.pid, pidfd, process.stdout.fileno(), limits, scratch)
+        followed = follow(process.pid, pidfd, pipe.fileno(), limits, scratch)
     finally:
         os.close(pidfd)
         if process.poll() is None:

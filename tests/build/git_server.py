@@ -1,0 +1,137 @@
+"""Git over https on the loopback: git's own `http-backend` behind a server with a certificate made on the spot."""
+
+import datetime
+import functools
+import ipaddress
+import os
+import ssl
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+
+class GitServer:
+    """`add` serves a repository at an address. `elsewhere` is where every request is sent on to, if set; `asked` holds
+    the paths that were requested."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"https://localhost:{port}"
+        self.repositories: dict[str, Path] = {}
+        self.elsewhere = ""
+        self.asked: list[str] = []
+
+    def add(self, repository: Path, name: str = "owner/name") -> str:
+        self.repositories[name] = repository / ".git" if (repository / ".git").exists() else repository
+        return f"{self.url}/{name}"
+
+
+@contextmanager
+def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
+    """A server that this process trusts."""
+    folder = _certificate()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        served = server.git = GitServer(server.server_address[1])  # type: ignore[attr-defined]
+        monkeypatch.setenv("GIT_SSL_CAINFO", str(folder / "certificate.pem"))
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield served
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = 30
+
+    def do_GET(self) -> None:
+        self._serve(b"")
+
+    def do_POST(self) -> None:
+        self._serve(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+    def _serve(self, body: bytes) -> None:
+        server: GitServer = self.server.git  # type: ignore[attr-defined]
+        server.asked.append(self.path)
+        parts = urlsplit(self.path)
+        if server.elsewhere:
+            self.send_response(302)
+            self.send_header("Location", server.elsewhere + self.path)
+            self.end_headers()
+            return
+        words = unquote(parts.path).split("/")
+        folder = server.repositories.get("/".join(words[1:3]))
+        if folder is None:
+            self.send_error(404)
+            return
+        environment = {
+            "PATH": os.environ["PATH"],
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_COUNT": "2",
+            "GIT_CONFIG_KEY_0": "uploadpack.allowFilter",
+            "GIT_CONFIG_VALUE_0": "true",
+            "GIT_CONFIG_KEY_1": "safe.directory",
+            "GIT_CONFIG_VALUE_1": "*",
+            "GIT_HTTP_EXPORT_ALL": "1",
+            "GIT_PROJECT_ROOT": str(folder),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
+            "PATH_INFO": "/" + "/".join(words[3:]),
+            "QUERY_STRING": parts.query,
+            "REQUEST_METHOD": self.command,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+        }
+        done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        headers = [line.partition(": ") for line in head.decode().splitlines()]
+        status = next((int(value.split()[0]) for name, _, value in headers if name == "Status"), 200)
+        self.send_response(status)
+        for name, _, value in headers:
+            if name != "Status":
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@functools.cache
+def _certificate() -> Path:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    folder = Path(tempfile.mkdtemp(prefix="xkg-test-"))
+    pem = serialization.Encoding.PEM
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(pem))
+    plain = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, *plain))
+    return folder
