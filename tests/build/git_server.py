@@ -70,6 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         if server.elsewhere:
             self.send_response(302)
             self.send_header("Location", server.elsewhere + self.path)
+            self.send_header("Content-Length", "0")
             self.end_headers()
             return
         words = unquote(parts.path).split("/")

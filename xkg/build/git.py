@@ -141,7 +141,6 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
             content = read_small(directory.folder / name, _MAX_INDEX)
             if content is not None:
                 (made / name).write_bytes(content)
-        (made / "info").mkdir()
         (made / "info" / "exclude").write_bytes(_excluded(directory))
         ran = _git(asked, made, folder=tree)
         if not ran.ok and ran.ended == "exited":  # an index that leaves folders out asks for their trees
@@ -165,9 +164,7 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
     for number, way in enumerate(ways):
-        with _made(sha256=len(commit or "") == 64, under=target.parent) as made:
-            (made / "objects" / "pack").mkdir()
-            (made / "objects" / "info").mkdir()
+        with _made(sha256=len(commit or "") == 64) as made:
             lend(made)
             try:
                 _succeeded(_git([*base, *way], made, folder=made, host=_host(url), writes=True))
@@ -183,13 +180,12 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
 
 def _take_over(made: Path, target: Path, *, sha256: bool) -> None:
     _lay_out(target, sha256=sha256)
-    (target / "objects" / "pack").mkdir()
     with os.scandir(made / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
     for entry in packs:
         if entry.is_file(follow_symlinks=False):
             place = target / "objects" / "pack" / entry.name
-            Path(entry.path).rename(place)
+            shutil.move(entry.path, place)
             if os.geteuid() == 0:
                 os.chown(place, 0, 0, follow_symlinks=False)
             place.chmod(0o444)
@@ -198,11 +194,11 @@ def _take_over(made: Path, target: Path, *, sha256: bool) -> None:
 
 
 @contextlib.contextmanager
-def _made(directory: GitDirectory | None = None, *, sha256: bool = False, under: Path | None = None) -> Iterator[Path]:
-    """A git directory of our own, which holds nothing."""
-    made = Path(tempfile.mkdtemp(prefix=".git-" if under else "xkg-git-", dir=under)).resolve()
+def _made(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
+    """A git directory of our own, which holds nothing. It lies where others may go, because git may run as somebody
+    else."""
+    made = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
-        made.chmod(0o755)  # git may run as somebody else
         _lay_out(made, sha256=sha256 or (directory is not None and directory.sha256))
         yield made
     finally:
@@ -210,7 +206,7 @@ def _made(directory: GitDirectory | None = None, *, sha256: bool = False, under:
 
 
 def _lay_out(folder: Path, *, sha256: bool) -> None:
-    for name in ("objects", "refs"):
+    for name in ("objects/pack", "objects/info", "refs", "info"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
     version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if sha256 else (0, "")
@@ -241,6 +237,7 @@ def _git(
             link_objects(source, place)
         variables |= {"GIT_OBJECT_DIRECTORY": str(linked[0])}
         variables |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, linked[1:]))}
+    _open(made)
     reads = [*besides, *objects]
     if host is not None:
         trusted = _certificates()
@@ -265,6 +262,15 @@ def _git(
         )
     except SandboxUnavailableError as error:
         raise GitError(f"git cannot be run ({error})") from error
+
+
+def _open(made: Path) -> None:
+    """Whatever our umask is."""
+    for at, _, names in os.walk(made):
+        Path(at).chmod(0o755)
+        for name in names:
+            if not (place := Path(at, name)).is_symlink():
+                place.chmod(0o644)
 
 
 def _succeeded(ran: Ran) -> bytes:

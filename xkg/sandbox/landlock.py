@@ -263,7 +263,7 @@ def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _
             QUIET | {"HOME": str(room / "job"), "TMPDIR": str(room / "tmp")} | dict(confined.variables),
             confined.limits,
             (*_paths(room), *reached),
-            seccomp.program(unix_sockets=False, more=(*denied, *_denied(abi, ordinary=os.geteuid() != 0))),
+            seccomp.program(unix_sockets=False, more=(*denied, *_denied(abi, ordinary=uid is None))),
             abi,
             uid,
             closed or (uid is not None and confined.reads_all and holds(CAP_DAC_READ_SEARCH)),
