@@ -212,10 +212,12 @@ def build(
     *,
     given_id: str | None = None,
     notify: "Callable[[object], None]" = lambda _: None,
+    roots: Sequence[Path] | None = None,
 ) -> BuildResult:
     """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
     that, or holds it whole and this build was stopped. What a verification has found since of the same code stays.
-    `notify` hears of stages, their progress, and calls of the language model.
+    `notify` hears of stages, their progress, and calls of the language model. A repository that is a folder lies, with
+    all that its `.git` leads to, under `roots`, where they are given.
 
     Raises what `build_paper` and `GraphStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
     key is there, and `InputError` for an id that no paper can have."""
@@ -239,7 +241,7 @@ def build(
         embed = opened.enter_context(embedder(settings))
         if model is not None and runner is not None:
             runner = opened.enter_context(warmed(runner))
-        shop = Workshop(settings, embed, runner, environments, notify, sources, model)
+        shop = Workshop(settings, embed, runner, environments, notify, sources, model, roots=roots)
         built = build_paper(paper, repository, shop, given_id=given_id)
     with _kept(settings, [built.bundle]), open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -36,6 +37,9 @@ def build(
     progress: Annotated[
         Literal["text", "json"], typer.Option(help="How stages are told on stderr: for a person, or JSON a line.")
     ] = "text",
+    within: Annotated[
+        list[str] | None, typer.Option(hidden=True, help="Folders that a repository lies under; '' opens none.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Build the graph of a paper and its repository, and publish it.
@@ -51,11 +55,12 @@ def build(
         plans = [application.plan(settings, one, its, given_id=given_id) for one, its in pairs]
         print_each(plans, as_json)
         return
+    roots = None if within is None else [Path(folder) for folder in within if folder]
     results, failures = [], []
     with told() if progress == "json" else shown(len(pairs)) as notify:
         for one, its in pairs:
             try:
-                results.append(application.build(settings, one, its, given_id=given_id, notify=notify))
+                results.append(application.build(settings, one, its, given_id=given_id, notify=notify, roots=roots))
             except XkgError as error:
                 if len(pairs) == 1:
                     raise

@@ -104,6 +104,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     if not folder.is_dir():
         raise InputError(f"{folder} is {'a file' if folder.exists() else 'not there'}: give the folder of a repository")
     path = folder.resolve()
+    _require_under(path, roots, str(folder))
     directory = git_directory.find(path, roots)
     if directory is not None and directory.folder == path:
         return _read_local(path, None, str(folder), roots)
@@ -245,6 +246,7 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
     if not path.is_dir():
         raise InputError(f"{spec} is a file, not a repository; give its folder")
     path = path.resolve()
+    _require_under(path, roots, spec)
     directory = git_directory.find(path, roots)
     if directory is None:
         if commit is not None:
@@ -266,6 +268,11 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
     return _at_commit(directory, found, tracked, f"local:{_name(path)}@{found.oid}", url, spec)
 
 
+def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
+    if roots is not None and not any(path.is_relative_to(root) for root in roots):
+        raise InputError(f"{spec} does not lie under the folders that are open here")
+
+
 def _name(path: Path) -> str:
     """A folder's own name; one that is only called `.git` or `repo` goes by the name of the folder above."""
     while path.name in (".git", "repo") and path.parent != path:
@@ -276,7 +283,10 @@ def _name(path: Path) -> str:
 def _plain(path: Path) -> tuple[str, ...]:
     """What a reader should know of a folder that is read as one though it has something of git's."""
     if os.path.lexists(path / ".git"):
-        return ("the folder's .git is no git directory that may be read for it: its files were read as they lie there",)
+        return (
+            "the folder's .git is no git directory that may be read for it, or one elsewhere that does not name it "
+            "(core.worktree): its files were read as they lie there",
+        )
     if git_directory.is_bare_data(path):
         return ("a bare repository inside a work tree is data of that tree: its files were read as they lie there",)
     return ()
@@ -330,7 +340,7 @@ def _walk(path: Path) -> list[str]:
     for folder, folders, files in os.walk(path, followlinks=False):
         folders[:] = sorted(f for f in folders if f not in _NOT_WALKED)
         links = [f for f in folders if (Path(folder) / f).is_symlink()]
-        names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files)]
+        names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files) if name not in _NOT_WALKED]
         if len(names) > MAX_FILES:
             raise UnsafeInputError(
                 f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone"

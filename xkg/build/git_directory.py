@@ -127,10 +127,14 @@ def read_small(path: Path, most: int) -> bytes | None:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
             return None
-        content = stream.read(most + 1)
+        with os.fdopen(os.dup(handle), "rb") as stream:
+            content = stream.read(most + 1)
+    finally:
+        os.close(handle)
     return content if len(content) <= most else None
 
 

@@ -14,7 +14,6 @@ from xkg.build.source import find_paper
 from xkg.build.stages import StageReport, Workbench, folder_name, pipeline_version
 from xkg.build.static import static_stages
 from xkg.build.workshop import Built, Contents, Opened, Workshop
-from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.model import Level, Paper, PaperBundle, paper_id
 
@@ -84,7 +83,7 @@ def open_paper(
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
     bench = Workbench(shop.settings.kg / "work" / folder_name(identity), shop.notify)
     bench.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
-    checkout, codebase = _repository(bench, repository, shop.settings)
+    checkout, codebase = _repository(bench, repository, shop)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
         source |= {"repository": codebase.repository.id, "embedding": shop.settings.embedding.vectors}
@@ -102,13 +101,13 @@ def _outline(document: Document) -> str:
 
 
 def _repository(
-    bench: Workbench, repository: str | None, settings: Settings
+    bench: Workbench, repository: str | None, shop: Workshop
 ) -> tuple[Checkout, Codebase] | tuple[None, None]:
     if repository is None:
         return None, None
     checkout = bench.timed(
         "fetch",
-        lambda: fetch_repository(repository, settings.kg / "repositories"),
+        lambda: fetch_repository(repository, shop.settings.kg / "repositories", shop.roots),
         lambda c: (f"{c.repository.id}, {len(c.files)} files", False),
     )
     codebase = bench.stage(

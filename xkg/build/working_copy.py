@@ -3,6 +3,7 @@
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -39,10 +40,10 @@ class WorkingCopies:
         self._turn = threading.Lock()
         self._parsed: OrderedDict[Path, tuple[str, WorkingCopy]] = OrderedDict()
 
-    def read(self, folder: Path) -> WorkingCopy:
+    def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
         """What lies in the folder now, changes that are not committed too. Raises `InputError` where that is no
-        readable source."""
-        checkout = read_folder(folder)
+        readable source. `roots` as in `read_folder`."""
+        checkout = read_folder(folder, roots)
         key, state = folder.resolve(), _state(checkout)
         with self._turn:
             known = self._parsed.get(key)

@@ -24,7 +24,7 @@ from xkg.sandbox import EnvironmentMaker, Runner
 class Workshop:
     """What a build works with. Without `runner` nothing here can contain code, so levels stop at `parsed`; without
     `environments` code has the standard library alone, without `sources` papers are files, and without `model` the
-    build is static analysis."""
+    build is static analysis. Folders lie under `roots`, where they are given."""
 
     settings: Settings
     embedder: Embedder
@@ -33,6 +33,7 @@ class Workshop:
     notify: Callable[[Event], None] = field(default=lambda _: None)
     sources: Sequence[Source] = ()
     model: LanguageModel | None = None
+    roots: Sequence[Path] | None = None
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
     service = Service(settings)
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
-    jobs = Jobs(settings) if settings.serve.build.allowed else None
+    jobs = Jobs(settings, roots=roots) if settings.serve.build.allowed else None
     server = _mcp_server(service, roots, metrics, jobs)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)

@@ -58,11 +58,12 @@ class Jobs:
     """The builds of the graph of `settings`. Every method raises what `JobTable` raises. Safe to use from several
     threads, and beside other servers of the same graph."""
 
-    def __init__(self, settings: Settings, command: Sequence[str] = XKG) -> None:
-        """`command` is what runs `xkg`. Raises as `check_bounds`."""
+    def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
+        """`command` is what runs `xkg`; folders are read under `roots` alone. Raises as `check_bounds`."""
         check_bounds(settings)
         self._settings = settings
         self._command = tuple(command)
+        self._roots = tuple(roots)
         self._folder = settings.kg.absolute() / FOLDER
         self._table = JobTable(self._folder)
         self._turn = threading.Lock()
@@ -191,6 +192,7 @@ class Jobs:
         llm = self._settings.llm
         command = [*self._command, f"--kg={self._settings.kg.absolute()}", "build", "--json", "--progress=json"]
         command += [f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
+        command += [f"--within={root}" for root in self._roots] or ["--within="]
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:

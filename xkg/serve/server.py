@@ -69,7 +69,7 @@ def serve(settings: "Settings") -> None:
     """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots, and
     for builds that nothing bounds."""
     roots = open_roots(settings.serve.roots)
-    jobs = _jobs(settings) if settings.serve.build.allowed else None
+    jobs = _jobs(settings, roots) if settings.serve.build.allowed else None
     service = Service(settings)
     try:
         make_server(service, roots, jobs).run("stdio")
@@ -79,11 +79,11 @@ def serve(settings: "Settings") -> None:
         service.close()
 
 
-def _jobs(settings: "Settings") -> "Jobs":
+def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs":
     """Builds that end with this process, however it is told to end."""
     from xkg.serve.jobs import Jobs
 
-    jobs = Jobs(settings)
+    jobs = Jobs(settings, roots=roots)
 
     def end(number: int, _frame: object) -> None:
         jobs.close()

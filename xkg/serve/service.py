@@ -142,12 +142,15 @@ class Service:
                 snapshot, paper, budget_tokens, view, kinds, code, graph=self.folder, repository=repository
             )
 
-    def locate(self, asked: str, repository: Path | None = None, k: int = 10) -> "answers.LocateAnswer":
-        """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run. A copy
-        can be searched without a graph. Raises `InputError` too, for a folder that holds no readable source."""
+    def locate(
+        self, asked: str, repository: Path | None = None, k: int = 10, *, roots: "Sequence[Path] | None" = None
+    ) -> "answers.LocateAnswer":
+        """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run, and
+        nothing is read outside of `roots`, where they are given. A copy can be searched without a graph. Raises
+        `InputError` too, for a folder that holds no readable source."""
         from xkg.serve.locate import locate
 
-        copy = None if repository is None else self._working_copies().read(repository)
+        copy = None if repository is None else self._working_copies().read(repository, roots)
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0 and copy is None:
                 raise StoreError(self._empty())

@@ -50,7 +50,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         commit that is named. No locations means that nothing is well founded: do not guess a place."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
-        answer = service.locate(technique, folder, k + page.reached)
+        answer = service.locate(technique, folder, k + page.reached, roots=roots)
         keys = [f"{at.repository}\0{at.path}\0{at.start_line}\0{at.end_line}" for at in answer.locations]
         start = page.start(keys)
 
