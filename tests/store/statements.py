@@ -198,6 +198,8 @@ HONEST = [
     "MATCH (a:Paper) WHERE NOT a.title =~ '(?i)(the|a) .*' AND a.year > 2010 RETURN a",
     "WITH [1, 2, 3] AS xs, ['a', 'b'] AS ys RETURN [x IN xs | [y IN ys | y + toString(x)]]",
     "MATCH (t) RETURN reduce(s = '', x IN t.aliases | s + CASE WHEN s = '' THEN '' ELSE ', ' END + x) AS aliases",
+    "MATCH (a) WHERE " + " OR ".join(f"a.id = 'p{n}'" for n in range(300)) + " RETURN a",
+    "MATCH (a) WHERE (a:Paper OR a:Code) AND (a:Technique OR NOT a:Symbol) RETURN a",
     "MATCH (a) WHERE a.year = 2020 XOR NOT a.state = 'stub' RETURN a",
 ]
 """Names that look like clauses, and clauses in strings and comments."""
@@ -564,6 +566,7 @@ UNPLANNED = [
     "MATCH (a) WHERE " + "EXISTS { (a)-->(b) WHERE " * 20 + "a.x = 1" + "}" * 20 + " RETURN a",
     "RETURN " + "CASE WHEN true THEN " * 300 + "1" + " ELSE 2 END" * 300,
     "MATCH (a:" + "&".join(f"(A{n}|B{n})" for n in range(60)) + ") RETURN count(a)",
+    "MATCH (a) WHERE " + " AND ".join(f"(a:A{n} OR a:B{n})" for n in range(20)) + " RETURN a",
 ]
 """What Neo4j plans for hours, which no time limit ends either."""
 

@@ -17,6 +17,9 @@ LONGEST_PATH = 30
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
 """So often a statement may have these. Neo4j plans 25 XOR, or 60 labels such as (A|B)&(C|D), for hours."""
 
+MOST_LABELS = 10
+"""So often OR may stand beside a label: (n:A OR n:B) AND (n:C OR n:D) AND … is planned for hours with 20 of them."""
+
 DEEPEST = 8
 """Subqueries, and CASE, inside of one another."""
 
@@ -120,6 +123,8 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
     for word, most in MOST_OF.items():
         if words.count(word) + sum(_mark(tokens, i) == word for i in range(len(tokens))) > most:
             raise refused(word, f"stands more than {most} times in one statement; write it with WITH or UNWIND")
+    if sum(_beside_label(tokens, i) for i, word in enumerate(words) if word == "OR") > MOST_LABELS:
+        raise refused("OR", f"stands more than {MOST_LABELS} times beside a label; write the labels as (n:A|B|C)")
     cases, subqueries = 0, [False]
     for i, word in enumerate(words):
         cases += (word == "CASE") - (word == "END")
@@ -130,6 +135,17 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
         if cases > DEEPEST or sum(subqueries) > DEEPEST:
             what = "CASE" if cases > DEEPEST else "a subquery"
             raise refused(what, f"stands in more than {DEEPEST} others; write it with WITH")
+
+
+def _beside_label(tokens: Sequence[Token], i: int) -> bool:
+    """Whether `n:Label` stands before or after the word OR."""
+    after = i + 1
+    while _mark(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
+        after += 1
+    before = i - 1
+    while _mark(tokens, before) == ")":
+        before -= 1
+    return _mark(tokens, after + 1) == ":" or _mark(tokens, before - 1) == ":"
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
