@@ -1,9 +1,12 @@
 """OAuth: tokens of an issuer that this test runs on the loopback, good ones and every kind of wrong one."""
 
+import asyncio
+import contextlib
 import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.serve.http_server import PING, Running, running
+from tests.serve.http_server import PING, Running, call, running
 from xkg.config import HttpSettings, OAuthSettings
+from xkg.serve import oauth
 from xkg.serve.tokens import Tokens
 
 import httpx2  # isort: skip
@@ -174,3 +178,97 @@ def test_an_issuer_that_does_not_answer_lets_nobody_in(graph: Path, issuer: Issu
     with running(graph, HttpSettings(url=AUDIENCE), gone) as server:
         assert server.client(issuer.token(iss=gone.issuer)).post("/mcp", json=PING).status_code == 401
         assert server.client().get("/healthz").status_code == 200
+
+
+class Silent:
+    """An address of keys that takes every connection and answers when it is let go."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.asked = 0
+        silent = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                silent.asked += 1
+                silent.go.wait(120)
+                with contextlib.suppress(OSError):
+                    self.send_response(503)
+                    self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/keys"
+
+
+@pytest.fixture
+def silent() -> Iterator[Silent]:
+    silent = Silent()
+    threading.Thread(target=silent.server.serve_forever, args=(0.05,), daemon=True).start()
+    yield silent
+    silent.go.set()
+    silent.server.shutdown()
+    silent.server.server_close()
+
+
+def test_forged_tokens_hold_up_nobody_while_the_keys_cannot_be_had(
+    graph_copy: Path, issuer: Issuer, silent: Silent
+) -> None:
+    secret = Tokens(graph_copy).create("laptop")
+    hanging = OAuthSettings(issuer=issuer.url, jwks=silent.url)
+    with (
+        running(graph_copy, HttpSettings(url=AUDIENCE), hanging) as server,
+        ThreadPoolExecutor(40) as pool,
+    ):
+        forged = [
+            pool.submit(server.client(issuer.token(key=OTHER, kid=f"k{n}")).post, "/mcp", json=PING) for n in range(40)
+        ]
+        while not silent.asked:
+            time.sleep(0.01)
+        answer = server.client(secret).post("/mcp", json=call("graph_schema"))
+        assert answer.json()["result"]["isError"] is False
+        assert {answer.result().status_code for answer in forged} == {401}
+        assert silent.asked == 1
+
+
+def test_an_address_with_too_many_bad_tokens_is_refused_before_they_are_looked_at(
+    graph_copy: Path, issuer: Issuer
+) -> None:
+    secret = Tokens(graph_copy).create("laptop")
+    with running(graph_copy, HttpSettings(url=AUDIENCE, per_minute=30), OAuthSettings(issuer=issuer.url)) as server:
+        good = issuer.token()
+        assert server.client(good).post("/mcp", json=PING).status_code == 200
+        forged = [server.client(issuer.token(key=OTHER)).post("/mcp", json=PING).status_code for _ in range(6)]
+        assert (forged[0], forged[-1]) == (401, 429)
+        assert server.client(issuer.token(jti="new")).post("/mcp", json=PING).status_code == 429
+        assert server.client(good).post("/mcp", json=PING).status_code == 200
+        assert server.client(secret).post("/mcp", json=PING).status_code == 200
+
+
+async def test_keys_hold_while_the_issuer_is_gone_and_one_fetch_is_under_way_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fetched: list[int] = []
+    gone = False
+
+    def fetch(address: str, _until: float) -> dict[str, jwt.PyJWK]:
+        fetched.append(1)
+        if gone:
+            raise OSError(address)
+        return {"rsa": jwt.PyJWK({**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())), "kid": "rsa"})}
+
+    monkeypatch.setattr(oauth, "_fetched", fetch)
+    monkeypatch.setattr(oauth, "PAUSE_SECONDS", 0.0)
+    issuer = oauth.Issuer("https://issuer.example.org", AUDIENCE, "https://issuer.example.org/keys")
+    token = jwt.encode(
+        {"iss": issuer.issuer, "aud": AUDIENCE, "sub": "u", "exp": int(time.time()) + 60}, KEY, "RS256", {"kid": "rsa"}
+    )
+    assert all(await asyncio.gather(*(issuer.verify(token) for _ in range(5))))
+    assert len(fetched) == 1
+    gone = True
+    monkeypatch.setattr(oauth, "FRESH_SECONDS", 0.0)
+    assert await issuer.verify(token)
+    monkeypatch.setattr(oauth, "KEPT_SECONDS", 0.0)
+    assert await issuer.verify(token) is None

@@ -181,6 +181,26 @@ HONEST = [
     "MATCH (n) WHERE n.name = 'Größe \u2014 日本 \\u00e9' RETURN n.id AS größe",
     "MATCH (a)<-[:CITES]-(b), (c)--(d) WHERE a.year >= 2020 AND a.year <> 2021 RETURN a.id",
     "RETURN 'C:\\\\temp' AS path",
+    "UNWIND range(1, 1000000000) AS x RETURN x",
+    "UNWIND range(1, 1000000) AS x UNWIND range(1, 1000000) AS y RETURN sum(x * y)",
+    "MATCH (t:Technique) WITH collect(t.name) AS names RETURN [i IN range(0, size(names) - 1) | names[i]]",
+    "MATCH (t) WITH collect(t) AS ts RETURN [x IN ts WHERE any(a IN x.aliases WHERE toLower(a) = 'dpo') | x.name]",
+    "MATCH (p:Paper) WITH collect(p.title) AS titles RETURN reduce(text = '', t IN titles | text + t + ', ')",
+    "MATCH (p:Paper) WITH collect(p.year) AS ys RETURN reduce(m = 0, y IN ys | CASE WHEN y > m THEN y ELSE m END)",
+    "MATCH (a) WITH collect(a.id) AS xs MATCH (b) WITH xs, collect(b.id) AS ys RETURN [x IN xs WHERE NOT x IN ys]",
+    "RETURN [x IN range(1, 100) | x * x], reduce(s = 0, x IN range(1, 1000000) | s + x)",
+    "MATCH (t) WHERE any(a IN t.aliases WHERE a =~ '(?i)dpo') RETURN t",
+    "MATCH (t) WITH t.name AS name WHERE name =~ '(?i).*dpo.*' RETURN name",
+    "MATCH p = (a)-[:CITES*1..3]->(b) RETURN [n IN nodes(p) WHERE n.title =~ '(?i).*rl.*' | n.title]",
+    "MATCH (c:Code) UNWIND split(c.implementation, '\\n') AS line WITH line WHERE line CONTAINS 'def' RETURN line",
+    "MATCH (c) RETURN size([l IN split(c.test, '\\n') WHERE any(w IN split(l, ' ') WHERE w = 'def')])",
+    "MATCH (p:Paper) RETURN p {.id, .title, names: [(p)-[:PROPOSES]->(t) | t {.id, .name}]}",
+    "MATCH (a:Paper) WHERE NOT a.title =~ '(?i)(the|a) .*' AND a.year > 2010 RETURN a",
+    "WITH [1, 2, 3] AS xs, ['a', 'b'] AS ys RETURN [x IN xs | [y IN ys | y + toString(x)]]",
+    "MATCH (t) RETURN reduce(s = '', x IN t.aliases | s + CASE WHEN s = '' THEN '' ELSE ', ' END + x) AS aliases",
+    "MATCH (a) WHERE " + " OR ".join(f"a.id = 'p{n}'" for n in range(300)) + " RETURN a",
+    "MATCH (a) WHERE (a:Paper OR a:Code) AND (a:Technique OR NOT a:Symbol) RETURN a",
+    "MATCH (a) WHERE a.year = 2020 XOR NOT a.state = 'stub' RETURN a",
 ]
 """Names that look like clauses, and clauses in strings and comments."""
 
@@ -527,6 +547,57 @@ SLOW = [
 ]
 """Regular expressions that keep a backtracking engine busy for hours, or that cannot be judged before they run."""
 
+ENDLESS = [
+    "RETURN single(x IN range(1, 9000000000000000) WHERE x < 0)",
+    "RETURN reduce(s = 0, x IN range(1, 9000000000000000000) | s + x % 7)",
+    "RETURN size([x IN range(1, 9000000000000) WHERE x % 2 = 3])",
+    "RETURN [a IN range(1, 3000) | [b IN range(1, 3000) | size([c IN range(1, 3000) WHERE a * b * c < 0])]]",
+    "WITH reduce(s = 'aaaaaaaaaaaaaaaa', x IN range(1, 16) | s + s) AS t RETURN t =~ 'a*a*b'",
+    "WITH reduce(l = [], x IN range(1, 60) | [l, l]) AS t RETURN t",
+    "WITH reduce(m = {}, x IN range(1, 60) | {a: m, b: m}) AS t RETURN t",
+    "WITH [1, 2] AS s " + "WITH s + s AS s " * 45 + "RETURN size([x IN s WHERE x = 3])",
+]
+"""What Neo4j evaluates for hours as one expression, in which it does not look at the time."""
+
+UNPLANNED = [
+    "RETURN " + "NOT " * 800 + "true",
+    "WITH 1 AS a WHERE " + " XOR ".join(f"a = {n}" for n in range(25)) + " RETURN a",
+    "MATCH (a) WHERE " + "NOT (a.x = 0 OR " * 40 + "a.x = 1" + ")" * 40 + " RETURN a",
+    "MATCH (a) WHERE " + "EXISTS { (a)-->(b) WHERE " * 20 + "a.x = 1" + "}" * 20 + " RETURN a",
+    "RETURN " + "CASE WHEN true THEN " * 300 + "1" + " ELSE 2 END" * 300,
+    "MATCH (a:" + "&".join(f"(A{n}|B{n})" for n in range(60)) + ") RETURN count(a)",
+    "MATCH (a) WHERE " + " AND ".join(f"(a:A{n} OR a:B{n})" for n in range(20)) + " RETURN a",
+]
+"""What Neo4j plans for hours, which no time limit ends either."""
+
+LARGE = [
+    "RETURN size(reduce(s = 'a', x IN range(1, 40) | s + s))",
+    "RETURN size(reduce(l = [1], x IN range(1, 40) | l + l))",
+    "MATCH (n) RETURN reduce(s = n.title, x IN range(1, 30) | s + s)",
+    "RETURN " + "replace(" * 6 + "'aaaaaaaaaa'" + ", 'a', 'aaaaaaaaaaaaaaaaaaaaaaaaa')" * 6,
+    "RETURN size(reduce(s = 'a', x IN range(1, 9) | replace(s, 'a', 'aaaaaaaaaa')))",
+    "RETURN any(x IN range(1, 10000) WHERE all(y IN range(1, 10000) WHERE x <> y))",
+    "WITH range(1, 100000) AS xs RETURN size([x IN xs WHERE none(y IN xs WHERE y = -x)])",
+    "MATCH (n) WITH collect(n) AS ns RETURN [a IN ns WHERE any(b IN ns WHERE b.year < a.year)]",
+    "UNWIND range(1, 1000000) AS x WITH collect(x) AS xs RETURN [a IN xs | [b IN range(1, 100) | a]]",
+    "MATCH (n) RETURN [x IN range(1, n.year * 1000000) WHERE x < 0]",
+    "RETURN [a IN range(1, 10000) | range(1, 100000)]",
+    "RETURN [y IN COLLECT { UNWIND range(1, 100000000) AS x RETURN x } | y]",
+    "RETURN [x IN [1] || range(1, 9000000) | [y IN [1] || range(1, 9000000) WHERE y < 0]]",
+    "RETURN [x IN range(1, 10000000) WHERE " + " + ".join(["x"] * 500) + " < 0]",
+    "WITH reduce(s = 'a', x IN range(1, 20) | s + s) AS b RETURN [x IN range(1, 1000000) WHERE toLower(b) = 'y']",
+    "RETURN " + "reduce(a = 1, x IN [1, 2] | " * 18 + "1" + ")" * 18,
+    "WITH 'aaaaaaaaaaaaaaaaaaaaaaaa' AS s MATCH (n) WHERE s =~ '.*a.*b' RETURN n",
+    "WITH {s: 'aaa'} AS m MATCH (n) WHERE m.s =~ '.*a.*b' RETURN n",
+    "MATCH (n) WHERE n.title + n.id =~ '.*a.*b' RETURN n",
+    "MATCH (n) WHERE toLower(n.title) =~ '.*a.*b' RETURN n",
+    "MATCH (n) WHERE any(x IN [n.title + n.id] WHERE x =~ '.*a') RETURN n",
+    "MATCH (n) WHERE n.title =~ '(?=a)a' RETURN n",
+    "MATCH (n) WHERE n.title =~ '(a)(b)' RETURN n",
+    "MATCH (n) WHERE n.title =~ 'a++b' RETURN n",
+]
+"""Lists inside of one another, values that grow, and what may not be matched with a regular expression."""
+
 ATTACKS = [
     *FILES,
     *WRITES,
@@ -536,6 +607,9 @@ ATTACKS = [
     *UNBOUNDED,
     *TOO_LONG,
     *SLOW,
+    *ENDLESS,
+    *UNPLANNED,
+    *LARGE,
     *(harm.statement for harm in HARM),
 ]
 

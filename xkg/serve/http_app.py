@@ -34,7 +34,7 @@ from xkg.serve.completions import add_completions
 from xkg.serve.connections import Connections, room
 from xkg.serve.hosts import KnownHosts, reached_by_others
 from xkg.serve.jobs import Jobs
-from xkg.serve.limits import BodyLimit, Gate, RateLimit
+from xkg.serve.limits import BodyLimit, Gate, RateLimit, too_often
 from xkg.serve.metrics import Metrics
 from xkg.serve.oauth import issuer_of
 from xkg.serve.observed import Observed, observing
@@ -139,16 +139,32 @@ def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs:
 
 
 class _Guarded:
-    """Lets in who shows a token that may read, or everybody while no token was ever created; each at its rate."""
+    """Lets in who shows a token that may read, or everybody while no token was ever created; each at its rate.
+
+    Requests without a good token count for the address that they come from. Where that has had too many, another is
+    refused before its token is looked at, unless that is cheap: whoever shares the address with a flood of forged
+    tokens, as behind a proxy, goes on with the token that it has."""
 
     def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
         self._access = access
         self._open = RateLimit(app, per_minute)
-        limited = RateLimit(RequireAuthMiddleware(app, NEEDED, metadata), per_minute)
-        self._closed = AuthenticationMiddleware(AuthContextMiddleware(limited), backend=BearerAuthBackend(access))
+        self._limited = RateLimit(RequireAuthMiddleware(app, NEEDED, metadata), per_minute)
+        self._closed = AuthenticationMiddleware(AuthContextMiddleware(self._limited), backend=BearerAuthBackend(access))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._closed if self._access.required() else self._open)(scope, receive, send)
+        if not self._access.required():
+            await self._open(scope, receive, send)
+        elif (wait := self._limited.wait(scope)) and not self._access.is_cheap(_bearer(scope)):
+            await too_often(scope, receive, send, wait)
+        else:
+            await self._closed(scope, receive, send)
+
+
+def _bearer(scope: Scope) -> str:
+    """The token that a request shows, or nothing."""
+    shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = shown.decode("latin-1").partition(" ")
+    return token if kind.lower() == "bearer" else ""
 
 
 class _Told:

@@ -26,16 +26,24 @@ class Rates:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
+    def wait(self, caller: str) -> float:
+        """0 where the caller may go on, else the seconds until it may. Nothing is taken."""
+        level = self._level(caller, self._clock())
+        return 0.0 if level >= 1 else (1 - level) / self._rate
+
     def take(self, caller: str) -> float:
-        """0 where the caller may go on, else the seconds until it may."""
-        now = self._clock()
-        level, then = self._buckets.pop(caller, (self._size, now))
-        level = min(self._size, level + (now - then) * self._rate)
-        wait = 0.0 if level >= 1 else (1 - level) / self._rate
+        """As `wait`, and a request of the caller is counted where it may go on."""
+        now, wait = self._clock(), self.wait(caller)
+        level = self._level(caller, now)
+        self._buckets.pop(caller, None)
         self._buckets[caller] = (level if wait else level - 1, now)
         if len(self._buckets) > MOST_CALLERS:
             self._buckets.popitem(last=False)
         return wait
+
+    def _level(self, caller: str, now: float) -> float:
+        level, then = self._buckets.get(caller, (self._size, now))
+        return min(self._size, level + (now - then) * self._rate)
 
 
 def caller(scope: Scope) -> str:
@@ -61,11 +69,20 @@ class RateLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         wait = self._rates.take(caller(scope)) if self._rates is not None else 0.0
         if wait:
-            after = math.ceil(wait)
-            words = f"too many requests: ask again in {after} s"
-            await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
+            await too_often(scope, receive, send, wait)
             return
         await self._app(scope, receive, send)
+
+    def wait(self, scope: Scope) -> float:
+        """The seconds until whoever sent this request may go on; nothing is counted."""
+        return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
+
+
+async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> None:
+    """Refuses for so many seconds."""
+    after = math.ceil(wait)
+    words = f"too many requests: ask again in {after} s"
+    await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
 
 
 class BodyLimit:

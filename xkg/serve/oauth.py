@@ -1,7 +1,17 @@
 """Access tokens of an OAuth 2.1 authorization server, checked as RFC 9068 and RFC 8725 say: JWTs signed with one of
-the issuer's published keys, for us, not expired."""
+the issuer's published keys, for us, not expired.
 
+Anybody may send a token, so one that is forged costs no more than a look at its signature: keys are fetched in the
+background, one fetch at a time and seldom, and who shows a token of a key that is here waits for none.
+"""
+
+import asyncio
+import hashlib
+import json
 import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,54 +30,101 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30
-FETCH_SECONDS = 10
+FETCH_SECONDS = 5.0
+"""For the keys, and what names their address, in all; nobody waits longer for them."""
+
+FRESH_SECONDS = 300.0
+KEPT_SECONDS = 3600.0
+"""Keys are fetched again when they are no longer fresh, and hold so long where that fails."""
+
+PAUSE_SECONDS = 30.0
+"""Between two fetches, so that tokens of unknown keys cause few."""
+
 LONGEST = 16_384
+LARGEST_ANSWER = 262_144
+MOST_REMEMBERED = 10_000
 
 
 class Issuer:
     """The authorization server `issuer`, whose tokens must be for `audience`. Its keys are fetched when the first token
-    comes, and again when they change."""
+    comes, and again when they change. For one event loop."""
 
     def __init__(self, issuer: str, audience: str, jwks: str | None = None) -> None:
         self.issuer = issuer
         self._audience = audience
-        self._jwks = jwks
-        self._client: jwt.PyJWKClient | None = None
+        self._keys = _Keys(issuer, lambda until: _fetched(jwks or _published(issuer, until), until))
+        self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
         """Who it stands for, or None for what is not a token for us. A fault of the issuer is logged."""
         if len(token) > LONGEST:
             return None
-        return await anyio.to_thread.run_sync(self._verified, token)
-
-    def _verified(self, token: str) -> AccessToken | None:
         try:
             kid = jwt.get_unverified_header(token).get("kid")
-            if not isinstance(kid, str):
+            key = await self._keys.get(kid) if isinstance(kid, str) else None
+            if key is None:
                 return None
             claims = jwt.decode(
                 token,
-                self._keys().get_signing_key(kid),
+                key,
                 algorithms=ALGORITHMS,
                 audience=self._audience,
                 issuer=self.issuer,
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except jwt.PyJWKClientConnectionError:
-            log.error("the keys of %s cannot be fetched: its tokens are refused meanwhile", self.issuer)
-            return None
-        except ConfigError as error:
-            log.error(str(error))
-            return None
         except jwt.PyJWTError:
             return None
+        self._good[_digest(token)] = float(claims["exp"])
+        if len(self._good) > MOST_REMEMBERED:
+            self._good.popitem(last=False)
         return _access(claims)
 
-    def _keys(self) -> jwt.PyJWKClient:
-        if self._client is None:
-            self._client = jwt.PyJWKClient(self._jwks or _published(self.issuer), timeout=FETCH_SECONDS)
-        return self._client
+    def has_seen(self, token: str) -> bool:
+        """Whether the token was a good one and has not expired since."""
+        return self._good.get(_digest(token), 0.0) > time.time()
+
+
+class _Keys:
+    """The issuer's keys by their ids."""
+
+    def __init__(self, issuer: str, fetch: Callable[[float], Mapping[str, jwt.PyJWK]]) -> None:
+        """`fetch` gets the keys until a moment of the monotonic clock; it may block."""
+        self._issuer = issuer
+        self._fetch = fetch
+        self._keys: Mapping[str, jwt.PyJWK] = {}
+        self._since = self._tried = -KEPT_SECONDS
+        self._fetching: asyncio.Task[None] | None = None
+        self._one = anyio.CapacityLimiter(1)  # a thread of its own: those of tools are not taken
+
+    async def get(self, kid: str) -> jwt.PyJWK | None:
+        """The key, or None where there is none, or none can be had in time."""
+        age = time.monotonic() - self._since
+        if age >= KEPT_SECONDS:
+            self._keys = {}
+        if kid not in self._keys or age >= FRESH_SECONDS:
+            self._refresh()
+        if kid not in self._keys and self._fetching is not None:
+            await asyncio.wait([self._fetching], timeout=FETCH_SECONDS)
+        return self._keys.get(kid)
+
+    def _refresh(self) -> None:
+        """Starts a fetch, unless one is under way or was a moment ago."""
+        now = time.monotonic()
+        if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
+            self._tried = now
+            self._fetching = asyncio.create_task(self._renew(now + FETCH_SECONDS))
+
+    async def _renew(self, until: float) -> None:
+        try:
+            self._keys = await anyio.to_thread.run_sync(self._fetch, until, abandon_on_cancel=True, limiter=self._one)
+            self._since = time.monotonic()
+        except (requests.RequestException, OSError, ValueError, jwt.PyJWTError) as error:
+            log.error("the keys of %s cannot be fetched (%s)", self._issuer, type(error).__name__)
+        except ConfigError as error:
+            log.error(str(error))
+        finally:
+            self._fetching = None
 
 
 def issuer_of(settings: OAuthSettings, url: str) -> Issuer | None:
@@ -75,7 +132,7 @@ def issuer_of(settings: OAuthSettings, url: str) -> Issuer | None:
     return None if settings.issuer is None else Issuer(settings.issuer, settings.audience or url, settings.jwks)
 
 
-def _published(issuer: str) -> str:
+def _published(issuer: str, until: float) -> str:
     """The address of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
@@ -83,13 +140,38 @@ def _published(issuer: str) -> str:
     tried.append(f"{origin}{path}/.well-known/{METADATA[1]}")
     for address in dict.fromkeys(tried):
         try:
-            answer = requests.get(address, timeout=FETCH_SECONDS, allow_redirects=False)
-            metadata = answer.json() if answer.status_code == 200 else None
-        except (requests.RequestException, ValueError):
+            metadata = _answer(address, until)
+        except (requests.RequestException, OSError, ValueError):
             continue
         if isinstance(metadata, dict) and metadata.get("issuer") == issuer and "jwks_uri" in metadata:
             return str(metadata["jwks_uri"])
     raise ConfigError(f"{issuer} publishes no metadata with its keys: set serve.oauth.jwks, or mend the issuer")
+
+
+def _fetched(address: str, until: float) -> dict[str, jwt.PyJWK]:
+    keys = jwt.PyJWKSet.from_dict(_answer(address, until)).keys
+    return {key.key_id: key for key in keys if key.key_id and key.public_key_use in ("sig", None)}
+
+
+def _answer(address: str, until: float) -> Any:
+    """What an address answers, as JSON; nothing of it takes longer than until that moment. Raises `OSError`,
+    `ValueError`, and what `requests` raises."""
+    left = until - time.monotonic()
+    if left <= 0:
+        raise TimeoutError(address)
+    body = bytearray()
+    with requests.get(address, timeout=left, allow_redirects=False, stream=True) as answer:
+        if answer.status_code != 200:
+            raise ValueError(f"{address} answers {answer.status_code}")
+        while piece := answer.raw.read1(65_536, decode_content=True):
+            body += piece
+            if len(body) > LARGEST_ANSWER or time.monotonic() > until:
+                raise ValueError(f"{address} answers too much, or too slowly")
+    return json.loads(body)
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
 def _access(claims: dict[str, Any]) -> AccessToken:

@@ -6,8 +6,9 @@ as both engines' grammars do it, and passes only if every clause, procedure and 
 can open a clause: a word that is no listed keyword never follows a finished expression.
 
 What runs is written anew from those tokens, without comments, so the engine reads what was checked.
-`xkg.store.cypher_tokens` refuses what the engines could split differently, `xkg.store.repetition` what no time limit of
-theirs may reach.
+`xkg.store.cypher_tokens` refuses what the engines could split differently, `xkg.store.repetition` and
+`xkg.store.evaluation` what no time limit of theirs may reach. One rule holds for both engines, though LadybugDB runs in
+a process that can be killed: a statement that passes on one store passes on the other.
 """
 
 import unicodedata
@@ -16,14 +17,16 @@ from typing import Any
 
 from xkg.errors import QueryRefusedError
 from xkg.store.cypher_tokens import Token, refused, tokenize
-from xkg.store.repetition import check_paths, check_patterns
+from xkg.store.evaluation import check_evaluation
+from xkg.store.repetition import check_logic, check_paths, check_patterns
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-DEEPEST_NESTING = 60
+DEEPEST_NESTING = 20
+"""Brackets inside of one another. Neo4j plans `NOT (… OR NOT (… OR …))` 40 deep for hours, and no limit ends that."""
 
 CLAUSES = _words("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD")
 """What may open a clause; WHERE too, which also stands inside patterns and comprehensions."""
@@ -107,9 +110,12 @@ def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
     for token in tokens:
         if token.kind == "word" and not token.text.isascii():
             _check_folding(token.text)
-    _Reader(tokens).check()
+    reader = _Reader(tokens)
+    reader.check()
     check_paths(tokens)
+    check_logic([reader.keyword(i) for i in range(len(tokens))], tokens)
     check_patterns(tokens, parameters or {})
+    check_evaluation(tokens, lambda i: reader.keyword(i) in _KEYWORDS, parameters or {})
     return "".join((" " if token.gap else "") + token.text for token in tokens).strip()
 
 

@@ -2,7 +2,7 @@
 
 A path without an upper bound walks everything that can be reached. A regular expression runs in Java's backtracking
 engine on Neo4j, which no transaction timeout interrupts: 40 letters against `(a+)+\\1b` keep a core of the server busy
-for years. So a path has a bound, and a pattern is one whose worst case can be told from its text.
+for years. So a path has a bound, and a pattern is a simple one: words with a few places that may be anything.
 """
 
 import re
@@ -14,12 +14,23 @@ from xkg.store.cypher_tokens import Token, refused
 LONGEST_PATH = 30
 """The most steps of a path; also where LadybugDB itself ends one."""
 
+MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
+"""So often a statement may have these. Neo4j plans 25 XOR, or 60 labels such as (A|B)&(C|D), for hours."""
+
+MOST_LABELS = 10
+"""So often OR may stand beside a label: (n:A OR n:B) AND (n:C OR n:D) AND … is planned for hours with 20 of them."""
+
+DEEPEST = 8
+"""Subqueries, and CASE, inside of one another."""
+
 LONGEST_PATTERN = 200
-MOST_STEPS = 4_000_000_000
-_TEXT = 20_000
+MOST_UNBOUNDED = 2
+MOST_OPTIONAL = 3
+LARGEST_COUNT = 100
 
 _RECURSION = frozenset(["ALL", "SHORTEST", "TRAIL", "ACYCLIC", "WSHORTEST"])
 _TAKE_PATHS = frozenset("LENGTH SIZE NODES RELATIONSHIPS RELS EXISTS COUNT SHORTESTPATH ALLSHORTESTPATHS".split())
+_SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 
@@ -106,9 +117,40 @@ def _check_bound(said: str, bound: str, shown: str, example: str) -> None:
         raise refused(shown, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
 
 
+def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
+    """Raises `QueryRefusedError` for more than Neo4j plans in a moment: what grows by powers there stands only so
+    often, and so deep. `words` has the keyword that each token is, or nothing. Brackets are balanced."""
+    for word, most in MOST_OF.items():
+        if words.count(word) + sum(_mark(tokens, i) == word for i in range(len(tokens))) > most:
+            raise refused(word, f"stands more than {most} times in one statement; write it with WITH or UNWIND")
+    if sum(_beside_label(tokens, i) for i, word in enumerate(words) if word == "OR") > MOST_LABELS:
+        raise refused("OR", f"stands more than {MOST_LABELS} times beside a label; write the labels as (n:A|B|C)")
+    cases, subqueries = 0, [False]
+    for i, word in enumerate(words):
+        cases += (word == "CASE") - (word == "END")
+        if _mark(tokens, i) == "{":
+            subqueries.append(words[i - 1] in _SUBQUERIES)
+        elif _mark(tokens, i) == "}":
+            subqueries.pop()
+        if cases > DEEPEST or sum(subqueries) > DEEPEST:
+            what = "CASE" if cases > DEEPEST else "a subquery"
+            raise refused(what, f"stands in more than {DEEPEST} others; write it with WITH")
+
+
+def _beside_label(tokens: Sequence[Token], i: int) -> bool:
+    """Whether `n:Label` stands before or after the word OR."""
+    after = i + 1
+    while _mark(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
+        after += 1
+    before = i - 1
+    while _mark(tokens, before) == ")":
+        before -= 1
+    return _mark(tokens, after + 1) == ":" or _mark(tokens, before - 1) == ":"
+
+
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` where `=~` is not followed by a string, or by a parameter, or where that is a pattern
-    whose worst case is too slow."""
+    """Raises `QueryRefusedError` where `=~` is not followed by a string, or by a parameter, or where that is no simple
+    pattern."""
     for i in range(1, len(tokens)):
         if not (_mark(tokens, i) == "~" and _mark(tokens, i - 1) == "="):
             continue
@@ -147,94 +189,48 @@ def _decoded(literal: str) -> str:
 
 _PIECE = re.compile(
     r"""
-      (?P<refers>\\[1-9] | \\k)
-    | (?P<quotes>\\[QE])
-    | (?P<group>\((?:\?(?:<?[=!] | > | <\w+> | (?P<flags>[a-wyzA-Z]*(?:-[a-zA-Z]*)?) (?P<rest>[:)]) ))?)
+      (?P<flags>\(\?[is]+\))
+    | (?P<open>\((?:\?:|(?!\?)))
     | (?P<close>\))
     | (?P<either>\|)
-    | (?P<quantifier>(?:[*+?] | \{(?P<low>\d+)(?P<open>,(?P<high>\d*))?\})[?+]?)
-    | (?P<atom>\\[pPxN]\{[^}]*\} | \\c. | \\[^c] | \[\^?(?:[^\[\]\\] | \\[^Qc])+\] | [^\\\[\](){}*+?|])
+    | (?P<unbounded>(?:[*+]|\{\d{1,3},\})\??)
+    | (?P<optional>(?:\?|\{\d{1,3}(?:,(?P<most>\d{1,3}))?\})\??)
+    | (?P<atom>\\[^1-9kQEpPxNcu] | \[\^?(?:[^\[\]\\&] | \\[^Qc])+\] | [^\\\[\](){}*+?|])
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
-_TAKES_ALL = re.compile(r"\(\?[a-wyz]*s[a-wyz]*\)(?!.*\(\?).*(?<!\\)\.\*", re.DOTALL)
-
-
-class _Group:
-    def __init__(self) -> None:
-        self.ways = 1
-        self.unbounded = 0
-        self.alternatives = 1
-
-    def repeats(self) -> bool:
-        return self.unbounded > 0 or self.ways * self.alternatives > 1
-
-
 def check_pattern(pattern: str) -> None:
-    """Raises `QueryRefusedError` unless a backtracking engine ends soon on every text: no part is matched again by
-    reference, nothing that can match in several ways is repeated, and the ways multiply to few."""
+    """Raises `QueryRefusedError` unless the pattern is simple: characters and classes of them, repeated one by one and
+    seldom, and at most one group, which is not repeated. What such a pattern costs grows with the square of a text's
+    length, at most."""
     if len(pattern) > LONGEST_PATTERN:
-        raise _slow(pattern, f"is longer than {LONGEST_PATTERN} characters")
-    position, end = 0, len(pattern)
-    if _TAKES_ALL.fullmatch(pattern):
-        end -= 2  # with (?s) a last `.*` takes all that is left and never gives back
-    groups = [_Group()]
-    closed: _Group | None = None
-    repeatable = False
-    while position < end:
-        piece = _PIECE.match(pattern, position, end)
-        if piece is None:
-            raise _slow(pattern, f"cannot be judged at {pattern[position]!r}")
+        raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
+    kinds: list[str] = []
+    position = 0
+    while position < len(pattern):
+        piece = _PIECE.match(pattern, position)
+        if piece is None or piece.lastgroup is None:
+            raise _refused(pattern, f"is not simple at {pattern[position:][:12]!r}")
+        kind = "optional" if piece["optional"] else piece.lastgroup
+        if kind in ("unbounded", "optional") and kinds[-1:] != ["atom"]:
+            raise _refused(pattern, f"repeats no single character at {piece[0]!r}")
+        if kind == "flags" and position:
+            raise _refused(pattern, f"has {piece[0]} where it does not begin")
+        if int(piece["most"] or 0) > LARGEST_COUNT:
+            raise _refused(pattern, f"repeats more than {LARGEST_COUNT} times at {piece[0]!r}")
+        kinds.append(kind)
         position = piece.end()
-        kind = piece.lastgroup
-        if piece["refers"]:
-            raise _slow(pattern, "refers back to a group")
-        if piece["quotes"]:
-            raise _slow(pattern, "quotes with \\Q; write a backslash before each character")
-        if piece["group"]:
-            repeatable = False
-            if piece["rest"] != ")":
-                groups.append(_Group())
-        elif piece["close"]:
-            if len(groups) == 1:
-                raise _slow(pattern, "closes a group that is not open")
-            closed = groups.pop()
-            groups[-1].ways *= closed.ways * closed.alternatives
-            groups[-1].unbounded += closed.unbounded
-            repeatable = True
-        elif piece["either"]:
-            groups[-1].alternatives += 1
-            repeatable = False
-        elif piece["quantifier"]:
-            if not repeatable:
-                raise _slow(pattern, "repeats nothing")
-            _repeat(pattern, piece, groups[-1], closed)
-            closed, repeatable = None, False
-        else:
-            closed, repeatable = None, kind == "atom"
-    if len(groups) > 1:
-        raise _slow(pattern, "leaves a group open")
-    whole = groups[0]
-    if whole.ways * whole.alternatives * _TEXT**whole.unbounded > MOST_STEPS:
-        raise _slow(
-            pattern, "can match in too many ways; use CONTAINS, at most two * or +, or start with (?s) and end with .*"
-        )
+    groups = [kind for kind in kinds if kind in ("open", "close")]
+    if groups not in ([], ["open", "close"]):
+        raise _refused(pattern, "has more than one group, or half of one")
+    takes_the_rest = bool(re.match(r"\(\?[is]*s", pattern)) and pattern.endswith(".*") and "either" not in kinds
+    if kinds.count("unbounded") - takes_the_rest > MOST_UNBOUNDED or kinds.count("optional") > MOST_OPTIONAL:
+        raise _refused(pattern, f"repeats too often: at most {MOST_UNBOUNDED} * or +, and {MOST_OPTIONAL} ? or {{1,9}}")
 
 
-def _repeat(pattern: str, piece: re.Match[str], group: _Group, closed: _Group | None) -> None:
-    quantifier = piece["quantifier"]
-    if quantifier[0] == "?":
-        group.ways *= 2
-        return
-    if closed is not None and closed.repeats():
-        raise _slow(pattern, "repeats a group that itself repeats or has alternatives")
-    if quantifier[0] in "*+" or piece["high"] == "":
-        group.unbounded += 1
-    elif piece["open"]:
-        group.ways *= max(1, int(piece["high"]) - int(piece["low"]) + 1)
-
-
-def _slow(pattern: str, why: str) -> Exception:
-    return refused(f"the regular expression {pattern[:60]!r}", why)
+def _refused(pattern: str, why: str) -> Exception:
+    return refused(
+        f"the regular expression {pattern[:60]!r}", f"{why}; write a simple one, as '(?i).*(word|other).*', or CONTAINS"
+    )

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -276,18 +277,75 @@ def test_a_query_over_its_time_is_gone_from_the_server(driver: neo4j.Driver) -> 
     assert read(driver, "neo4j", "RETURN 1 AS x").rows == ((1,),)
 
 
-def test_a_query_that_the_server_cannot_stop_does_not_hold_up_who_asked(
-    driver: neo4j.Driver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "guard", lambda statement, _: statement)
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_queries_that_the_server_cannot_stop_hold_up_nobody(
+    driver: neo4j.Driver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server sleeps on for its 8 s, whatever limit the transaction has; the ninth query is answered meanwhile."""
     monkeypatch.setattr(queries, "_GRACE_SECONDS", 0.0)
-    turns = threading.BoundedSemaphore(1)
-    monkeypatch.setattr(queries, "_turns", turns)
-    with pytest.raises(QueryFailedError, match=r"longer than 0\.2 s"):
-        read(driver, "neo4j", "CALL apoc.util.sleep(2000)", seconds=0.2)
-    with pytest.raises(QueryFailedError, match="at work already"):
-        read(driver, "neo4j", "RETURN 1 AS x", seconds=0.01)
-    assert turns.acquire(timeout=30)  # given back when the server has let go of it
+
+    def sleep() -> None:
+        with pytest.raises(QueryFailedError, match="longer than 2 s"):
+            read(driver, "neo4j", "CALL apoc.util.sleep(8000)", seconds=2)
+
+    with ThreadPoolExecutor(queries._AT_ONCE) as pool:
+        for asleep in [pool.submit(sleep) for _ in range(queries._AT_ONCE)]:
+            asleep.result()
+    assert "its connection was closed" in caplog.text
+    monkeypatch.setattr(queries, "_GRACE_SECONDS", 30.0)
+    assert read(driver, "neo4j", "RETURN 1 AS x").rows == ((1,),)
+
+
+@pytest.mark.usefixtures("unguarded")
+def test_a_query_that_is_cut_off_leaves_no_thread(driver: neo4j.Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "_GRACE_SECONDS", 0.0)
+    before = set(threading.enumerate())
+    with pytest.raises(QueryFailedError):
+        read(driver, "neo4j", "CALL apoc.util.sleep(600000)", seconds=0.5)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+        assert not thread.is_alive()
+    with driver.session(database="neo4j") as session:
+        session.run(
+            "SHOW TRANSACTIONS YIELD transactionId, currentQuery WHERE currentQuery CONTAINS 'apoc.util.sleep' "
+            "AND NOT currentQuery CONTAINS 'SHOW' TERMINATE TRANSACTIONS transactionId YIELD message RETURN message"
+        ).consume()
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "datetime({year: 999999999})",
+        "date({year: 0})",
+        "localdatetime({year: -999999999})",
+        "[date({year: 10000})]",
+        "{a: datetime({epochMillis: 9223372036854775807})}",
+        "date.truncate('millennium', date({year: -999999999}))",
+        "date({year: 9999999999})",
+        "date('2020-01-01') + duration({years: 9999999999})",
+        "date('2020-01-01') + duration({days: 9223372036854775807})",
+        "duration({seconds: 9223372036854775807}) * 100",
+        "date({a: 1})",
+        "time({hour: 99})",
+        "toInteger('99999999999999999999999999')",
+        "9223372036854775807 + 1",
+        "point({latitude: 1000, longitude: 2})",
+        "substring('abc', -1, 9)",
+        "substring('abc', 0, 99999999999)",
+        "round(1.5, 9999999999)",
+        "[1, 2, 3][1..99999999999]",
+        "vector.similarity.cosine([1.0], [1.0, 2.0])",
+    ],
+)
+def test_a_value_that_cannot_be_is_a_fault_of_the_query(driver: neo4j.Driver, expression: str) -> None:
+    with pytest.raises(QueryFailedError) as failure:
+        read(driver, "neo4j", f"RETURN {expression} AS x")
+    assert "\n" not in str(failure.value)
 
 
 @pytest.mark.parametrize(

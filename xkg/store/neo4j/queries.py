@@ -6,13 +6,14 @@ server (`db.memory.transaction.max`); no client can ask for less.
 """
 
 import json
+import logging
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
 from typing import Any
 
 import neo4j
-from neo4j.exceptions import Neo4jError
+from neo4j.exceptions import BrokenRecordError, Neo4jError
 from neo4j.graph import Node, Path, Relationship
 from neo4j.spatial import Point
 from neo4j.time import Date, DateTime, Duration, Time
@@ -24,6 +25,8 @@ from xkg.store.guard import guard
 from xkg.store.query_worker import plain
 from xkg.store.rows import EDGES, NODES
 
+log = logging.getLogger(__name__)
+
 _FETCHED = 200
 _GRACE_SECONDS = 5.0  # the server looks every two seconds for transactions whose time is over
 _AT_ONCE = 8
@@ -33,6 +36,7 @@ _OVERRAN = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration", "Te
 _TOO_MUCH = ("MemoryPoolOutOfMemoryError", "TransactionOutOfMemoryError", "OutOfMemoryError")
 _NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
 _LONGEST_SAID = 240
+_BEYOND_DATES = "the query gives a date or time outside of the years 1 to 9999; take toString(…) of it"
 _MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
 
 _ORDER = {
@@ -62,25 +66,63 @@ def read(
     if not _turns.acquire(timeout=seconds):
         raise QueryFailedError(f"{_AT_ONCE} queries are at work already; try again when one has ended")
     answer: Future[Table] = Future()
+    turn = _Turn()
 
     def ask() -> None:
         try:
-            answer.set_result(_table(driver, database, passed, given, rows, seconds, bytes))
+            answer.set_result(_table(driver, database, passed, given, rows, seconds, bytes, turn))
         except BaseException as error:  # raised where the caller waits
             answer.set_exception(error)
         finally:
-            _turns.release()
+            turn.end()
 
-    # The server stops a query between two rows. One that gets nowhere near its next row must not hold up its caller; it
-    # keeps its turn until the server lets go of it, so there are never many.
+    # The server stops a query between two rows. One that gets nowhere near its next row must hold up neither its caller
+    # nor those who ask after it.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
     if not answer.done():
+        turn.cut()
         raise overran(seconds)
     try:
         return answer.result()
     except Neo4jError as error:
         raise _explained(error, seconds) from None
+
+
+class _Turn:
+    """One of the queries that may be at work at a time, and the session that it runs in. It ends once, by itself or cut
+    off by whoever waited for it."""
+
+    cut_off = 0
+    """How many queries of this process were cut off."""
+
+    def __init__(self) -> None:
+        self._turns = _turns
+        self._once = threading.Lock()
+        self.session: neo4j.Session | None = None
+
+    def of(self, session: neo4j.Session) -> neo4j.Session:
+        """The session, which from now on can be cut off."""
+        self.session = session
+        return session
+
+    def end(self) -> bool:
+        """Lets the next query in. Whether the turn was still held."""
+        if not self._once.acquire(blocking=False):
+            return False
+        self._turns.release()
+        return True
+
+    def cut(self) -> None:
+        """Closes the connection, so that the thread that reads from it ends, and lets the next query in, whatever the
+        server still does."""
+        # A session may be closed by its own thread alone; to end another's work is public in the asynchronous driver
+        # (`AsyncSession.cancel`), which does just this.
+        if (connection := getattr(self.session, "_connection", None)) is not None:
+            connection.kill()
+        if self.end():
+            _Turn.cut_off += 1
+            log.warning("Neo4j did not end a query in time: its connection was closed (%s so far)", _Turn.cut_off)
 
 
 def _table(
@@ -91,6 +133,7 @@ def _table(
     rows: int,
     seconds: float,
     bytes: int,
+    turn: _Turn,
 ) -> Table:
     with (
         driver.session(
@@ -101,7 +144,7 @@ def _table(
             # in a cluster, what this process has written is also seen by what it asks
             bookmark_manager=driver.execute_query_bookmark_manager,
         ) as session,
-        session.begin_transaction(timeout=seconds) as transaction,
+        turn.of(session).begin_transaction(timeout=seconds) as transaction,
     ):
         planned = transaction.run(f"EXPLAIN {statement}", parameters).consume()
         if planned.query_type != "r":
@@ -110,7 +153,10 @@ def _table(
         kept: list[tuple[Any, ...]] = []
         size = 0
         for record in result:
-            row = tuple(plain(_value(value)) for value in record.values())
+            try:
+                row = tuple(plain(_value(value)) for value in record.values())
+            except (BrokenRecordError, ValueError, OverflowError):  # the driver and Python end at the year 9999
+                raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
             if len(kept) >= rows or size > bytes:
                 return Table(columns=tuple(result.keys()), rows=tuple(kept), truncated=True)
@@ -119,7 +165,8 @@ def _table(
 
 
 def _value(value: Any) -> Any:
-    """A value of the driver in the terms in which the embedded engine gives it."""
+    """A value of the driver in the terms in which the embedded engine gives it. Raises `ValueError` for one that Python
+    cannot hold."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -141,7 +188,9 @@ def _value(value: Any) -> Any:
             return [_value(item) for item in value]
         case dict():
             return {key: _value(item) for key, item in value.items()}
-    return value
+        case None | int() | float() | str() | bytes() | bytearray():
+            return value
+    raise ValueError(value)  # what the driver puts in the place of what it cannot read inside of a list or a map
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
