@@ -69,8 +69,12 @@ class Call:
         self.send(PART, data)
 
     def send(self, kind: bytes, data: bytes) -> None:
-        self._channel.sendall(HEADER.pack(kind, len(data)))
-        self._channel.sendall(data)
+        send(self._channel, kind, data)
+
+
+def send(channel: socket.socket, kind: bytes, data: bytes) -> None:
+    channel.sendall(HEADER.pack(kind, len(data)))
+    channel.sendall(data)
 
 
 def receive(channel: socket.socket) -> bytes | None:
@@ -166,16 +170,16 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
         os.dup2(descriptor, 3)
         os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         channel = socket.socket(fileno=3)
-        _confine(plan, memory_mb)
-        request = json.loads(receive(channel) or b"")
-        call = Call(channel, request)
-        call.mark("")
         try:
-            call.send(DONE, tasks[request["task"]](call))
+            _confine(plan, memory_mb)
+            request = json.loads(receive(channel) or b"")
+            call = Call(channel, request)
+            call.mark("")
+            send(channel, DONE, tasks[request["task"]](call))
         except Exception as error:
             error.__traceback__ = None  # with what its frames hold
             kinds = [kind.__name__ for kind in type(error).__mro__]
-            call.send(ERROR, json.dumps({"kinds": kinds, "message": str(error)[:2000]}).encode())
+            send(channel, ERROR, json.dumps({"kinds": kinds, "message": str(error)[:2000]}).encode())
     finally:
         os._exit(0)
 

@@ -112,8 +112,15 @@ class ConfinedWorker:
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")
         try:
-            with self._forked(bounds.memory_mb) as (channel, leash):
-                return _Conversation(channel, leash, bounds, read, part).answer(task, given)
+            for last in (False, True):
+                with self._forked(bounds.memory_mb) as (channel, leash):
+                    conversation = _Conversation(channel, leash, bounds, read, part)
+                    try:
+                        return conversation.answer(task, given)
+                    except WorkerDiedError:
+                        if last or conversation.begun:  # else what it would have been forked from was killed before
+                            raise
+            raise AssertionError
         finally:
             places.release()
 
@@ -251,6 +258,7 @@ class _Conversation:
     ) -> None:
         self._channel, self._leash, self._bounds = channel, leash, bounds
         self._read, self._part = read, part
+        self.begun = False
         self._at = ""
         self._until = time.monotonic() + bounds.seconds
         self._step_until = self._until
@@ -267,6 +275,7 @@ class _Conversation:
         self._send(REQUEST, json.dumps(request).encode())
         while True:
             kind, data = self._frame()
+            self.begun = True
             if kind == MARK:
                 self._at = data.decode("utf-8", "replace")
                 step = self._bounds.step_seconds * _WALL if self._at else self._bounds.seconds
