@@ -1,6 +1,7 @@
 """A graph as the commands make it: the example, built, and the peer's files, imported."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
 from xkg.application import build, import_graphs
+from xkg.build.parsing import Parsers
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 
@@ -40,6 +42,13 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
     import_graphs(chosen, PEER)
     return folder
+
+
+@pytest.fixture(scope="session")
+def parsers() -> Iterator[Parsers]:
+    """The confined parsers, their process started once."""
+    with Parsers() as started:
+        yield started
 
 
 @pytest.fixture

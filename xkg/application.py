@@ -222,6 +222,7 @@ def build(
     Raises what `build_paper` and `GraphStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
     key is there, and `InputError` for an id that no paper can have."""
     from xkg.build.arxiv_source import ArxivSource
+    from xkg.build.parsing import Parsers
     from xkg.build.pipeline import build_paper
     from xkg.build.verify import apply, later
     from xkg.build.workshop import Workshop
@@ -233,15 +234,17 @@ def build(
     _require_folder(settings.kg)
     with open_store(settings) as store:
         store.require_writable()
-    runner = _runner(settings)
-    environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
-    sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url),)
     with ExitStack() as opened:
+        parsers = opened.enter_context(Parsers())
+        parsers.start()  # it imports while the sandbox is tried and the model is loaded
+        runner = _runner(settings)
+        environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
+        sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
         model = opened.enter_context(_language_model(settings, notify)) if settings.llm.model != "none" else None
         embed = opened.enter_context(embedder(settings))
         if model is not None and runner is not None:
             runner = opened.enter_context(warmed(runner))
-        shop = Workshop(settings, embed, runner, environments, notify, sources, model, roots=roots)
+        shop = Workshop(settings, embed, runner, environments, notify, sources, model, parsers, roots)
         built = build_paper(paper, repository, shop, given_id=given_id)
     with _kept(settings, [built.bundle]), open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)
@@ -260,6 +263,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, given
     paper and repository are fetched and read. Raises as `build` does, and `ConfigError` without a model to plan for."""
     from xkg.build.arxiv_source import ArxivSource
     from xkg.build.guided.plan import plan as planned
+    from xkg.build.parsing import Parsers
     from xkg.build.pipeline import open_paper
     from xkg.build.workshop import Workshop
     from xkg.costs import costs
@@ -269,9 +273,9 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, given
             "a build without a language model asks nothing and costs nothing: --dry-run is for one with it"
         )
     _require_folder(settings.kg)
-    sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url),)
-    with embedder(settings) as embed:
-        shop = Workshop(settings, embed, _runner(settings), None, sources=sources)
+    with embedder(settings) as embed, Parsers() as parsers:
+        sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
+        shop = Workshop(settings, embed, _runner(settings), None, sources=sources, parsers=parsers)
         opened, _ = open_paper(paper, repository, shop, given_id)
         stages = planned(opened, shop)
     prices = [stage.dollars for stage in stages]

@@ -14,6 +14,7 @@ from xkg.build import arxiv_source
 from xkg.build.arxiv_source import ArxivSource, arxiv_id
 from xkg.build.parse.archive import MOST_UNPACKED
 from xkg.build.parse.paper import parse_paper
+from xkg.build.parsing import Parsers
 from xkg.build.source import PaperFile, find_paper
 from xkg.errors import InputError, StoreError, UnsafeInputError
 
@@ -39,13 +40,12 @@ def waits() -> list[float]:
 
 
 @pytest.fixture
-def fetch(server: Arxiv, tmp_path: Path, waits: list[float]) -> Callable[..., PaperFile]:
+def fetch(server: Arxiv, tmp_path: Path, waits: list[float], parsers: Parsers) -> Callable[..., PaperFile]:
     """Fetches as a new process would; what it would have slept is written down instead."""
 
     def run(spec: str, *, pause: float = 0.0, seconds: float = 30.0) -> PaperFile:
-        return ArxivSource(tmp_path / "papers", server.url, pause=pause, seconds=seconds, sleep=waits.append).paper(
-            spec
-        )
+        folder = tmp_path / "papers"
+        return ArxivSource(folder, server.url, parsers, pause=pause, seconds=seconds, sleep=waits.append).paper(spec)
 
     return run
 

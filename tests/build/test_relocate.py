@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.build.codebase import Codebase
+from xkg.build import relocate as relocating
+from xkg.build.codebase import Codebase, Module, SourceSymbol
 from xkg.build.fetch import fetch_repository, read_folder
 from xkg.build.parse.repository import parse_repository
 from xkg.build.relocate import Found, relocate
-from xkg.model import Symbol
+from xkg.model import Repository, Symbol, symbol_id
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "svgd" / "code"
 STORED = parse_repository(fetch_repository(str(EXAMPLE), Path("unused")))
@@ -173,3 +174,58 @@ def test_without_sketches_names_tell(copy: Path) -> None:
     assert [found[s.id].symbol.start_line - s.start_line for s in wanted] == [1, 0]
     (copy / "svgd" / "stein.py").unlink()
     assert set(relocate(wanted, old, read(copy))) == {s.id for s in wanted if s.path == "svgd/stepsize.py"}
+
+
+def large(files: int, folder: str) -> list[Symbol]:
+    """A repository of so many files, each with a few functions and a body of its own."""
+    source = random.Random(files)
+    found = []
+    for n in range(files):
+        path = f"{folder}/m{n}.py"
+        sketch = "".join(source.choice("0123456789abcdef") for _ in range(64))
+        for name in ("", "main", "Config", f"train{n}"):
+            found.append(
+                Symbol(
+                    id=symbol_id("local:big@1", path, name),
+                    repository="local:big@1",
+                    path=path,
+                    qualified_name=name,
+                    kind="function" if name else "module",
+                    start_line=1,
+                    end_line=20,
+                    fingerprint=sketch,
+                )
+            )
+    return found
+
+
+def as_copy(symbols: list[Symbol]) -> Codebase:
+    modules: dict[str, list[SourceSymbol]] = {}
+    for symbol in symbols:
+        modules.setdefault(symbol.path, []).append(SourceSymbol(symbol=symbol))
+    repository = Repository(id="local:big@1", url="")
+    return Codebase(
+        repository=repository, modules=tuple(Module(path=p, text="", symbols=tuple(s)) for p, s in modules.items())
+    )
+
+
+@pytest.mark.parametrize("moved_to", ["src/old", "new/place"])
+def test_few_files_are_compared_with_each_however_many_there_are(
+    monkeypatch: pytest.MonkeyPatch, moved_to: str
+) -> None:
+    compared = []
+    for function in ("_file_likeness", "similarity"):
+        original = getattr(relocating, function)
+        monkeypatch.setattr(relocating, function, lambda *a, original=original: compared.append(1) or original(*a))
+    for files in (100, 400):
+        compared.clear()
+        old = large(files, "old")
+        new = [
+            s.model_copy(update={"path": path, "id": symbol_id("local:big@1", path, s.qualified_name)})
+            for s in old
+            for path in [s.path.replace("old", moved_to)]
+        ]
+        wanted = [s for s in old if s.qualified_name.startswith("train")][:20]
+        found = relocate(wanted, old, as_copy(new))
+        assert {i: f.symbol.path for i, f in found.items()} == {s.id: s.path.replace("old", moved_to) for s in wanted}
+        assert len(compared) <= 10 * files

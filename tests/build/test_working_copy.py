@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build import working_copy
 from xkg.build.codebase import Codebase
 from xkg.build.fetch import Checkout, read_folder
+from xkg.build.parsing import Parsers
 from xkg.build.working_copy import WorkingCopies
 from xkg.errors import InputError
 
@@ -22,45 +22,50 @@ def names(codebase: Codebase) -> set[str]:
     return {f"{s.symbol.path}:{s.symbol.qualified_name}" for s in codebase.symbols().values()}
 
 
-def test_a_work_tree_is_read_with_its_changes_and_without_what_is_ignored(tmp_path: Path) -> None:
+def test_a_work_tree_is_read_with_its_changes_and_without_what_is_ignored(tmp_path: Path, parsers: Parsers) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / "a.py").write_text("def committed():\n    pass\n")
     (tmp_path / ".gitignore").write_text("out/\n")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "a")
-    clean = WorkingCopies().read(tmp_path).codebase
+    clean = WorkingCopies(parsers).read(tmp_path).codebase
     assert clean.repository.commit is None
     (tmp_path / "a.py").write_text("def changed():\n    pass\n")
     (tmp_path / "b.py").write_text("def added():\n    pass\n")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "c.py").write_text("def ignored():\n    pass\n")
-    found = names(WorkingCopies().read(tmp_path).codebase)
+    found = names(WorkingCopies(parsers).read(tmp_path).codebase)
     assert {"a.py:changed", "b.py:added"} <= found
     assert not {"a.py:committed", "out/c.py:ignored"} & found
 
 
-def test_a_git_directory_is_read_at_its_commit(tmp_path: Path) -> None:
+def test_a_git_directory_is_read_at_its_commit(tmp_path: Path, parsers: Parsers) -> None:
     (tmp_path / "work").mkdir()
     git(tmp_path / "work", "init", "-q")
     (tmp_path / "work" / "a.py").write_text("def f():\n    pass\n")
     git(tmp_path / "work", "add", ".")
     git(tmp_path / "work", "commit", "-qm", "a")
     git(tmp_path, "clone", "-q", "--bare", "work", "bare.git")
-    codebase = WorkingCopies().read(tmp_path / "bare.git").codebase
+    codebase = WorkingCopies(parsers).read(tmp_path / "bare.git").codebase
     assert len(codebase.repository.commit or "") == 40
     assert "a.py:f" in names(codebase)
 
 
-def test_only_a_change_of_a_source_is_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed = []
-    parse = working_copy.parse_repository
+class Counting(Parsers):
+    """Counts what it has another parse."""
 
-    def counted(checkout: Checkout) -> Codebase:
-        parsed.append(1)
-        return parse(checkout)
+    def __init__(self, inner: Parsers) -> None:
+        super().__init__()
+        self.inner, self.parsed = inner, list[str]()
 
-    monkeypatch.setattr(working_copy, "parse_repository", counted)
-    copies = WorkingCopies()
+    def repository(self, checkout: Checkout) -> Codebase:
+        self.parsed.append(checkout.repository.id)
+        return self.inner.repository(checkout)
+
+
+def test_only_a_change_of_a_source_is_parsed_again(tmp_path: Path, parsers: Parsers) -> None:
+    counting = Counting(parsers)
+    copies, parsed = WorkingCopies(counting), counting.parsed
     file = tmp_path / "a.py"
     file.write_text("def one():\n    pass\n")
     times = file.stat()
@@ -77,7 +82,7 @@ def test_only_a_change_of_a_source_is_parsed_again(tmp_path: Path, monkeypatch: 
     assert len(parsed) == 3
 
 
-def test_nothing_is_read_through_links(tmp_path: Path) -> None:
+def test_nothing_is_read_through_links(tmp_path: Path, parsers: Parsers) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.py").write_text("def secret():\n    pass\n")
@@ -91,11 +96,11 @@ def test_nothing_is_read_through_links(tmp_path: Path) -> None:
     (inside / "pkg").rmdir()
     (inside / "pkg").symlink_to(outside)  # git still lists pkg/secret.py
     (inside / "b.py").symlink_to(outside / "secret.py")
-    assert names(WorkingCopies().read(inside).codebase) == {"a.py:", "a.py:a"}
+    assert names(WorkingCopies(parsers).read(inside).codebase) == {"a.py:", "a.py:a"}
 
 
 @pytest.mark.parametrize("what", ["missing", "file", "empty", "prose", "broken"])
-def test_what_is_no_source_is_said_in_one_line(tmp_path: Path, what: str) -> None:
+def test_what_is_no_source_is_said_in_one_line(tmp_path: Path, parsers: Parsers, what: str) -> None:
     folder = tmp_path / "x"
     if what == "file":
         folder.write_text("x")
@@ -106,7 +111,7 @@ def test_what_is_no_source_is_said_in_one_line(tmp_path: Path, what: str) -> Non
     if what == "broken":
         (folder / ".git").mkdir()
     with pytest.raises(InputError) as error:
-        WorkingCopies().read(folder)
+        WorkingCopies(parsers).read(folder)
     assert "\n" not in str(error.value)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.serve.conftest import code, technique
 from tests.store.graphs import a_paper, open_store
+from xkg.build.parsing import Parsers
 from xkg.errors import InputError, UnknownIdError
 from xkg.llm_prices import tokens
 from xkg.model import Finding, Level, Location, Paper, PaperBundle, Reference, Repository, Resource, Symbol, symbol_id
@@ -91,7 +92,7 @@ def _no_relations(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
 
 
 def ask(bundle: PaperBundle, budget: int, view: str = "implementation", **chosen: object) -> ContextAnswer:
-    return paper_context(Held(bundle), PAPER, budget, view, graph=Path("nowhere"), **chosen)  # type: ignore[arg-type]
+    return paper_context(Held(bundle), PAPER, budget, view, graph=Path("nowhere"), parsers=Parsers, **chosen)  # type: ignore[arg-type]
 
 
 views = st.sampled_from(["planning", "implementation"])
@@ -283,13 +284,15 @@ def test_texts_are_called_data_and_what_no_reader_sees_is_gone() -> None:
 def test_lines_repositories_and_no_hidden_techniques_of_a_stored_graph(graph: Path) -> None:
     store = EmbeddedStore(graph, lambda: pytest.fail("nothing is to be embedded"))
     with store.snapshot() as snapshot:
-        answer = paper_context(snapshot, "bread ovens: a study of crust", 2000, "planning", graph=graph)
+        answer = paper_context(
+            snapshot, "bread ovens: a study of crust", 2000, "planning", graph=graph, parsers=Parsers
+        )
         assert answer.paper == "title:bread/ovens"
         assert "Kneading" not in answer.context
         assert "in oven/steam.py:3-9" in answer.context
         assert "https://github.com/baker/oven, commit abc" in answer.context
         with pytest.raises(UnknownIdError):
-            paper_context(snapshot, "title:cheese", 2000, "planning", graph=graph)
+            paper_context(snapshot, "title:cheese", 2000, "planning", graph=graph, parsers=Parsers)
     store.close()
 
 
@@ -299,7 +302,7 @@ def test_a_plan_names_related_papers(tmp_path: Path) -> None:
     paper = citing.paper.model_copy(update={"references": (Reference(title="Paper 2", arxiv_id="2101.00002"),)})
     store.publish([citing.model_copy(update={"paper": paper}), a_paper(2)])
     with store.snapshot() as snapshot:
-        answer = paper_context(snapshot, "Paper 1", 2000, "planning", graph=tmp_path)
+        answer = paper_context(snapshot, "Paper 1", 2000, "planning", graph=tmp_path, parsers=Parsers)
     store.close()
     related = answer.context.partition("## Related papers of this graph\n\n")[2].splitlines()[0]
     assert re.match(r"- Paper 2 \(`arxiv:2101\.00002`, \d\.\d+\): is cited here", related)

@@ -7,6 +7,7 @@ from tests.build.git_server import serving
 from tests.serve.conftest import code, technique
 from xkg.build.fetch import clone, fetch_repository
 from xkg.build.parse.repository import parse_repository
+from xkg.build.parsing import Parsers
 from xkg.errors import InputError
 from xkg.model import Derivation, Level, Paper, PaperBundle
 from xkg.serve.raw_code import raw_code
@@ -64,13 +65,13 @@ def built_from(folder: Path, *names: str, url: str | None = None, origin: str = 
 
 
 def test_lines_come_from_what_was_fetched_before(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(monkeypatch) as server:
         url = server.add(repository)
         clone(url, None, tmp_path / "kg" / "repositories")
     bundle = built_from(repository, "Oven.heat", "bake", "Oven", "knead", url=url)
-    lines, why = raw_code(bundle, tmp_path / "kg")
+    lines, why = raw_code(bundle, tmp_path / "kg", parsers)
     assert why == ""
     assert list(lines.values()) == [
         "# dough.ipynb:1-2\ndef knead():\n    return 1\n\n"
@@ -79,25 +80,27 @@ def test_lines_come_from_what_was_fetched_before(
     ]
 
 
-def test_a_clone_gives_the_lines_of_the_commit_whatever_lies_in_it_now(repository: Path, tmp_path: Path) -> None:
+def test_a_clone_gives_the_lines_of_the_commit_whatever_lies_in_it_now(
+    repository: Path, tmp_path: Path, parsers: Parsers
+) -> None:
     bundle = built_from(repository, "bake")
     (repository / "oven.py").write_text("changed = 1\n")
-    lines, _ = raw_code(bundle, tmp_path / "kg", repository)
+    lines, _ = raw_code(bundle, tmp_path / "kg", parsers, repository)
     assert list(lines.values()) == ["# oven.py:9-10\ndef bake(oven):\n    return oven.heat()"]
 
 
-def test_a_folder_without_commits_must_hold_the_same_files(tmp_path: Path) -> None:
+def test_a_folder_without_commits_must_hold_the_same_files(tmp_path: Path, parsers: Parsers) -> None:
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "oven.py").write_text(SOURCE)
     bundle = built_from(folder, "bake")
-    assert raw_code(bundle, tmp_path / "kg", folder)[0]
+    assert raw_code(bundle, tmp_path / "kg", parsers, folder)[0]
     (folder / "oven.py").write_text(SOURCE + "\n")
     with pytest.raises(InputError, match="plain does not hold the files that the code was made from"):
-        raw_code(bundle, tmp_path / "kg", folder)
+        raw_code(bundle, tmp_path / "kg", parsers, folder)
 
 
-def test_a_folder_of_something_else_is_refused(repository: Path, tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_refused(repository: Path, tmp_path: Path, parsers: Parsers) -> None:
     bundle = built_from(repository, "bake")
     other = tmp_path / "other"
     other.mkdir()
@@ -107,14 +110,14 @@ def test_a_folder_of_something_else_is_refused(repository: Path, tmp_path: Path)
     git(other, "commit", "-m", "Other")
     for folder in (other, tmp_path / "nowhere"):
         with pytest.raises(InputError):
-            raw_code(bundle, tmp_path / "kg", folder)
+            raw_code(bundle, tmp_path / "kg", parsers, folder)
 
 
-def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path) -> None:
+def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path, parsers: Parsers) -> None:
     bundle = built_from(repository, "bake", url="https://example.org/o/oven")
-    assert raw_code(bundle, tmp_path / "kg") == (
+    assert raw_code(bundle, tmp_path / "kg", parsers) == (
         {},
         "the files of https://example.org/o/oven are not on this machine; name a clone with `repository`",
     )
     imported = built_from(repository, origin="import")
-    assert "was imported" in raw_code(imported, tmp_path / "kg")[1]
+    assert "was imported" in raw_code(imported, tmp_path / "kg", parsers)[1]

@@ -15,9 +15,10 @@ import arxiv
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xkg.build.download import UnreachableError, Web
-from xkg.build.parse.archive import LARGEST_ARCHIVE, is_archive, unpack
-from xkg.build.parse.paper import LARGEST_PDF, LATEX, looks_like_latex
-from xkg.build.parse.paper_files import LARGEST_TEXT
+from xkg.build.parse.archive import LARGEST_ARCHIVE
+from xkg.build.parse.paper import LARGEST_PDF
+from xkg.build.parse.source_kind import WITHDRAWN
+from xkg.build.parsing import Parsers
 from xkg.build.source import PaperFile
 from xkg.durable import sha256_of, sync_file, write_whole
 from xkg.errors import InputError, StoreError, UnsafeInputError
@@ -29,8 +30,6 @@ _NAME = re.compile(
     r"(?i)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
     rf"|(?:https?://(?:dx\.)?doi\.org/|doi:)?10\.48550/arxiv\.)?{_ID}(?:\.pdf)?/?(?:[?#].*)?"
 )
-_WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")
-_NOTICE = 2000  # characters of a source that only says that the paper was withdrawn
 _ABSENT = (403, 404, 410)
 
 
@@ -83,12 +82,13 @@ class ArxivSource:
         self,
         folder: Path,
         url: str,
+        parsers: Parsers | None = None,
         *,
         pause: float | None = None,
         seconds: float = 300,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._folder, self._url = folder, url.rstrip("/")
+        self._folder, self._url, self._parsers = folder, url.rstrip("/"), parsers or Parsers()
         polite = arxiv.Client().delay_seconds if pause is None else pause
         self._web = Web("xkg", polite, _REMEDY, seconds=seconds, sleep=sleep)
         self._client = _client(self._web, self._url)
@@ -153,18 +153,20 @@ class ArxivSource:
         suffix: str | None = None
         if self._save(record, "src", source, LARGEST_ARCHIVE):
             try:
-                suffix = _suffix(source)
+                kind = self._parsers.source_kind(source)
             except UnsafeInputError as error:
                 told = str(error).replace(str(source), f"the source of {record}", 1)
                 raise UnsafeInputError(f"{told}; fetch {self._address(record, 'pdf')} and name that file") from error
-            except _WithdrawnError as error:
-                raise _nothing(record, withdrawn=True) from error
             except InputError as error:
                 trouble = str(error).replace(str(source), f"the source of {record}", 1).partition(";")[0]
+            else:
+                if kind.withdrawn:
+                    raise _nothing(record, withdrawn=True)
+                suffix = kind.suffix
         if suffix is None:
             source, suffix = printed, ".pdf"
             if not self._save(record, "pdf", printed, LARGEST_PDF) or b"%PDF-" not in _head(printed):
-                raise _nothing(record, withdrawn=bool(_WITHDRAWN.search(record.comment)))
+                raise _nothing(record, withdrawn=bool(WITHDRAWN.search(record.comment)))
         record = record.model_copy(update={"file": _stem(record) + suffix, "sha256": sha256_of(source)})
         sync_file(source)
         source.replace(self._folder / record.file)
@@ -199,7 +201,7 @@ class ArxivSource:
     def _file(self, record: _Record, *notes: str) -> PaperFile:
         if record.file.endswith(".pdf") and not notes:
             notes = (f"{record} has no LaTeX source that can be read: its PDF was",)
-        if _WITHDRAWN.search(record.comment):
+        if WITHDRAWN.search(record.comment):
             notes = (*notes, f"{record} says of itself: {record.comment}")
         return PaperFile(
             path=self._folder / record.file,
@@ -235,28 +237,6 @@ class _Session:
         if status == 200 and b"<feed" not in content[:2000]:
             raise _no_feed(self._url)
         return _Answer(status, content)
-
-
-class _WithdrawnError(InputError):
-    pass
-
-
-def _suffix(path: Path) -> str | None:
-    """The suffix that says what a source is, None where that is nothing to read. Raises what `unpack` raises, and
-    `_WithdrawnError` for a notice in the place of a paper."""
-    head = _head(path)
-    if b"%PDF-" in head:
-        return ".pdf"
-    if is_archive(head):
-        files, suffix = unpack(path), ".tar.gz"
-    elif path.stat().st_size <= LARGEST_TEXT:
-        files, suffix = {"main.tex": path.read_bytes()}, ".tex"
-    else:
-        return None
-    texts = [data.decode("utf-8", "replace") for name, data in files.items() if name.lower().endswith(LATEX)]
-    if sum(map(len, texts)) < _NOTICE and any(_WITHDRAWN.search(text) for text in texts):
-        raise _WithdrawnError(str(path))
-    return suffix if any(looks_like_latex(text) for text in texts) else None
 
 
 def _head(path: Path) -> bytes:

@@ -53,24 +53,30 @@ class Module(_Value):
     broken: bool = False
 
 
+SkipReason = Literal[
+    "binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link", "broken-notebook",
+    "too-slow", "out-of-memory", "crashed",
+]  # fmt: skip
+# Why a file is skipped that ended the process which parsed it.
+DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
+
+
 class Skipped(_Value):
     """Files that were not parsed, by reason, with a few examples."""
 
-    reason: Literal[
-        "binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link", "broken-notebook"
-    ]
+    reason: SkipReason
     count: int
     examples: tuple[str, ...] = ()
 
 
 class Codebase(_Value):
-    """`files` lists every path of the commit; `requirements` maps a requirements file's path to its text."""
+    """`files` lists every path of the commit; `requirements` are lines as `requirement_lines` gives them."""
 
     repository: Repository
     files: tuple[str, ...] = ()
     modules: tuple[Module, ...] = ()
     readme: str = ""
-    requirements: dict[str, str] = {}
+    requirements: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def symbols(self) -> dict[str, SourceSymbol]:
@@ -84,3 +90,20 @@ class Codebase(_Value):
     def source(self, symbol: Symbol) -> str:
         """The lines of a symbol as they stand in its file."""
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
+
+
+# How often the lines of a file may stand in its symbols: once in the module, its class, its method, seldom more.
+_MOST_COVERED = 50
+_FREE_CHARACTERS = 100_000
+
+
+def is_tangled(module: Module) -> bool:
+    """Whether the symbols of a file lie in one another, or side by side on one line, as in nothing that a person wrote:
+    whatever takes each of them with its lines would take the square of the file."""
+    ends = [0]
+    for line in module.text.split("\n"):
+        ends.append(ends[-1] + len(line) + 1)
+    last = len(ends) - 1
+    spans = ((s.symbol.start_line, s.symbol.end_line) for s in module.symbols)
+    covered = sum(max(0, ends[min(end, last)] - ends[max(0, min(start, last) - 1)]) for start, end in spans)
+    return covered > _MOST_COVERED * len(module.text) + _FREE_CHARACTERS

@@ -7,8 +7,7 @@ from pathlib import Path
 from xkg.build.codebase import Codebase
 from xkg.build.document import Document
 from xkg.build.fetch import Checkout, fetch_repository
-from xkg.build.parse.paper import parse_paper
-from xkg.build.parse.repository import parse_repository
+from xkg.build.parsing import deadly
 from xkg.build.prune import prune
 from xkg.build.source import find_paper
 from xkg.build.stages import StageReport, Workbench, folder_name, pipeline_version
@@ -64,6 +63,7 @@ def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, gi
     notes = (
         *document.warnings,
         *(checkout.notes if checkout else ()),
+        *_unread(opened.codebase),
         *contents.nodes.notes,
         *contents.incomplete,
         *_advice(bundle, shop),
@@ -78,7 +78,7 @@ def open_paper(
     `StoreError`."""
     started = time.perf_counter()
     found = find_paper(str(paper), shop.sources)
-    document = found.described(parse_paper(found.path))
+    document = found.described(shop.parsers.paper(found.path))
     parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
     bench = Workbench(shop.settings.kg / "work" / folder_name(identity), shop.notify)
@@ -114,7 +114,7 @@ def _repository(
         "symbols",
         {"repository": checkout.repository.id},
         Codebase,
-        lambda: parse_repository(checkout),
+        lambda: shop.parsers.repository(checkout),
         lambda c: ", ".join(
             [f"{len(c.modules)} modules", f"{len(c.symbols())} symbols"]
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
@@ -165,6 +165,11 @@ def _bundle(opened: Opened, contents: Contents, shop: Workshop) -> PaperBundle:
         findings=contents.extraction.findings,
         resources=contents.extraction.resources,
     )
+
+
+def _unread(codebase: Codebase | None) -> list[str]:
+    named = deadly(codebase) if codebase is not None else ""
+    return [f"files of the repository were not read: {named}"] if named else []
 
 
 def _advice(bundle: PaperBundle, shop: Workshop) -> list[str]:

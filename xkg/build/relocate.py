@@ -2,13 +2,18 @@
 
 What a symbol is called and where it stands tells most of them; a renamed or moved one is known by the sketch of its
 body. A symbol that is nowhere well matched is gone: the lines of something else are worse than none.
+
+Files and symbols are compared with those alone that share a name, the end of a path or a band of the sketch with them,
+so that of 3,000 files each is compared with some fifteen others. A band is three digits in one place: of
+sketches that agree in half of their digits, one pair in sixteen shares none.
 """
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Generic, TypeVar
 
 from xkg.build.codebase import Codebase
 from xkg.build.fingerprint import similarity
@@ -22,6 +27,11 @@ _SAME_FILE = 0.5
 # Less of its names than this, and the copy is of another repository that shares a `train.py` with a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
+_BAND = 3  # digits
+_DEEPEST = 16  # parts of a path
+# What more files, or symbols, share than this tells none of them from the others.
+_MOST_ALIKE = 20
+_MOST_NAMESAKES = 1000
 
 Place = tuple[str, str]
 
@@ -60,13 +70,15 @@ class _Matcher:
         self._stored: dict[tuple[str, Place], list[Symbol]] = {}
         for symbol in stored:
             self._stored.setdefault((_sort(symbol), self._place(symbol)), []).append(symbol)
-        self._there: dict[str, list[Symbol]] = {}
+        self._there: dict[tuple[str, Place], list[Symbol]] = {}
         for symbol in there:
-            self._there.setdefault(_sort(symbol), []).append(symbol)
+            self._there.setdefault((_sort(symbol), (symbol.path, symbol.qualified_name)), []).append(symbol)
         self._names = Counter((_sort(symbol), symbol.qualified_name) for symbol in there)
         places = {(_sort(symbol), (symbol.path, symbol.qualified_name)) for symbol in there}
         self._gone = [s for key, found in self._stored.items() if key not in places for s in found]
-        self._new = sum((_sort(s), (s.path, s.qualified_name)) not in self._stored for s in there)
+        fresh = [s for s in there if (_sort(s), (s.path, s.qualified_name)) not in self._stored]
+        self._new = len(fresh)
+        self._fresh = _Shared(((symbol, _marks_of_symbol(symbol)) for symbol in fresh), _MOST_NAMESAKES)
         self._related = len(self._gone) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, wanted: Iterable[Symbol]) -> list[Symbol]:
@@ -80,15 +92,12 @@ class _Matcher:
     def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
         """What `old` may be in the copy, with scores in 0..1."""
         own = (_sort(old), self._place(old))
-        for new in self._there.get(own[0], ()):
-            here = (own[0], (new.path, new.qualified_name))
-            if here == own:
-                score = self._of_same_place(old, new)
-            elif here in self._stored:  # it is where another stored symbol was, and called as that one
-                continue
-            else:
-                score = self._of_other_place(old, new)
-            if score:
+        for new in self._there.get(own, ()):
+            if score := self._of_same_place(old, new):
+                yield new, score
+        # What is where another stored symbol was, and called as that one, is that one.
+        for new in self._fresh.sharing(_marks_of_symbol(old)):
+            if score := self._of_other_place(old, new):
                 yield new, score
 
     def _of_same_place(self, old: Symbol, new: Symbol) -> float:
@@ -103,6 +112,8 @@ class _Matcher:
         if old.kind == "module":  # told by `_paths`
             return 0.0
         body = self._body(old, new)
+        if body is not None and body < _BODY_OF_SAME_NAME:
+            return 0.0
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
@@ -137,6 +148,50 @@ def _name_likeness(old: Symbol, new: Symbol) -> float:
     return 0.7 if one == other else 0.5 * difflib.SequenceMatcher(None, one, other).ratio()
 
 
+# --- what is compared ------------------------------------------------------------------------------------------------
+
+T = TypeVar("T", str, Symbol)
+
+
+class _Shared(Generic[T]):
+    """Things by the marks that they bear; a mark that more than `most` bear finds none."""
+
+    def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
+        self._by_mark: dict[Hashable, list[T]] = {}
+        for thing, marks in things:
+            for mark in dict.fromkeys(marks):
+                self._by_mark.setdefault(mark, []).append(thing)
+        self._by_mark = {mark: found for mark, found in self._by_mark.items() if len(found) <= most}
+
+    def sharing(self, marks: Iterable[Hashable]) -> Iterable[T]:
+        """Each thing that bears one of these marks, once."""
+        found: dict[str, T] = {}
+        for mark in marks:
+            for thing in self._by_mark.get(mark, ()):
+                found[thing if isinstance(thing, str) else thing.id] = thing
+        return found.values()
+
+
+def _marks_of_symbol(symbol: Symbol) -> Iterator[Hashable]:
+    sort = _sort(symbol)
+    yield sort, symbol.qualified_name
+    yield sort, "…", symbol.qualified_name.rpartition(".")[2]
+    for band in _bands(symbol.fingerprint):
+        yield sort, band
+
+
+def _marks_of_file(path: str, file: "_File") -> Iterator[Hashable]:
+    yield from file.names
+    yield from _bands(file.fingerprint)
+    parts = PurePosixPath(path).parts
+    for start in range(max(0, len(parts) - _DEEPEST), len(parts)):
+        yield parts[start:]
+
+
+def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
+    return ((at, fingerprint[at : at + _BAND]) for at in range(0, len(fingerprint) - _BAND + 1, _BAND))
+
+
 # --- renamed files ----------------------------------------------------------------------------------------------------
 
 
@@ -144,12 +199,13 @@ def _paths(stored: Sequence[Symbol], there: Sequence[Symbol]) -> dict[str, str]:
     """Stored paths → where these files are in the copy; what is gone is left out."""
     old, new = _files(stored), _files(there)
     found = {path: path for path in old if path in new}
+    added = _Shared(((path, _marks_of_file(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)
     pairs = [
         (score, one, other)
-        for one in old
+        for one, file in old.items()
         if one not in new
-        for other in new
-        if other not in old and (score := _file_likeness(one, other, old[one], new[other])) >= _SAME_FILE
+        for other in added.sharing(_marks_of_file(one, file))
+        if (score := _file_likeness(one, other, file, new[other])) >= _SAME_FILE
     ]
     taken: set[str] = set()
     for _, one, other in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):

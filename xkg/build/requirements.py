@@ -32,10 +32,10 @@ _CONDA_NAMES = {
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 
 
-def requirement_lines(files: Mapping[str, str]) -> list[str]:
+def requirement_lines(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> list[str]:
     """Lines as `files` (path → text) state them for use, not for development: those of the outermost files first, of
     files for tests and documentation last. A package that comes from a git repository is `name @ git+…` or `git+…`;
-    options and paths are left out. A file that cannot be read gives nothing.
+    options and paths are left out. A file that cannot be read gives nothing. `mark` hears which file is read.
 
     Files: `requirements*.txt` and `.in`, `pyproject.toml` (PEP 621 and Poetry), `setup.cfg`, literal lists in
     `setup.py`, conda's `environment.yml`, `Pipfile`."""
@@ -43,6 +43,7 @@ def requirement_lines(files: Mapping[str, str]) -> list[str]:
     for path, text in sorted(
         files.items(), key=lambda file: (bool(_ASIDE.search(file[0])), file[0].count("/"), file[0])
     ):
+        mark(path)
         name = path.rpartition("/")[2]
         try:
             found = list(_reader(name)(text))

@@ -8,7 +8,6 @@ from xkg.build.codebase import Codebase
 from xkg.build.extract import Extraction, extract
 from xkg.build.ground import Grounding, ground
 from xkg.build.package_versions import check_with_packages
-from xkg.build.requirements import requirement_lines
 from xkg.build.stages import Workbench, installed, levels
 from xkg.build.workshop import CodeNodes, Contents, Opened, Workshop
 from xkg.model import Derivation
@@ -71,7 +70,7 @@ def _checked(bench: Workbench, candidates: CodeNodes, codebase: Codebase, shop: 
         return bench.timed("environment", lambda: maker.make(imports, requirements, written), installed)
 
     def check() -> CodeNodes:
-        lines = requirement_lines(codebase.requirements)
+        lines = codebase.requirements
         checked = check_with_packages(candidates.code, shop.runner, limits, make, lines, opened.written)
         return candidates.model_copy(update={"code": checked.code, "final": checked.final, "notes": checked.notes})
 

@@ -10,6 +10,7 @@ from xkg.build.codebase import Codebase
 from xkg.build.document import Document
 from xkg.build.extract import Extraction
 from xkg.build.ground import Grounding
+from xkg.build.parsing import Parsers
 from xkg.build.source import Source
 from xkg.build.stages import Event, StageReport, Workbench
 from xkg.config import Settings
@@ -33,6 +34,7 @@ class Workshop:
     notify: Callable[[Event], None] = field(default=lambda _: None)
     sources: Sequence[Source] = ()
     model: LanguageModel | None = None
+    parsers: Parsers = field(default_factory=Parsers)
     roots: Sequence[Path] | None = None
 
 

@@ -31,7 +31,7 @@ def main() -> None:
         file.write("1000")
     try:
         if plan["uid"] is not None:
-            _leave_root(plan["uid"], pass_closed_folders=plan["pass_closed_folders"])
+            leave_root(plan["uid"], pass_closed_folders=plan["pass_closed_folders"])
         if plan["abi"] >= landlock.SCOPES_FROM:
             landlock.restrict(plan["abi"], None)
     except OSError as error:
@@ -66,7 +66,7 @@ def _become(plan: dict[str, Any]) -> None:
     os.execve(plan["command"][0], plan["command"], plan["variables"])
 
 
-def _leave_root(uid: int, *, pass_closed_folders: bool) -> None:
+def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
     """Becomes `uid` without any right of root's, or with the one to pass folders that are closed to it."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.setgroups([])

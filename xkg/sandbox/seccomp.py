@@ -7,11 +7,12 @@ processes, and what allocates memory that no process is charged for (memfd, SysV
 could not see. Names follow the syscalls(2) table; flags of clone are from clone(2).
 """
 
+import contextlib
 import errno
 import functools
 import os
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from xkg.errors import SandboxUnavailableError
 
@@ -148,13 +149,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
     """The filter for this machine's architecture; with `unix_sockets`, `socket(AF_UNIX)` stays open.
 
     Raises `SandboxUnavailableError` where libseccomp is missing."""
-    try:
-        import pyseccomp
-    except (ImportError, OSError, RuntimeError) as error:
-        raise SandboxUnavailableError(
-            "the sandbox needs libseccomp; install it with: apt-get install libseccomp2; pip install pyseccomp"
-        ) from error
-
+    pyseccomp = _library()
     forbidden, absent = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(errno.ENOSYS)
     answers = {"refused": forbidden, "absent": absent, "pretended": pyseccomp.ERRNO(0)}
     rules = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
@@ -196,6 +191,49 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
         else:
             deny(answers[rule.answer], rule.call, pyseccomp.Arg(rule.argument, pyseccomp.NE, rule.value))
 
+    return _exported(rules)
+
+
+# What a process needs that only computes: memory, time, and what it has open already.
+_COMPUTING = (
+    "read readv recvfrom recvmsg write writev sendto sendmsg poll ppoll select pselect6"
+    " close close_range fstat fstat64 lseek _llseek"
+    " brk mmap mmap2 munmap mremap mprotect madvise membarrier"
+    " futex futex_time64 set_robust_list get_robust_list rseq restart_syscall sched_yield sched_getaffinity"
+    " rt_sigaction rt_sigprocmask rt_sigreturn sigaltstack rt_sigpending"
+    " clock_gettime clock_gettime64 clock_getres gettimeofday time times nanosleep clock_nanosleep getrusage"
+    " getpid gettid getppid getuid geteuid getgid getegid getrandom uname sysinfo getcwd"
+    " getrlimit ugetrlimit setrlimit exit exit_group"
+).split()
+
+
+@functools.cache
+def computing_only() -> bytes:
+    """The filter for a process that opens nothing, starts nothing and reaches nobody: every call that is not needed to
+    compute and to use what is open is refused.
+
+    Raises `SandboxUnavailableError` where libseccomp is missing."""
+    pyseccomp = _library()
+    rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
+    for name in _COMPUTING:
+        with contextlib.suppress(ValueError):  # not a call of this architecture, or not known to this libseccomp
+            rules.add_rule(pyseccomp.ALLOW, name)
+    # its own limits, not those of another process
+    rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))
+    return _exported(rules)
+
+
+def _library() -> Any:
+    try:
+        import pyseccomp
+    except (ImportError, OSError, RuntimeError) as error:
+        raise SandboxUnavailableError(
+            "the sandbox needs libseccomp; install it with: apt-get install libseccomp2; pip install pyseccomp"
+        ) from error
+    return pyseccomp
+
+
+def _exported(rules: Any) -> bytes:
     descriptor = os.memfd_create("seccomp")
     with os.fdopen(descriptor, "rb") as file:
         rules.export_bpf(file)

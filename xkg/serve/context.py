@@ -1,8 +1,8 @@
 """A paper as Markdown for a prompt, within a budget of tokens: to plan with, or to write code with."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from xkg.errors import InputError
 from xkg.llm_prices import tokens
@@ -15,6 +15,9 @@ from xkg.serve.lookup import resolve_paper
 from xkg.serve.related import related_papers
 from xkg.serve.untrusted import one_line
 from xkg.store import Snapshot
+
+if TYPE_CHECKING:
+    from xkg.build.parsing import Parsers
 
 View = Literal["planning", "implementation"]
 
@@ -50,10 +53,11 @@ def paper_context(
     code: CodeForm = "rewritten",
     *,
     graph: Path,
+    parsers: "Callable[[], Parsers]",
     repository: Path | None = None,
 ) -> ContextAnswer:
     """The context of a paper, given by id or title. `graph` is the folder of the graph, `repository` a clone or copy of
-    the paper's: where `code="raw"` finds lines.
+    the paper's: where `code="raw"` finds lines, which `parsers` find in it.
 
     Raises `UnknownIdError`, and `InputError` for what is not to be chosen from, for a budget that holds nothing, and
     for a repository that is not the paper's."""
@@ -69,7 +73,7 @@ def paper_context(
             chosen, budget_tokens, lambda: related_papers(snapshot, bundle.paper.id, MOST_RELATED)
         )
     else:
-        raw, why_not = _raw(bundle, graph, repository) if code == "raw" else ({}, "")
+        raw, why_not = _raw(bundle, graph, parsers(), repository) if code == "raw" else ({}, "")
         text, pairs, left_out = implementation(chosen, budget_tokens, code, raw, why_not)
     return ContextAnswer(
         paper=bundle.paper.id,
@@ -83,10 +87,10 @@ def paper_context(
     )
 
 
-def _raw(bundle: PaperBundle, graph: Path, repository: Path | None) -> tuple[dict[str, str], str]:
+def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
     from xkg.serve.raw_code import raw_code  # with it come parsers, which a server starts without
 
-    return raw_code(bundle, graph, repository)
+    return raw_code(bundle, graph, parsers, repository)
 
 
 def _require(given: str, choices: object, name: str) -> None:

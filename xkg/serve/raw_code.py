@@ -11,13 +11,15 @@ from pathlib import Path
 
 from xkg.build.codebase import HASH_COMMENTS, Codebase
 from xkg.build.fetch import Checkout, fetch_repository, fetched
-from xkg.build.parse.repository import parse_repository
+from xkg.build.parsing import Parsers
 from xkg.build.stages import folder_name, outputs
 from xkg.errors import InputError
 from xkg.model import PaperBundle, Repository, Symbol
 
 
-def raw_code(bundle: PaperBundle, graph: Path, folder: Path | None = None) -> tuple[dict[str, str], str]:
+def raw_code(
+    bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
+) -> tuple[dict[str, str], str]:
     """Lines by code id, for all code of the paper whose lines can be had; and why others cannot, in one line, empty
     where all can. `graph` is the folder of the graph, `folder` a clone or copy of the repository to read instead.
 
@@ -29,7 +31,9 @@ def raw_code(bundle: PaperBundle, graph: Path, folder: Path | None = None) -> tu
         paths = {s.path for symbols in wanted.values() for s in symbols if s.repository == repository.id}
         if not paths:
             continue
-        codebase = _given(repository, folder, paths) if folder else _kept(bundle, repository, graph, paths)
+        codebase = (
+            _given(repository, folder, paths, parsers) if folder else _kept(bundle, repository, graph, paths, parsers)
+        )
         if codebase is None:
             missing.append(repository.url or repository.id)
         else:
@@ -69,29 +73,31 @@ def _outermost(symbols: Iterable[Symbol]) -> list[Symbol]:
     return kept
 
 
-def _given(repository: Repository, folder: Path, paths: set[str]) -> Codebase:
+def _given(repository: Repository, folder: Path, paths: set[str], parsers: Parsers) -> Codebase:
     spec = f"{folder}@{repository.commit}" if repository.commit else str(folder)
     checkout = fetch_repository(spec, folder)
     held = checkout.repository
     if repository.commit is None and held.id.rpartition("@")[2] != repository.id.rpartition("@")[2]:
         raise InputError(f"{folder} does not hold the files that the code was made from, {repository.id}")
-    parsed = _parsed(checkout, paths)
+    parsed = _parsed(checkout, paths, parsers)
     if parsed is None:
         raise InputError(f"{folder} has none of the files that the code was made from; name a whole clone")
     return parsed
 
 
-def _kept(bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str]) -> Codebase | None:
+def _kept(
+    bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str], parsers: Parsers
+) -> Codebase | None:
     for codebase in outputs(graph / "work" / folder_name(bundle.paper.id), "symbols", Codebase):
         if codebase.repository.id == repository.id:
             return codebase
     checkout = fetched(repository, graph / "repositories")
-    return None if checkout is None else _parsed(checkout, paths)
+    return None if checkout is None else _parsed(checkout, paths, parsers)
 
 
-def _parsed(checkout: Checkout, paths: set[str]) -> Codebase | None:
+def _parsed(checkout: Checkout, paths: set[str], parsers: Parsers) -> Codebase | None:
     try:
-        return parse_repository(replace(checkout, files=tuple(f for f in checkout.files if f.path in paths)))
+        return parsers.repository(replace(checkout, files=tuple(f for f in checkout.files if f.path in paths)))
     except InputError:
         return None
 

@@ -13,9 +13,11 @@ from xkg.serve.query_readings import QueryReadings
 from xkg.serve.remembering import Remembered
 
 if TYPE_CHECKING:
+    from xkg.build.parsing import Parsers
     from xkg.build.working_copy import WorkingCopies
     from xkg.config import Settings
     from xkg.embed import Embedder
+    from xkg.embed_cache import CachedEmbedder
     from xkg.model import Paper
     from xkg.serve import answers
     from xkg.serve.context import ContextAnswer, View
@@ -43,9 +45,10 @@ class Service:
         self._turn = threading.Lock()
         self._store: GraphStore | None = None
         self._embedder: Embedder | None = None
-        self._cached: Embedder | None = None
+        self._cached: CachedEmbedder | None = None
         self._reranker: Reranker | None = None
         self._copies: WorkingCopies | None = None
+        self._parsers: Parsers | None = None
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
@@ -139,7 +142,15 @@ class Service:
         with self._snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
-                snapshot, paper, budget_tokens, view, kinds, code, graph=self.folder, repository=repository
+                snapshot,
+                paper,
+                budget_tokens,
+                view,
+                kinds,
+                code,
+                graph=self.folder,
+                parsers=self._parsing,
+                repository=repository,
             )
 
     def locate(
@@ -214,9 +225,11 @@ class Service:
         these are given up."""
         with self._turn:
             self._closed = True
-            questions = self._questions
+            questions, parsers = self._questions, self._parsers
         if questions is not None:
             questions.close()
+        if parsers is not None:
+            parsers.close()
         warming = self._warming
         if warming is not None and warming is not threading.current_thread():
             # A thread that is inside the model's library when Python ends takes the process down.
@@ -224,6 +237,8 @@ class Service:
         with self._turn:
             if self._store is not None:
                 self._store.close()
+            if self._cached is not None:
+                self._cached.close()
 
     @contextmanager
     def _snapshot(self) -> "Iterator[Snapshot]":
@@ -248,22 +263,36 @@ class Service:
         )
 
     def _working_copies(self) -> "WorkingCopies":
+        parsers = self._parsing()
         with self._turn:
             if self._copies is None:
                 from xkg.build.working_copy import WorkingCopies
 
-                self._copies = WorkingCopies()
+                self._copies = WorkingCopies(parsers)
             return self._copies
+
+    def _parsing(self) -> "Parsers":
+        """What parses, in a process of its own that starts when something must be."""
+        with self._turn:
+            self._require_open()
+            if self._parsers is None:
+                from xkg.build.parsing import Parsers
+
+                self._parsers = Parsers()
+            return self._parsers
 
     def _opened(self) -> "GraphStore":
         with self._turn:
-            if self._closed:
-                raise StoreError(f"the graph in {self._place} was closed: open it again")
+            self._require_open()
             if self._store is None:
                 from xkg.store.opening import open_graph
 
                 self._store = open_graph(self._settings, self._cached_model, background=True)
             return self._store
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"the graph in {self._place} was closed: open it again")
 
     def _asking(self) -> "Questions":
         with self._turn:

@@ -56,7 +56,7 @@ def test_what_is_skipped_is_counted_with_examples(tangled: Codebase) -> None:
 
 def test_readme_and_requirements(tangled: Codebase) -> None:
     assert tangled.readme.startswith("# tangled")
-    assert tangled.requirements == {"requirements.txt": "numpy>=1.20\n"}
+    assert tangled.requirements == ("numpy>=1.20",)
 
 
 def test_every_reason_to_skip(tmp_path: Path) -> None:

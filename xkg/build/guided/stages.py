@@ -17,7 +17,6 @@ from xkg.build.guided.overview import overview, static_overview
 from xkg.build.guided.trial import Trials
 from xkg.build.modularize import slice_symbols
 from xkg.build.package_versions import could_not_be_had
-from xkg.build.requirements import requirement_lines
 from xkg.build.stages import levels
 from xkg.build.static import found
 from xkg.build.workshop import CodeNodes, Contents, Opened, Stopped, Workshop
@@ -240,7 +239,7 @@ class GuidedBuild:
             package for symbols in self.located.values() for package in slice_symbols(codebase, symbols[:1]).packages
         }
         base: dict[str, Sequence[str]] = dict.fromkeys(sorted(needed), ())
-        lines = requirement_lines(codebase.requirements)
+        lines = codebase.requirements
         return Trials(self._bench.folder / "runs", runner, limits, make, lines, self._opened.written, base)
 
 

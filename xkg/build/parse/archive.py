@@ -31,24 +31,21 @@ def is_archive(head: bytes) -> bool:
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
-def unpack(path: Path) -> dict[str, bytes]:
+def unpack(data: bytes, path: Path) -> dict[str, bytes]:
     """The text files of a .tar, .tar.gz, .zip, or of a .gz that holds one TeX file (named `main.tex` then), by path.
+    `path` is what the archive is called in errors.
 
     Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for what is larger than any
     honest paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
-    size = path.stat().st_size
-    if size > LARGEST_ARCHIVE:
-        raise _too_much(path, f"has {size // 1_000_000} MB, more than {LARGEST_ARCHIVE // 1_000_000} MB")
+    require_small_archive(len(data), path)
     corrupt = InputError(f"{path} is a corrupt archive; fetch it again")
+    file = io.BytesIO(data)
     try:
-        with path.open("rb") as file:
-            head = file.read(512)
-            file.seek(0)
-            if head.startswith(b"PK"):
-                return _unzip(path, file)
-            if head.startswith(b"\x1f\x8b"):
-                return _gunzip(path, file, size)
-            return _untar(path, file)
+        if data.startswith(b"PK"):
+            return _unzip(path, file)
+        if data.startswith(b"\x1f\x8b"):
+            return _gunzip(path, file, len(data))
+        return _untar(path, file)
     except InputError:
         raise
     except (
@@ -63,6 +60,12 @@ def unpack(path: Path) -> dict[str, bytes]:
         raise corrupt from error
     except (KeyError, IndexError, OverflowError, RuntimeError, MemoryError) as error:  # fields that lie
         raise corrupt from error
+
+
+def require_small_archive(size: int, path: Path) -> None:
+    """Raises `UnsafeInputError` for an archive of more bytes than any honest paper has."""
+    if size > LARGEST_ARCHIVE:
+        raise _too_much(path, f"has {size // 1_000_000} MB, more than {LARGEST_ARCHIVE // 1_000_000} MB")
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:

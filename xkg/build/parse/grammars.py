@@ -327,6 +327,14 @@ _BY_SUFFIX: Mapping[str, Grammar] = {
     "rs": _RUST,
 }
 SUFFIXES = frozenset(_BY_SUFFIX)
+
+
+def load_all() -> None:
+    """Loads the grammar of every language, for a process that cannot do so later."""
+    for grammar in _BY_SUFFIX.values():
+        load(grammar.module, grammar.function)
+
+
 LANGUAGES = "Python, JavaScript, TypeScript, C, C++, CUDA, Julia and Rust"
 
 _CUDA_SIGN = re.compile(r"\b__(?:global|device|host|shared|constant)__\b|<<<")

@@ -1,10 +1,13 @@
 """A paper from disk: which file is the main one, and which parser reads it."""
 
+import os
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from xkg.build.document import Document
-from xkg.build.parse.archive import is_archive, unpack
+from xkg.build.parse.archive import LARGEST_ARCHIVE, is_archive, require_small_archive, unpack
 from xkg.build.parse.latex import parse_latex
 from xkg.build.parse.markdown import parse_markdown
 from xkg.build.parse.paper_files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
@@ -20,16 +23,34 @@ _ARXIV_NAME = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class PaperOnDisk:
+    """What a path names, before any of it is parsed: `reader` gives the files of the folder, or of the folder around
+    the file; of a file `head` is how it begins, `size` its bytes and `whole` gives them all."""
+
+    path: Path
+    folder: bool
+    reader: Reader
+    whole: Callable[[], bytes]
+    head: bytes = b""
+    size: int = 0
+
+
 def parse_paper(path: Path) -> Document:
     """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as arXiv gives it (.tar.gz,
-    .tar, .zip, .gz).
+    .tar, .zip, .gz). In this process: `xkg.build.parsing` has a confined one do it.
 
     Raises `InputError` where there is no paper in it, `UnsafeInputError` for what is larger than any honest paper or
     reaches outside its folder. All else that is odd is told in `Document.warnings`."""
+    return parse_found(paper_on_disk(path))
+
+
+def paper_on_disk(path: Path) -> PaperOnDisk:
+    """Raises `InputError` where nothing is there or may be read, `UnsafeInputError` for a link."""
     if path.is_symlink():
         raise UnsafeInputError(f"{path} is a symbolic link; name the paper's own file or folder")
     if path.is_dir():
-        return _named(path, _parse_folder(FolderReader(path.resolve()), path))
+        return PaperOnDisk(path, True, FolderReader(path.resolve()), bytes)
     if not path.exists():
         raise InputError(f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive")
     if not path.is_file():
@@ -38,27 +59,51 @@ def parse_paper(path: Path) -> Document:
         )
     try:
         with path.open("rb") as file:
-            head = file.read(512)
+            head, size = file.read(1024), os.fstat(file.fileno()).st_size
     except OSError as error:
         raise InputError(f"{path} may not be read; mend its permissions") from error
+    return PaperOnDisk(path, False, FolderReader(path.parent.resolve()), lambda: _whole(path), head, size)
+
+
+def _whole(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LARGEST_ARCHIVE)
+
+
+def parse_found(found: PaperOnDisk) -> Document:
+    """The paper, parsed; raises as `parse_paper`."""
+    return _named(found.path, _parsed(found))
+
+
+def _parsed(found: PaperOnDisk) -> Document:
+    path, head = found.path, found.head
+    if found.folder:
+        return _parse_folder(found.reader, path)
     if is_archive(head):
-        return _named(path, _parse_folder(MemoryReader(unpack(path)), path))
+        require_small_archive(found.size, path)
+        return _parse_folder(MemoryReader(unpack(found.whole(), path)), path)
     if b"%PDF-" in head:
-        return _named(path, _parse_pdf(path))
+        from xkg.build.parse.pdf import parse_pdf  # pdfium is loaded for a PDF alone
+
+        _require_at_most(LARGEST_PDF, found)
+        return parse_pdf(found.whole(), path)
     if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
         (b"<!doctype html", b"<html")
     ):
-        return _named(path, _parse_html(path))
+        from xkg.build.parse.html import parse_html  # so is lxml for HTML
+
+        _require_at_most(LARGEST_HTML, found)
+        return parse_html(found.whole(), path)
     if path.name.lower().endswith((".gz", ".tgz", ".zip", ".tar")):
         raise InputError(
             f"{path} is empty; fetch it again" if not head else f"{path} is a corrupt archive; fetch it again"
         )
-    if path.stat().st_size > LARGEST_TEXT:
-        raise UnsafeInputError(too_large(str(path), path.stat().st_size))
-    files = PaperFiles(FolderReader(path.parent.resolve()))
+    if found.size > LARGEST_TEXT:
+        raise UnsafeInputError(too_large(str(path), found.size))
+    files = PaperFiles(found.reader)
     text = _main_text(files, path.name, path)
     latex = path.suffix.lower() in LATEX or (path.suffix.lower() not in _MARKDOWN and looks_like_latex(text))
-    return _named(path, parse_latex(files, path.name) if latex else parse_markdown(files, path.name))
+    return parse_latex(files, path.name) if latex else parse_markdown(files, path.name)
 
 
 def _main_text(files: PaperFiles, name: str, path: Path) -> str:
@@ -70,25 +115,11 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
         raise InputError(str(error).replace(name, str(path), 1)) from error
 
 
-def _parse_pdf(path: Path) -> Document:
-    from xkg.build.parse.pdf import parse_pdf  # pdfium is loaded for a PDF alone
-
-    return parse_pdf(_read(path, LARGEST_PDF), path)
-
-
-def _parse_html(path: Path) -> Document:
-    from xkg.build.parse.html import parse_html  # so is lxml for HTML
-
-    return parse_html(_read(path, LARGEST_HTML), path)
-
-
-def _read(path: Path, most: int) -> bytes:
-    size = path.stat().st_size
-    if size > most:
+def _require_at_most(most: int, found: PaperOnDisk) -> None:
+    if found.size > most:
         raise UnsafeInputError(
-            f"{path} has {size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
+            f"{found.path} has {found.size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
         )
-    return path.read_bytes()
 
 
 def looks_like_latex(text: str) -> bool:

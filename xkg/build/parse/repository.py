@@ -2,68 +2,103 @@
 inside the repository: those of Python here, those of other languages in `linking`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from xkg.build.codebase import Codebase, Import, Module, SourceSymbol
-from xkg.build.fetch import Checkout
+from xkg.build.codebase import DEADLY, Codebase, Import, Module, SkipReason, SourceSymbol, is_tangled
+from xkg.build.fetch import MAX_READ_BYTES, Checkout, File
 from xkg.build.fingerprint import fingerprinted
 from xkg.build.parse.grammars import LANGUAGES, grammars_of
 from xkg.build.parse.imports import ModuleIndex
 from xkg.build.parse.linking import link
 from xkg.build.parse.notebook import notebook_source
-from xkg.build.parse.outline import outline
+from xkg.build.parse.outline import Outline, outline
 from xkg.build.parse.python import Analysis, analyse
 from xkg.build.parse.selection import Skips, decode, is_source, is_wanted, suffix, unread_languages
+from xkg.build.requirements import requirement_lines
 from xkg.errors import InputError
 
 _REQUIREMENTS = re.compile(
     r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
     r"|setup\.(py|cfg)|([^/]*environment|conda)[^/]*\.ya?ml|env\.ya?ml|Pipfile)$"
 )
+_AT_ONCE = 8_000_000  # bytes of files
 _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 
 
-def parse_repository(checkout: Checkout) -> Codebase:
-    """Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
+def parse_repository(
+    checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
+) -> Codebase:
+    """In this process: `xkg.build.parsing` has a confined one do it. `mark` hears which file is worked on, '' where it
+    is all of them; files in `without` are left out for the reason that stands there.
+
+    Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
     skipped = Skips()
     paths = {f.path for f in checkout.files}
-    wanted = [f for f in checkout.files if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
+    known = [f for f in checkout.files if f.path not in without]
+    for path, reason in without.items():
+        skipped.add(reason, path)
+    wanted = [f for f in known if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
+    requirements = {f.path for f in known if f.kind == "file" and _REQUIREMENTS.match(f.path)}
+    readmes = sorted(f.path for f in known if f.kind == "file" and _README.match(f.path))[:1]
     candidates = {f.path for f in wanted}
-    requirements = sorted(f.path for f in checkout.files if f.kind == "file" and _REQUIREMENTS.match(f.path))
-    readmes = sorted(f.path for f in checkout.files if f.kind == "file" and _README.match(f.path))[:1]
-    sources: dict[str, str] = {}
+    sought = candidates | requirements | set(readmes)
+    parsed = _Parsed(checkout.repository.id, mark)
     texts: dict[str, str] = {}
-    for path, content in checkout.read(dict.fromkeys([*(f.path for f in wanted), *requirements, *readmes])):
+    for path, content in _contents(checkout, [f for f in known if f.path in sought]):
         if path in requirements or path in readmes:
             texts[path] = decode(content or b"")
         if path not in candidates:
             continue
+        mark(path)
         if content is None:
             skipped.add("unreadable", path)
         elif suffix(path) == "ipynb":
             if (source := _notebook(path, content, skipped)) is not None:
-                sources[path] = source
+                parsed.add(path, source, skipped)
         elif is_source(path, content, skipped):
-            sources[path] = decode(content)
-    identity = checkout.repository.id
-    if not sources:
-        reasons = ", ".join(f"{s.count} {s.reason}" for s in skipped.listed())
-        found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
-        languages = ", ".join(f"{count} {name}" for name, count in unread_languages(checkout.files).items())
-        raise InputError(
-            f"{identity} holds no source that can be read ({found}"
-            + (f"; languages: {languages}" if languages else "")
-            + f"); what is read is {LANGUAGES}: give the repository of the code"
-        )
-    modules = tuple(fingerprinted(module) for module in _parse_all(identity, sources))
+            parsed.add(path, decode(content), skipped)
+    mark("")
+    if not parsed.sources:
+        raise InputError(_nothing_to_read(checkout, skipped))
+    modules = []
+    for module in parsed.modules():
+        mark(module.path)
+        modules.append(fingerprinted(module))
+    lines = requirement_lines({path: texts[path] for path in sorted(requirements) if path in texts}, mark)
     return Codebase(
         repository=checkout.repository,
         files=tuple(f.path for f in checkout.files),
-        modules=modules,
+        modules=tuple(modules),
         readme=texts.get(readmes[0], "") if readmes else "",
-        requirements={path: texts[path] for path in requirements if path in texts},
+        requirements=tuple(lines),
         skipped=skipped.listed(),
     )
+
+
+def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
+    reasons = ", ".join(
+        f"{s.count} {s.reason}" + (f" ({s.examples[0]})" if s.reason in DEADLY else "") for s in skipped.listed()
+    )
+    found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
+    languages = ", ".join(f"{count} {name}" for name, count in unread_languages(checkout.files).items())
+    return (
+        f"{checkout.repository.id} holds no source that can be read ({found}"
+        + (f"; languages: {languages}" if languages else "")
+        + f"); what is read is {LANGUAGES}: give the repository of the code"
+    )
+
+
+def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
+    """What is in the files, of which few lie in memory at a time."""
+    chunk: list[str] = []
+    size = 0
+    for file in files:
+        chunk.append(file.path)
+        size += min(file.size or 0, MAX_READ_BYTES)
+        if size > _AT_ONCE:
+            yield from checkout.read(chunk)
+            chunk, size = [], 0
+    yield from checkout.read(chunk)
 
 
 def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
@@ -89,33 +124,53 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
     return twin
 
 
-def _parse_all(identity: str, sources: dict[str, str]) -> tuple[Module, ...]:
-    grammars = {path: grammars_of(suffix(path), text) for path, text in sorted(sources.items())}
-    others = link({path: outline(path, sources[path], found, identity) for path, found in grammars.items() if found})
-    python = _parse_python(identity, {path: text for path, text in sources.items() if path not in others})
-    return tuple({**others, **python}[path] for path in sorted(sources))
+class _Parsed:
+    """Files that were parsed one by one, and what they mean to one another."""
 
+    def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
+        self._identity, self._mark = identity, mark
+        self.sources: dict[str, str] = {}
+        self._outlines: dict[str, Outline] = {}
+        self._analyses: dict[str, Analysis] = {}
 
-def _parse_python(identity: str, sources: dict[str, str]) -> dict[str, Module]:
-    analyses = {path: analyse(path, text, identity) for path, text in sorted(sources.items())}
-    names = {path: _top_names(analysis) for path, analysis in analyses.items()}
-    index = ModuleIndex(names, identity)
-    imports = {path: _resolve_imports(path, analysis, index) for path, analysis in analyses.items()}
-    for path, more in _used_elsewhere(analyses, imports).items():
-        analyses[path] = analyse(path, sources[path], identity, frozenset(more))
-    resolver = Resolver(analyses, imports, index)
-    return {
-        path: analysis.module.model_copy(
-            update={
-                "dotted": index.dotted(path),
-                "imports": imports[path],
-                "symbols": tuple(
-                    s.model_copy(update={"calls": resolver.calls(path, s)}) for s in analysis.module.symbols
-                ),
-            }
-        )
-        for path, analysis in analyses.items()
-    }
+    def add(self, path: str, text: str, skipped: Skips) -> None:
+        grammars = grammars_of(suffix(path), text)
+        found = outline(path, text, grammars, self._identity) if grammars else analyse(path, text, self._identity)
+        if is_tangled(found.module):
+            skipped.add("generated", path)
+            return
+        self.sources[path] = text
+        if isinstance(found, Outline):
+            self._outlines[path] = found
+        else:
+            self._analyses[path] = found
+
+    def modules(self) -> tuple[Module, ...]:
+        found = link(dict(sorted(self._outlines.items()))) | self._python()
+        return tuple(found[path] for path in sorted(self.sources))
+
+    def _python(self) -> dict[str, Module]:
+        analyses = dict(sorted(self._analyses.items()))
+        names = {path: _top_names(analysis) for path, analysis in analyses.items()}
+        index = ModuleIndex(names, self._identity)
+        imports = {path: _resolve_imports(path, analysis, index) for path, analysis in analyses.items()}
+        for path, more in _used_elsewhere(analyses, imports).items():
+            self._mark(path)
+            analyses[path] = analyse(path, self.sources[path], self._identity, frozenset(more))
+        self._mark("")
+        resolver = Resolver(analyses, imports, index)
+        return {
+            path: analysis.module.model_copy(
+                update={
+                    "dotted": index.dotted(path),
+                    "imports": imports[path],
+                    "symbols": tuple(
+                        s.model_copy(update={"calls": resolver.calls(path, s)}) for s in analysis.module.symbols
+                    ),
+                }
+            )
+            for path, analysis in analyses.items()
+        }
 
 
 def _top_names(analysis: Analysis) -> frozenset[str]:

@@ -1,0 +1,79 @@
+"""What the confined worker does for `xkg.build.parsing`: papers and repositories, with every parser that they can need
+imported before the first is asked for, since nothing can be imported afterwards."""
+
+import encodings
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
+
+import xkg.build.parse.html
+import xkg.build.parse.pdf  # noqa: F401
+from xkg.build.fetch import Checkout, File
+from xkg.build.parse.asking import asked
+from xkg.build.parse.grammars import load_all
+from xkg.build.parse.paper import parse_found
+from xkg.build.parse.repository import parse_repository
+from xkg.build.parse.source_kind import source_kind
+from xkg.inside.worker import Call
+from xkg.model import Repository
+
+
+def _paper(call: Call) -> bytes:
+    return _dumped(parse_found(asked(call.given, call.read)))
+
+
+def _source_kind(call: Call) -> bytes:
+    return _dumped(source_kind(asked(call.given, call.read)))
+
+
+def _repository(call: Call) -> bytes:
+    """The codebase without its modules, which are parts, and without what the parent knows."""
+
+    def read(paths: Sequence[str]) -> Iterator[bytes | None]:
+        return iter(list(call.read(paths))) if paths else iter(())
+
+    files = tuple(File(path, kind, size) for path, kind, size in call.given["files"])
+    checkout = Checkout(Repository.model_validate(call.given["repository"]), files, (), read)
+    codebase = parse_repository(checkout, call.mark, call.given["without"])
+    call.mark("")  # writing it down is nobody's fault
+    for module in codebase.modules:
+        call.part(_dumped(module))
+    return _dumped(codebase.model_copy(update={"modules": (), "files": ()}))
+
+
+TASKS: Mapping[str, Callable[[Call], bytes]] = {
+    "paper": _paper,
+    "source-kind": _source_kind,
+    "repository": _repository,
+}
+
+
+def _dumped(value: BaseModel) -> bytes:
+    try:
+        return value.model_dump_json().encode()
+    except PydanticSerializationError:  # halves of characters, which JSON has no bytes for
+        return json.dumps(_whole_characters(value.model_dump(mode="python"))).encode()
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in value)
+    if isinstance(value, dict):
+        return {_whole_characters(k): _whole_characters(v) for k, v in value.items()}
+    return [_whole_characters(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _import_encodings() -> None:
+    """Every encoding that a file may name: Python imports them one by one, when they are first named."""
+    for module in pkgutil.iter_modules(encodings.__path__):
+        if module.name not in ("mbcs", "oem"):  # Windows alone has them
+            importlib.import_module(f"encodings.{module.name}")
+
+
+load_all()
+_import_encodings()
