@@ -33,6 +33,7 @@ from xkg.sandbox.box import (
     holds,
     interpreter,
     kernel_limits,
+    python_files,
     unused_uid,
 )
 from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
@@ -43,7 +44,6 @@ from xkg.sandbox.watchdog import Watched, kill_tree, watch
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 _TRUNCATE_FROM = 3
-_VENV = "home = {home}\ninclude-system-site-packages = false\n"
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -183,8 +183,7 @@ def _start(
         room.chmod(0o755)
         for name in ("job", "tmp", "python/bin"):
             (room / name).mkdir(parents=True)
-        # A virtual environment without packages, so that those beside the interpreter are not on the module path.
-        (room / "python/pyvenv.cfg").write_text(_VENV.format(home=interpreter().parent))
+        fill(room / "python", python_files(None if site is None else str(site.resolve())))
         (room / "python/bin/python").symlink_to(interpreter())
         fill(room / "job", files, uid)
         fill(room / "tmp", {}, uid)
@@ -210,8 +209,6 @@ def _launched(
     packages = None if site is None else site.resolve()
     needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
     variables = {"HOME": home, "TMPDIR": temporary}
-    if packages:
-        variables["PYTHONPATH"] = str(packages)
     plan = {
         "abi": abi,
         "uid": uid,
