@@ -5,7 +5,14 @@ import pytest
 from tests.conftest import EXAMPLE, EXAMPLE_ID
 from xkg import application
 from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, Settings
-from xkg.errors import CorruptStoreError, EmbeddingError, InputError, StoreError, UnknownIdError
+from xkg.errors import (
+    CorruptStoreError,
+    EmbeddingError,
+    InputError,
+    SandboxUnavailableError,
+    StoreError,
+    UnknownIdError,
+)
 from xkg.model import PaperBundle
 
 
@@ -100,3 +107,19 @@ def test_weights_that_are_not_there_are_named(published: Path, tmp_path: Path) -
     wrong = settings(published).model_copy(update={"embedding": EmbeddingSettings(weights=tmp_path)})
     with pytest.raises(EmbeddingError, match=r"embedding\.weights"), application.open_service(wrong) as service:
         service.search("kernel", 1)
+
+
+def test_a_second_build_without_a_sandbox_shows_what_the_first_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise SandboxUnavailableError("none here")
+
+    monkeypatch.setattr("xkg.sandbox.choose.runner_for", refuse)
+    first, second = (
+        application.build(settings(tmp_path), EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
+        for _ in range(2)
+    )
+    assert first.techniques > 0
+    assert (second.techniques, second.hidden, second.levels) == (first.techniques, first.hidden, first.levels)
+    assert not second.published

@@ -75,7 +75,7 @@ def test_a_function_on_one_line_and_one_that_begins_with_a_decorated_one_can_be_
     source = "def f(x): return x + 1\n\ndef g():\n    @staticmethod\n    def inner():\n        pass\n    return inner\n"
     one, other = stubs(source)
     assert one.apply(source).startswith("def f(x): return None\n")
-    assert other.apply(source).endswith("def g():\n    return None\n")
+    assert other.apply(source).endswith("def g():\n    return (None\n\n\n)\n")
 
 
 def test_mutants_change_operators_conditions_constants_and_statements() -> None:
@@ -157,3 +157,35 @@ def test_any_module_that_parses_can_be_changed(lines: list[str], newline: str) -
         return
     for change in [*stubs(source), *mutants(source, EVERYWHERE, "s")]:
         ast.parse(change.apply(source))
+
+
+def test_what_follows_a_change_keeps_its_line() -> None:
+    source = """\
+def f(x):
+    total = (x +
+             1)
+    total += (2 *
+              x)
+    print(
+        total)
+    x.append(
+        total
+    )  # last
+    if (x and
+            total):
+        return -(
+            3)
+    return (x <
+            total)
+
+
+def last():
+    return 1
+"""
+    changes = [*stubs(source), *mutants(source, set(range(1, 30)), "seed")]
+    assert len(changes) > 8
+    for change in changes:
+        changed = change.apply(source)
+        compile(changed, "changed", "exec")
+        assert changed.count("\n") == source.count("\n"), change
+        assert changed.splitlines()[18:20] == ["def last():", "    return 1"] or change.line >= 19

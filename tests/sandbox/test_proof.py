@@ -97,7 +97,6 @@ def len_of(evidence: object) -> int:
             "the test passes with the body of Smoothing.update left",
         ),
         (FULL.replace("    assert scaled", "    #"), "the test passes with the body of scaled left out"),
-        ("import sys\nsys.exit(0)\n" + FULL, "the test passes with the body of Smoothing.__init__ left out, "),
         ("def test_scaled():\n    assert scaled([1]) == [1]\n", "the test passes with the body of "),
     ],
 )
@@ -139,6 +138,8 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test() -> N
         (SMOOTHING, "assert scaled([2]) == [2]\n", Level.IMPORTED, Cause.OWN_BUG, "AssertionError"),
         (SMOOTHING, "print('x'", Level.IMPORTED, Cause.OWN_BUG, "SyntaxError: '(' was never closed"),
         (SMOOTHING, "import os\nos._exit(0)\n", Level.IMPORTED, Cause.OWN_BUG,
+         "ended the process before the end of its test"),
+        (SMOOTHING, "import sys\nsys.exit(0)\n" + FULL, Level.IMPORTED, Cause.OWN_BUG,
          "ended the process before the end of its test"),
         (SMOOTHING, "import sys\nsys.exit(3)\n", Level.IMPORTED, Cause.OWN_BUG, "exit code 3"),
         (SMOOTHING, "import os\nos.kill(os.getpid(), 9)\n", Level.IMPORTED, Cause.KILLED, "killed by signal 9"),
@@ -198,7 +199,8 @@ def test_a_test_that_passes_by_chance_proves_nothing() -> None:
 
         def run(self, job: Job) -> Outcome:
             self.runs += 1
-            output = "\nxkg: import ended\n\nxkg: test ended []\n" if self.runs == 1 else "AssertionError: no luck"
+            told = f"{job.files['imported']} \n{job.files['ended']} []\n"
+            output = told if self.runs == 1 else "AssertionError: no luck"
             return Outcome(
                 ended="exited",
                 exit_code=self.runs - 1,
@@ -237,21 +239,57 @@ assert shifted(1) == 3
     assert proof.evidence.uncovered_lines == (2, 3, 4, 5)
 
 
-def test_mutants_are_tried_within_the_time_there_is_and_the_same_ones_each_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    implementation, test = "def twice(x):\n    return x * 2 + 0 * x\n", "assert twice(2) == 4\n"
-    code = Code(id="p#t@0", technique="p#t", implementation=implementation, test=test)
-    with monkeypatch.context() as patch:
-        patch.setattr("xkg.sandbox.proof._RUNS", 0)
-        proof = prove(code, BubblewrapRunner(), NOTHING, SMALL, seconds=0)
-    assert proof.evidence.level is Level.EXECUTED
-    assert proof.evidence.reason == "whether the test can fail was not settled within 0 s"
-    # A slow test gets as long as a number of its runs take.
-    settled = prove(code, BubblewrapRunner(), NOTHING, SMALL, seconds=0).evidence
-    assert settled.mutants
-    one, other = (prove(code, BubblewrapRunner(), NOTHING, SMALL).evidence for _ in range(2))
-    assert (one.mutants, one.mutation_score, one.survivors) == (other.mutants, other.mutation_score, other.survivors)
+class Slow:
+    """A machine on which each run takes `seconds` of a clock that only it moves."""
+
+    name = "slow"
+    now = 0.0
+
+    def __init__(self, runner: BubblewrapRunner, seconds: float) -> None:
+        self._runner = runner
+        self._seconds = seconds
+
+    def run(self, job: Job) -> Outcome:
+        self.now += self._seconds
+        return self._runner.run(job)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 13.0])
+def test_a_slower_machine_tries_the_same_mutants(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    slow = Slow(BubblewrapRunner(), seconds)
+    monkeypatch.setattr("xkg.sandbox.proof.time.monotonic", lambda: slow.now)
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
+    evidence = prove(code, slow, NOTHING, SMALL).evidence
+    assert (evidence.level, evidence.mutants) == (Level.TESTED, proven(FULL).evidence.mutants)
+
+
+def test_a_machine_that_is_too_slow_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Slow(BubblewrapRunner(), 100.0)
+    monkeypatch.setattr("xkg.sandbox.proof.time.monotonic", lambda: slow.now)
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
+    proof = prove(code, slow, NOTHING, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
+    assert proof.evidence.mutants is None
+    assert proof.evidence.reason is not None
+    assert proof.evidence.reason.startswith("whether the test can fail was not settled: the machine was too slow")
+
+
+class Stalls(Slow):
+    """Every run of changed code takes too long, and the code itself does so whenever it follows one."""
+
+    stalled = False
+
+    def run(self, job: Job) -> Outcome:
+        outcome = self._runner.run(job)
+        changed = job.files["loaded.py"] != job.files["implementation.py"]
+        stalls, self.stalled = changed or self.stalled, changed
+        return outcome.model_copy(update={"ended": "timeout", "exit_code": None}) if stalls else outcome
+
+
+def test_a_change_that_takes_too_long_on_a_busy_machine_is_not_noticed() -> None:
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test="assert True\n")
+    proof = prove(code, Stalls(BubblewrapRunner(), 0), NOTHING, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
 
 
 def test_a_proof_that_is_called_off_says_nothing() -> None:

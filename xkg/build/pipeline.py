@@ -8,13 +8,13 @@ from xkg.build.codebase import Codebase
 from xkg.build.document import Document
 from xkg.build.fetch import Checkout, fetch_repository
 from xkg.build.parsing import deadly
-from xkg.build.prune import prune
+from xkg.build.prune import pruned
 from xkg.build.source import find_paper
 from xkg.build.stages import StageReport, Workbench, folder_name, pipeline_version
 from xkg.build.static import static_stages
 from xkg.build.workshop import Built, Contents, Opened, Workshop
 from xkg.errors import InputError
-from xkg.model import Level, Paper, PaperBundle, paper_id
+from xkg.model import Paper, PaperBundle, paper_id
 
 
 def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, given_id: str | None = None) -> Built:
@@ -132,13 +132,11 @@ def _bundle(opened: Opened, contents: Contents, shop: Workshop) -> PaperBundle:
     document, codebase, nodes = opened.document, opened.codebase, contents.nodes
     techniques = contents.extraction.techniques
     if codebase is not None:
-        reachable = Level.EXECUTED if shop.runner is not None else Level.PARSED
         located = {location.technique for location in contents.grounding.locations}
         techniques = tuple(
-            t.model_copy(update={"grounding": "located" if t.id in located else "none"})
-            for t in prune(techniques, nodes.code, shop.settings.prune.min_level, reachable)
+            t.model_copy(update={"grounding": "located" if t.id in located else "none"}) for t in techniques
         )
-    return PaperBundle(
+    bundle = PaperBundle(
         paper=Paper(
             id=opened.identity,
             title=document.title or opened.path.stem,
@@ -165,6 +163,7 @@ def _bundle(opened: Opened, contents: Contents, shop: Workshop) -> PaperBundle:
         findings=contents.extraction.findings,
         resources=contents.extraction.resources,
     )
+    return pruned(bundle, shop.settings.prune.min_level)
 
 
 def _unread(codebase: Codebase | None) -> list[str]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.build.fidelity import is_met
 from xkg.build.imported_names import imported_names
-from xkg.build.prune import prune
+from xkg.build.prune import pruned
 from xkg.build.stages import Workbench, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
@@ -56,7 +56,8 @@ def verify(
     hears of each as it ends.
 
     A finished node's result is kept in the bench's folder, so that a run after a kill goes on from there; one that met
-    a registry that was down, or whose run was killed, is tried again. When a call is interrupted, runs under way end
+    a registry that was down, whose run was killed, or that was not settled is tried again. A node that is not settled
+    keeps the level that it had, where that is higher. When a call is interrupted, runs under way end
     first, and nothing of them is kept. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and
     `StoreError` where a folder cannot be written."""
     nodes = [code for bundle in bundles for code in bundle.code]
@@ -78,9 +79,11 @@ def verify(
             Proof,
             lambda: prove(code, bench.runner, environment, bench.limits, stopped=stop.is_set),
             lambda p: p.cause,
-            keep=lambda p: not (environment.incomplete or stop.is_set() or p.cause is Cause.KILLED),
+            keep=lambda p: (
+                not (environment.incomplete or stop.is_set() or p.cause in (Cause.KILLED, Cause.NOT_SETTLED))
+            ),
         )
-        evidence = _with_fidelity(proof.evidence, code)
+        evidence = _with_fidelity(_with_what_stands(proof, code), code)
         return NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
 
     results: dict[str, NodeResult] = {}
@@ -108,10 +111,7 @@ def apply(bundle: PaperBundle, found: Mapping[str, Evidence], min_level: Level |
         else node
         for node in bundle.code
     )
-    techniques = bundle.techniques
-    if bundle.paper.origin == "build" and bundle.repositories:
-        techniques = prune(techniques, code, min_level, Level.EXECUTED)
-    return bundle.model_copy(update={"code": code, "techniques": techniques})
+    return pruned(bundle.model_copy(update={"code": code}), min_level)
 
 
 def later(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
@@ -180,6 +180,12 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
     """How many nodes each level has, highest first."""
     counts = Counter(levels)
     return {level: counts[level] for level in reversed(Level) if counts[level]}
+
+
+def _with_what_stands(proof: Proof, code: Code) -> Evidence:
+    """What a machine that was too slow could not settle stays as it was, and says so."""
+    stands = proof.cause is Cause.NOT_SETTLED and code.level.rank > proof.evidence.level.rank and code.evidence
+    return code.evidence[-1].model_copy(update={"reason": proof.evidence.reason}) if stands else proof.evidence
 
 
 def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:

@@ -55,7 +55,8 @@ def main() -> None:
 
         def become(job: int = job, output: int = output) -> None:
             control.detach()
-            _become(json.loads(_read(job)), output, int(abi), places[0])
+            arguments = _become(json.loads(_read(job)), output, int(abi), places[0])
+            _run(arguments)
 
         status = keep(become, leash, alone=True)
         if status is None:
@@ -100,8 +101,9 @@ def _unfit() -> str | None:
     return None
 
 
-def _become(job: dict[str, Any], output: int, abi: int, home: str) -> None:
-    """In the fork: takes on limits, output and domain, and runs the job as `python` with these arguments would."""
+def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
+    """In the fork: takes on limits, output and domain. Gives the arguments that it is to run as `python` would, and no
+    more of the job, whose files may hold what code that is run is not to see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -122,7 +124,7 @@ def _become(job: dict[str, Any], output: int, abi: int, home: str) -> None:
         sys.modules["numpy.random"].seed()
     for name in [name for name in sys.modules if name == "xkg" or name.startswith("xkg.")]:
         del sys.modules[name]
-    _run(job["arguments"])
+    return list(job["arguments"])
 
 
 def _run(arguments: list[str]) -> None:

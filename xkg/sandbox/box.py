@@ -22,6 +22,7 @@ from xkg.sandbox.seccomp import Denied
 
 HOME = "/tmp/job"
 SITE = "/site"
+PYTHON = "/python"
 NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
@@ -61,15 +62,17 @@ class Mount:
 @dataclass(frozen=True)
 class Confined:
     """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
-    folder; `unix_sockets` leaves `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind,
-    `lasting` one that no later job is given; `denied` are more rules for the filter. It is started in `folder`; with
-    `reads_all`, what root may read of the mounts it may read too, though it is not root."""
+    folder; `python` are files of its `/python`, in which `bin/python` leads to the interpreter; `unix_sockets` leaves
+    `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind, `lasting` one that no later job is
+    given; `denied` are more rules for the filter. It is started in `folder`; with `reads_all`, what root may read of
+    the mounts it may read too, though it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
     files: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    python: Mapping[str, str] = field(default_factory=dict)
     unix_sockets: bool = False
     keeper: bool = False
     lasting: bool = False
@@ -82,6 +85,21 @@ def interpreter() -> Path:
     """The interpreter under this one's virtual environment; its folder `sys.base_prefix` is bound in the box."""
     named = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     return named if named.exists() else Path(sys.executable).resolve()
+
+
+def python_files(packages: str | None) -> dict[str, str]:
+    """The files of a virtual environment around `interpreter`, which is to be linked to as its `bin/python`: with the
+    folder `packages` on its module path, behind the standard library.
+
+    What lies beside the interpreter cannot be imported, and nothing of a package is run before a job asks for it: a
+    `sitecustomize` of its own stands before theirs, and `.pth` files are read in its own folder alone."""
+    folder = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    return {
+        "pyvenv.cfg": f"home = {interpreter().parent}\ninclude-system-site-packages = false\n",
+        f"{folder}/packages.pth": f"{packages}\n" if packages else "",
+        f"{folder}/sitecustomize.py": "",
+        f"{folder}/usercustomize.py": "",
+    }
 
 
 _runs, _lasting_runs = itertools.count(), itertools.count()
@@ -203,6 +221,10 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.text("/etc/hosts", "127.0.0.1 localhost sandbox\n")
     for mount in confined.mounts:
         plan.bind(mount.source, mount.at, writable=mount.writable)
+    for name, content in confined.python.items():
+        plan.text(f"{PYTHON}/{name}", content)
+    if confined.python:
+        plan.link(interpreter(), f"{PYTHON}/bin/python")
     plan.add("--perms", "0777", "--dir", HOME)
     for name, content in confined.files.items():
         plan.text(f"{HOME}/{relative(name)}", content, "0666")
@@ -233,6 +255,9 @@ class _Plan:
     def text(self, place: str, content: str, perms: str = "0644") -> None:
         self.add(*self._way(place), "--perms", perms, "--file")
         self.add(self._sealed(content.encode("utf-8", "surrogatepass")), place)
+
+    def link(self, target: Path, place: str) -> None:
+        self.add(*self._way(place), "--symlink", str(target), place)
 
     def freeze(self, place: str) -> None:
         self.frozen += ("--remount-ro", place)

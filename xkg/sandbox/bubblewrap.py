@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox import Job, Limits, Outcome, seccomp
-from xkg.sandbox.box import HOME, SITE, Confined, Mount, arguments, interpreter, limiting, outside_uid
+from xkg.sandbox.box import HOME, PYTHON, SITE, Confined, Mount, arguments, limiting, outside_uid, python_files
 from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
 from xkg.sandbox.watchdog import Streams, kill_tree, prefer_for_oom, watch
 
@@ -39,9 +39,14 @@ class BubblewrapRunner:
     weaker: tuple[str, ...] = ()
 
     def run(self, job: Job) -> Outcome:
-        mounts = () if job.site is None else (Mount(job.site.resolve(), SITE),)
-        variables = {} if job.site is None else {"PYTHONPATH": SITE}
-        outcome = self.confine(Confined((str(interpreter()), *job.arguments), job.limits, job.files, mounts, variables))
+        confined = Confined(
+            (f"{PYTHON}/bin/python", *job.arguments),
+            job.limits,
+            job.files,
+            mounts=() if job.site is None else (Mount(job.site.resolve(), SITE),),
+            python=python_files(None if job.site is None else SITE),
+        )
+        outcome = self.confine(confined)
         return outcome.model_copy(update={"command": shlex.join(("python", *job.arguments))[:_COMMAND_LENGTH]})
 
     def confine(self, confined: Confined, streams: Streams | None = None) -> Outcome:
@@ -73,7 +78,7 @@ class BubblewrapRunner:
     ) -> Opened:
         """As `Openable` says."""
         places = (HOME, "/tmp", "/dev/shm")
-        command = [str(interpreter())]
+        command = [f"{PYTHON}/bin/python"]
         for argument in arguments:
             command += places if argument == PLACES else (argument,)
         confined = Confined(
@@ -81,7 +86,7 @@ class BubblewrapRunner:
             limits.model_copy(update={"seconds": LASTING_SECONDS}),
             files,
             mounts=() if site is None else (Mount(site.resolve(), SITE),),
-            variables={} if site is None else {"PYTHONPATH": SITE},
+            python=python_files(None if site is None else SITE),
             lasting=True,
             denied=seccomp.OTHER_PROCESSES,
         )

@@ -10,10 +10,12 @@ from xkg.sandbox import Outcome
 
 class Cause(StrEnum):
     """What came of running a code node. `PASSES`: its test passes and is proven to be able to fail; `PROVES_NOTHING`:
-    it passes, but would not fail if the code did something else. The other words say what stopped it."""
+    it passes, but would not fail if the code did something else. `NOT_SETTLED`: it passes, and the machine was too slow
+    to find out more. The other words say what stopped it."""
 
     PASSES = "passes"
     PROVES_NOTHING = "test proves nothing"
+    NOT_SETTLED = "not settled"
     OWN_BUG = "own bug"
     REMOVED_API = "removed API"
     MISSING_PACKAGE = "missing package"

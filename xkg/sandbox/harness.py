@@ -1,24 +1,28 @@
 """Runs the test of a code node over its implementation; inside the box, with the standard library alone.
 
-Beside this file lie `implementation.py` and `test.py`. The test runs as `__main__` in the namespace of the
-implementation, which it may also import by that name: tests are written as the end of the same file, under
-`if __name__ == "__main__"`, or as a script that imports what it tests. A line on stdout says that the implementation
-was imported, another that the test ended well; with the argument `trace` the latter lists the lines that were run.
+Beside this file lie `implementation.py` and `test.py`. What is loaded is the source in `loaded.py`: the implementation
+or a mutant of it, under the name, the file and the line numbers of the implementation, which stays as it is wherever a
+test might look. The test runs as `__main__` in the namespace of the implementation, which it may also import by that
+name: tests are written as the end of the same file, under `if __name__ == "__main__"`, or as a script that imports what
+it tests.
+
+Two tokens, which the starter drew for this run, say on stdout that the import ended and that the test ended well, the
+latter with the lines that were run where `traced` asks for them. They are read and their files removed before any other
+code runs, and from then on stand on the stack of one expression, as does all that is called later: no variable,
+closure or module leads to them, and replaced builtins change nothing here.
 """
 
+import ast
 import contextlib
-import json
 import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
-IMPORTED = "xkg: import ended"
-ENDED = "xkg: test ended"
 OVER = "xkg: error ended"
-
 
 # There is no network here: what these libraries want from it they are to say at once, not after minutes of trying.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
@@ -26,58 +30,130 @@ OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 def main() -> None:
     os.environ.update(OFFLINE)
-    tracing = sys.argv[1:] == ["trace"]
     sys.argv = ["test.py"]
     module = ModuleType("implementation")
     # Classes are pickled, and their source is found, by the module that this says.
     module.__file__ = str(Path("implementation.py").absolute())
-    implementation = compile(read("implementation.py"), module.__file__, "exec", dont_inherit=True)
+    implementation = compile(taken("loaded.py"), module.__file__, "exec", dont_inherit=True)
+    lines: set[int] | None = set() if taken("traced") else None
     sys.modules["implementation"] = sys.modules["__main__"] = module
+    show, errors, write = sys.__excepthook__, sys.stderr, os.write
+    try:
+        # Arguments are evaluated in order: the tokens and the builtins before the implementation, that before the test.
+        tell(
+            os.write,
+            os.getpid,
+            os.getpid(),
+            taken("ended"),
+            run(
+                (exec, SystemExit, sys.gettrace, sorted, str),
+                prepared("test.py"),
+                module,
+                lines,
+                tell(
+                    os.write,
+                    os.getpid,
+                    os.getpid(),
+                    taken("imported"),
+                    load(exec, implementation, module, lines),
+                ),
+            ),
+        )
+    except SystemExit:
+        raise
+    except BaseException as error:
+        sys.stderr = errors
+        show(type(error), error, error.__traceback__)
+        flush()
+        write(1, f"\n{OVER}\n".encode())  # what libraries print at the end of the process is no part of it
+        sys.exit(1)
 
-    lines: set[int] = set()
 
+def taken(name: str) -> str:
+    """A file's text; the file is gone then."""
+    path = Path(name)
+    text = path.read_bytes().decode("utf-8", "surrogatepass")
+    path.unlink()
+    return text
+
+
+def prepared(name: str) -> tuple[CodeType | None, int, BaseException | None]:
+    """The test's code and the line of its last statement, or why it does not compile."""
+    try:
+        source = Path(name).read_bytes().decode("utf-8", "surrogatepass")
+        code = compile(source, str(Path(name).absolute()), "exec", dont_inherit=True)
+        return code, max((statement.lineno for statement in ast.parse(source).body), default=0), None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return None, 0, error
+
+
+def load(execute: Callable[..., None], code: CodeType, module: ModuleType, lines: set[int] | None) -> str:
     def enter(frame: FrameType, _event: str, _argument: object) -> Any:
-        return each_line if frame.f_code.co_filename == module.__file__ else None
+        return each_line if frame.f_code.co_filename == code.co_filename else None
 
     def each_line(frame: FrameType, event: str, _argument: object) -> Any:
-        if event == "line":
+        if event == "line" and lines is not None:
             lines.add(frame.f_lineno)
         return each_line
 
-    if tracing:
+    if lines is not None:
         threading.settrace(enter)
         sys.settrace(enter)
-    exec(implementation, module.__dict__)
-    say(IMPORTED)
-    test = compile(read("test.py"), str(Path("test.py").absolute()), "exec", dont_inherit=True)
+    execute(code, module.__dict__)
+    flush()
+    return ""
+
+
+def run(
+    kept: tuple[Callable[..., None], type[SystemExit], Callable[[], object], Callable[..., list[int]], type[str]],
+    test: tuple[CodeType | None, int, BaseException | None],
+    module: ModuleType,
+    lines: set[int] | None,
+    _imported: bool,
+) -> str:
+    execute, leaving, tracer, in_order, text = kept
+    code, last, broken = test
+    if broken is not None:
+        raise broken
     module.__name__ = "__main__"
+    before = tracer()
     try:
-        exec(test, module.__dict__)
-    except SystemExit as ended:
-        if ended.code not in (None, 0):
+        execute(code, module.__dict__)
+    except leaving as ended:
+        if ended.code not in (None, 0) or not at_the_end(ended.__traceback__, code, last, module.__file__):
             raise
     finally:
+        whole = before is not None and tracer() is before
         sys.settrace(None)
         threading.settrace(None)
-    say(ENDED + " " + json.dumps(sorted(lines)))
+    flush()
+    return text(in_order(lines)) if whole and lines is not None else "null"
 
 
-def read(name: str) -> str:
-    return Path(name).read_bytes().decode("utf-8", "surrogatepass")
+def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
+    """Whether the last statement of the test left the process, and not the code that it tests."""
+    ended = False
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if code.co_filename == implementation:
+            return False
+        ended = trace.tb_lineno >= last if code is test else ended
+        trace = trace.tb_next
+    return ended
 
 
-def say(line: str) -> None:
+def tell(write: Callable[[int, bytes], int], process: Callable[[], int], own: int, token: str, found: str) -> bool:
+    mine = process() == own  # a fork of the test comes by here too
+    if mine:
+        write(1, f"\n{token} {found}\n".encode())
+    return mine
+
+
+def flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the test may have put anything in its place
             stream.flush()
-    os.write(1, f"\n{line}\n".encode())
 
 
-def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    sys.__excepthook__(kind, error, trace)
-    say(OVER)  # what libraries print at the end of the process is no part of it
-
-
-sys.excepthook = uncaught
 keep = sys.modules["__main__"]  # its namespace outlives the change of `__main__`
 main()

@@ -34,6 +34,7 @@ from xkg.sandbox.box import (
     holds,
     interpreter,
     kernel_limits,
+    python_files,
     unused_uid,
 )
 from xkg.sandbox.opened import LASTING_SECONDS, PLACES, Opened
@@ -44,7 +45,6 @@ from xkg.sandbox.watchdog import Streams, Watched, kill_tree, watch
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 _TRUNCATE_FROM = 3
-_VENV = "home = {home}\ninclude-system-site-packages = false\n"
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -210,8 +210,7 @@ def _start(
         room.chmod(0o755)
         for name in ("job", "tmp", "python/bin"):
             (room / name).mkdir(parents=True)
-        # A virtual environment without packages, so that those beside the interpreter are not on the module path.
-        (room / "python/pyvenv.cfg").write_text(_VENV.format(home=interpreter().parent))
+        fill(room / "python", python_files(None if site is None else str(site.resolve())))
         (room / "python/bin/python").symlink_to(interpreter())
         fill(room / "job", files, uid)
         fill(room / "tmp", {}, uid)
@@ -220,7 +219,7 @@ def _start(
             command += places if argument == PLACES else (argument,)
         packages = None if site is None else site.resolve()
         needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
-        variables = {"HOME": places[0], "TMPDIR": places[1]} | ({"PYTHONPATH": str(packages)} if packages else {})
+        variables = {"HOME": places[0], "TMPDIR": places[1]}
         plan = _Plan(
             command,
             places[0],

@@ -54,8 +54,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Change:
-    """Bytes `start` to `end` (exclusive) of the module become `text`. `lines` (first, last) are those of the statement
-    it lies in: it can only matter where one of them is run."""
+    """Bytes `start` to `end` (exclusive) of the module become `text`, which has as many lines: whatever follows keeps
+    its line, so that tracebacks and sources agree. `lines` (first, last) are those of the statement it lies in: it can
+    only matter where one of them is run."""
 
     line: int
     lines: tuple[int, int]
@@ -93,7 +94,8 @@ def stubs(source: str) -> list[Change]:
             continue
         lines = (_first_line(body[0]), body[-1].end_lineno or function.lineno)
         start, end = text.offset(lines[0], body[0].col_offset), text.end(body[-1])
-        found.append(Change(function.lineno, lines, start, end, "return None", f"the body of {name} left out"))
+        nothing = _as_long("return None", "None", lines[1] - lines[0])
+        found.append(Change(function.lineno, lines, start, end, nothing, f"the body of {name} left out"))
     return found
 
 
@@ -178,9 +180,10 @@ class _Sites(ast.NodeVisitor):
         self._add(node, f"({text})", f"{_short(ast.unparse(node))} became {_short(text)}")
 
     def _drop(self, node: ast.stmt) -> None:
-        self._add(node, "pass", f"{_short(ast.unparse(node))} left out")
+        self._add(node, "pass" if node.lineno == node.end_lineno else "None", f"{_short(ast.unparse(node))} left out")
 
-    def _add(self, node: ast.expr | ast.stmt, text: str, what: str) -> None:
+    def _add(self, node: ast.expr | ast.stmt, text: str, what: str, last: str = "") -> None:
+        text = _as_long(text, last or text, (node.end_lineno or node.lineno) - node.lineno)
         start = self._text.offset(node.lineno, node.col_offset)
         self.found.append(Change(node.lineno, self._lines, start, self._text.end(node), text, what))
 
@@ -296,7 +299,8 @@ class _Sites(ast.NodeVisitor):
         self._drop(node)
         target, operator = ast.unparse(node.target), type(node.op)
         changed = ast.AugAssign(node.target, _ARITHMETIC[operator](), node.value)
-        self._add(node, ast.unparse(changed), f"{_short(ast.unparse(node))} became {_short(ast.unparse(changed))}")
+        what = f"{_short(ast.unparse(node))} became {_short(ast.unparse(changed))}"
+        self._add(node, ast.unparse(changed), what, ast.unparse(changed.value))
         self._bound.add(target)
         self.visit(node.value)
 
@@ -335,6 +339,12 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
 def _first_line(statement: ast.stmt) -> int:
     marks: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
     return min((mark.lineno for mark in marks), default=statement.lineno)
+
+
+def _as_long(text: str, last: str, lines: int) -> str:
+    """`text` with so many line ends, in parentheses around `last`, an expression that it ends with."""
+    more = lines - text.count("\n")
+    return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

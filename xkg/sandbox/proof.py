@@ -1,9 +1,17 @@
-"""The highest level that a code node reaches today, rung by rung: up to `executed` and `tested` where it has a test."""
+"""The highest level that a code node reaches today, rung by rung: up to `executed` and `tested` where it has a test.
+
+What a run printed decides nothing: that an import or a test came to its end is said by a token that is drawn for each
+run (`harness`), and counts only where the process then exited 0. The test and the code under it share a process with
+what says so. `tampering` refuses what could reach it: frames, the memory of the process, `ctypes`. Code that hides such
+a reach from its syntax tree can still forge a level.
+"""
 
 import ast
 import functools
 import json
 import math
+import random
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -16,18 +24,18 @@ from xkg.model import Code, Evidence, Level, Survivor
 from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
 from xkg.sandbox.causes import Cause, cause_of
 from xkg.sandbox.levels import check_parsed, failure, lacking, missing_package
-from xkg.sandbox.mutants import Change, body_lines, mutants, stubs
+from xkg.sandbox.mutants import Change, body_lines, mutants, plain_newlines, stubs
 from xkg.sandbox.syntax import syntax_tree
+from xkg.sandbox.tampering import Reach, tampering, watches_tracing
 
-MUTATION_SECONDS = 60.0
-# A verdict must not depend on how busy the machine is: so many runs of the test there is always time for.
-_RUNS = 30
-_MOST_SECONDS = 600.0
+# For all runs after the first. How many mutants are tried depends on the code alone: a machine that is too slow for
+# them settles nothing.
+MUTATION_SECONDS = 600.0
 KILLED_SHARE = 0.6
-_MAX_MUTANTS = 64
-_FEWEST_MUTANTS = 5
+MUTANTS = 32
+_CONTROLS = 3
 _OUTPUT_END = 2000
-_IMPORTED, _ENDED, _OVER = "xkg: import ended", "xkg: test ended", "xkg: error ended"
+_OVER = "xkg: error ended"
 
 Stopped = Callable[[], bool]
 
@@ -46,14 +54,15 @@ class Proof(BaseModel):
 
 
 class _Run(BaseModel):
-    """`said` is the outcome without what the harness printed; `lines` are those that were run, where it was traced."""
+    """`said` is the outcome without what the harness printed; `lines` are those that were run, None where they were not
+    followed to the end."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     said: Outcome
     imported: bool
     ended: bool
-    lines: frozenset[int]
+    lines: frozenset[int] | None
 
 
 def prove(
@@ -68,12 +77,13 @@ def prove(
     """Tries the rungs in order. Without a test the highest is `imported`.
 
     `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
-    `implementation`, exits 0. `tested`: it asserts something, passes a second time, fails for each public function
-    when its body is left out, and on at least 60 % of the mutants of lines that it runs. These runs together take
-    about `seconds`; the stubs and the few mutants that a verdict needs may take twice as long, or as long as thirty
-    runs of a slow test, up to ten minutes, so that a busy machine seldom changes it; the mutants tried are the
-    first of an order that the node's id fixes. One that does not end in time, or is stopped at another limit,
-    counts as noticed.
+    `implementation`, comes to its end and exits 0, and neither reaches into the program that runs it. `tested`: it
+    asserts something, fails for each public function when its body is left out and on at least 60 % of the mutants of
+    lines that it runs, and passes again each time that the code itself is run among these, at moments that nobody
+    knows before; neither looks at its own source, and the test replaces nothing that it imports. The mutants are the
+    first 32 of an order that the node's id fixes. One that does not end in time, though the code itself does, or is
+    stopped at another limit, counts as noticed. Where `seconds` do not suffice for all of these runs, the level is
+    `executed` and the cause `Cause.NOT_SETTLED`.
 
     A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
     `Interrupted` between two runs once `stopped` says so."""
@@ -93,10 +103,30 @@ def prove(
     if not code.test.strip():
         return Proof(evidence=_evidence(run, Level.IMPORTED, environment, "there is no test"), cause=Cause.NO_TEST)
     evidence = _evidence(run, Level.EXECUTED, environment, None)
+    tampered = _tampered(code)
+    if tampered is not None:
+        reach, reason = tampered
+        level = Level.IMPORTED if reach is Reach.INTERPRETER else Level.EXECUTED
+        update = {"level": level, "reason": f"the test proves nothing: {reason}"}
+        return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PROVES_NOTHING)
     if not _can_fail(code.test):
         reason = "the test proves nothing: it asserts nothing"
         return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.PROVES_NOTHING)
-    return _tested(code, trial, run, evidence, limits, seconds)
+    try:
+        return _tested(code, trial, run, evidence, limits, seconds)
+    except _NotSettledError as error:
+        reason = f"whether the test can fail was not settled: {error}"
+        return Proof(evidence=evidence.model_copy(update={"reason": reason}), cause=Cause.NOT_SETTLED)
+
+
+def _tampered(code: Code) -> tuple[Reach, str] | None:
+    """The farthest that test or implementation reach around the test, and how."""
+    found = []
+    for name, source in (("test", code.test), ("implementation", code.implementation)):
+        tree = syntax_tree(source)
+        found += [(reach, f"the {name} {what}") for reach, what in tampering(tree, test=name == "test")]
+    order = list(Reach)
+    return min(found, key=lambda each: order.index(each[0]), default=None)
 
 
 def _failed(code: Code, run: _Run, environment: Environment, limits: Limits) -> Proof:
@@ -120,45 +150,32 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         update = {"reason": reason, **found}
         return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PROVES_NOTHING)
 
-    lines = frozenset(range(1, code.implementation.count("\n") + 2))
-    traced = trial.run(code.implementation, limits, tracing=True)
-    if traced.ended:
-        lines, can_be_run = traced.lines, body_lines(code.implementation)
+    trial.until = time.monotonic() + seconds
+    followed = trial.lines(limits.model_copy(update={"seconds": seconds}))
+    lines = frozenset(range(1, code.implementation.count("\n") + 2)) if followed is None else followed
+    if followed is not None:
+        can_be_run = body_lines(code.implementation)
         covered, uncovered = tuple(sorted(lines & can_be_run)), tuple(sorted(can_be_run - lines))
         evidence = evidence.model_copy(update={"covered_lines": covered, "uncovered_lines": uncovered})
-    else:
-        # Not every test bears being traced, or ends in time then.
-        again = trial.run(code.implementation, limits)
-        if not again.ended:
-            return proves_nothing(f"the test does not pass every time: {_why(again, limits)}")
-    longest = max(2 * seconds, min(_RUNS * run.said.seconds, _MOST_SECONDS))
-    start = time.monotonic()
+
     patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.said.seconds)})
-
-    def unnoticed(changes: Iterator[Change], needed: float) -> tuple[int, list[Change], bool]:
-        """How many were tried, those that the test passed with, and whether there was time for all: for as many as a
-        verdict needs there is longer."""
-        tried = 0
-        missed: list[Change] = []
-        for change in changes:
-            if time.monotonic() > start + (longest if tried < needed else seconds):
-                return tried, missed, False
-            tried += 1
-            if trial.run(change.apply(code.implementation), patience).ended:
-                missed.append(change)
-        return tried, missed, True
-
-    # Lines that run in another process are not seen, so that every stub is tried.
-    _, unneeded, in_time = unnoticed(iter(stubs(code.implementation)), math.inf)
-    if unneeded:
-        others = f", and with {len(unneeded) - 1} others" if len(unneeded) > 1 else ""
-        return proves_nothing(f"the test passes with {unneeded[0].what}{others}", survivors=_survivors(unneeded))
-    if not in_time:
-        return proves_nothing(f"whether the test can fail was not settled within {longest:.0f} s")
-    sample = islice(mutants(code.implementation, lines, code.id), _MAX_MUTANTS)
-    tried, missed, in_time = unnoticed(sample, _FEWEST_MUTANTS)
-    if tried < _FEWEST_MUTANTS and not in_time:
-        return proves_nothing(f"only {tried} mutants could be tried within {longest:.0f} s")
+    changed = stubs(code.implementation)
+    sample = list(islice(mutants(code.implementation, lines, code.id), MUTANTS))
+    controls = _controls(len(changed) + len(sample))
+    missed: list[Change] = []
+    for at, change in enumerate([*changed, *sample]):
+        if at == len(changed) and missed:
+            break
+        if at in controls and (failed := trial.failed(limits)):
+            return proves_nothing(f"the test does not pass every time: {failed}")
+        if trial.passes(change, patience):
+            missed.append(change)
+    if missed and missed[0] in changed:
+        others = f", and with {len(missed) - 1} others" if len(missed) > 1 else ""
+        return proves_nothing(f"the test passes with {missed[0].what}{others}", survivors=_survivors(missed))
+    if failed := trial.failed(limits):
+        return proves_nothing(f"the test does not pass every time: {failed}")
+    tried = len(sample)
     if not tried:
         return proves_nothing("nothing in the code that the test runs could be changed")
     score = round((tried - len(missed)) / tried, 3)
@@ -168,32 +185,81 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
     return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **found}), cause=Cause.PASSES)
 
 
+def _controls(runs: int) -> frozenset[int]:
+    """Before which of these runs the code itself is run: drawn anew each time, so that a test cannot tell by counting,
+    by the clock or by what it left behind which runs are to pass."""
+    return frozenset(random.SystemRandom().sample(range(runs), min(_CONTROLS, runs)))
+
+
+class _NotSettledError(Exception):
+    """There was no time for all runs; says what was left open."""
+
+
 class _Trial:
-    """Runs of one test over an implementation and its changes."""
+    """Runs of one test over an implementation and its changes, as long as there is time: once `until` has passed, they
+    raise `_NotSettledError`."""
+
+    until = math.inf
 
     def __init__(self, code: Code, runner: Runner, environment: Environment, stopped: Stopped) -> None:
-        self._test = code.test
+        self._code = code
         self._runner = runner
         self._site = environment.site
         self._stopped = stopped
 
-    def run(self, implementation: str, limits: Limits, *, tracing: bool = False) -> _Run:
+    def passes(self, change: Change, patience: Limits) -> bool:
+        """Whether the test ends well over a change. One that took too long fails only where the code itself does not
+        take as long right after it: else the machine is too busy to tell."""
+        changed = self.run(change.apply(self._code.implementation), patience)
+        if changed.said.ended == "timeout" and self.run(self._code.implementation, patience).said.ended == "timeout":
+            raise _NotSettledError(f"the code itself takes over {patience.seconds:.0f} s at times")
+        return changed.ended
+
+    def lines(self, limits: Limits) -> frozenset[int] | None:
+        """The lines of the implementation that the test runs; None for a test that does not bear being followed, or
+        could behave otherwise then."""
+        if any(watches_tracing(syntax_tree(source)) for source in (self._code.test, self._code.implementation)):
+            return None
+        traced = self.run(self._code.implementation, limits, tracing=True)
+        if traced.said.ended == "timeout":
+            raise _NotSettledError(f"its lines could not be followed within {limits.seconds:g} s")
+        return traced.lines if traced.ended else None
+
+    def failed(self, limits: Limits) -> str | None:
+        """Why the test does not end well over the code itself once more, if so."""
+        again = self.run(self._code.implementation, limits)
+        if again.said.ended == "timeout":
+            raise _NotSettledError(f"the code itself takes over {limits.seconds:g} s at times")
+        return None if again.ended else _why(again, limits)
+
+    def run(self, loaded: str, limits: Limits, *, tracing: bool = False) -> _Run:
         if self._stopped():
             raise Interrupted
+        if time.monotonic() > self.until:
+            raise _NotSettledError("the machine was too slow for all runs of it; try again when it is less busy")
+        imported, ended = secrets.token_hex(16), secrets.token_hex(16)
         outcome = self._runner.run(
             Job(
-                arguments=("harness.py", *(("trace",) if tracing else ())),
-                files={"harness.py": _harness(), "implementation.py": implementation, "test.py": self._test},
+                arguments=("harness.py",),
+                files={
+                    "harness.py": _harness(),
+                    "implementation.py": plain_newlines(self._code.implementation),
+                    "loaded.py": plain_newlines(loaded),
+                    "test.py": self._code.test,
+                    "imported": imported,
+                    "ended": ended,
+                    "traced": "yes" if tracing else "",
+                },
                 site=self._site,
                 limits=limits,
             )
         )
-        kept, imported, lines = [], False, None
+        kept, has_imported, lines = [], False, None
         for line in outcome.output.splitlines():
-            if line == _IMPORTED:
-                imported = True
-            elif line.startswith(f"{_ENDED} "):
-                lines = line.removeprefix(_ENDED)
+            if line.startswith(imported):
+                has_imported = True
+            elif line.startswith(f"{ended} "):
+                lines = line.removeprefix(ended)
                 break
             elif line == _OVER:
                 break
@@ -201,18 +267,18 @@ class _Trial:
                 kept.append(line)
         return _Run(
             said=outcome.model_copy(update={"output": "\n".join(kept).strip("\n")}),
-            imported=imported or lines is not None,
+            imported=has_imported or lines is not None,
             ended=outcome.ok and lines is not None,
-            lines=frozenset(_lines(lines)),
+            lines=_lines(lines),
         )
 
 
-def _lines(listed: str | None) -> list[int]:
+def _lines(listed: str | None) -> frozenset[int] | None:
     try:
-        found = json.loads(listed or "[]")
+        found = json.loads(listed or "null")
     except ValueError:
-        return []
-    return [line for line in found if isinstance(line, int)] if isinstance(found, list) else []
+        return None
+    return frozenset(line for line in found if isinstance(line, int)) if isinstance(found, list) else None
 
 
 def _why(run: _Run, limits: Limits) -> str:

@@ -17,17 +17,17 @@ class QuickRunner:
     weaker: tuple[str, ...] = ("contains nothing",)
 
     def run(self, job: Job) -> Outcome:
-        implementation, test = job.files["implementation.py"], job.files["test.py"]
+        implementation, test = job.files["loaded.py"], job.files["test.py"]
         module = ModuleType("implementation")
         said: list[str] = []
         code = 0
         try:
             exec(compile(implementation, "/box/implementation.py", "exec", dont_inherit=True), module.__dict__)
-            said.append("xkg: import ended")
+            said.append(job.files["imported"])
             module.__name__ = "__main__"
             test = test.replace("from implementation import", "#")
             exec(compile(test, "/box/test.py", "exec", dont_inherit=True), module.__dict__)
-            said.append(f"xkg: test ended {sorted(body_lines(implementation))}")
+            said.append(f"{job.files['ended']} {sorted(body_lines(implementation))}")
         except Exception:
             code = 1
             said.append(traceback.format_exc())

@@ -22,7 +22,7 @@ Trial = Callable[[Draft], Proof]
 """Finds packages for what a draft imports, runs it, and mutates it where its test passes. Equal drafts give equal
 proofs."""
 
-PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING))
+PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
 # Nothing that is written into the code mends these.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
 # Of these the sources say nothing.

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from xkg.build.guided import Draft
 from xkg.build.guided.assertion_strength import ROUNDING, Strength
 from xkg.build.guided.assertions import Assertion, assertions
-from xkg.build.guided.names import bound_names, public_names, short
+from xkg.build.guided.names import public_names, short
 from xkg.build.guided.stubs import hollowed
 from xkg.build.guided.tricks import swallowed, tricks
 from xkg.sandbox.syntax import syntax_tree
+from xkg.sandbox.tampering import bound_names
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:

@@ -22,7 +22,7 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
     One question, in which the implementation stays as it is and assertions are only added or sharpened. A sharper test
     that does not pass is debugged with what is left of `rounds`: it may have found a bug, or be wrong itself. Where the
     model gives no answer that can be used, `failed` says so."""
-    if state.proof.cause is not Cause.PROVES_NOTHING:
+    if state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED):
         return state
     draft = state.draft
     refused = 0

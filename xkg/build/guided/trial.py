@@ -97,7 +97,7 @@ class Trials:
             Proof,
             run,
             lambda proof: proof.cause,
-            keep=lambda proof: not environment.incomplete and proof.cause is not Cause.KILLED,
+            keep=lambda proof: not environment.incomplete and proof.cause not in (Cause.KILLED, Cause.NOT_SETTLED),
         )
 
 

@@ -1,0 +1,209 @@
+"""What a program uses that reaches around a test rather than through the code: ending the process, looking at its own
+source or at who calls it, patching what it imports. Told from its syntax tree alone, so that what hides it (a name put
+together at run time) is not seen: `proof` says what holds then."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+
+
+class Reach(StrEnum):
+    """How far something reaches around a test. `INTERPRETER`: into the frames and the memory of the program that runs
+    it, where it could say anything of how the test ended. `SOURCE`: to its own code, by which a mutant could be told
+    without running it. `PATCH`: it replaces what it imports. `OTHER`: what a repair may not begin to use."""
+
+    INTERPRETER = "interpreter"
+    SOURCE = "source"
+    PATCH = "patch"
+    OTHER = "other"
+
+
+_ENDS, _CALLERS = "ends the process before the end", "looks into who calls it"
+_UNNOTICED = "runs something where its failure goes unnoticed"
+_OWN_CODE, _MEMORY = "looks at its own code", "looks into the memory of the program that runs it"
+_TRACES, _FRAMES = "watches or steers the program that runs it", "looks into the frames of the program that runs it"
+
+_NAMES: Mapping[str, tuple[Reach, str]] = {
+    name: (reach, what)
+    for reach, what, names in (
+        (Reach.OTHER, _ENDS, "os._exit _exit sys.exit exit quit SystemExit os.kill os.abort os.execv"),
+        (Reach.OTHER, "runs something at the end of the process", "atexit.register"),
+        (Reach.OTHER, "replaces how exceptions are told", "sys.excepthook"),
+        (Reach.INTERPRETER, _TRACES, "sys.settrace sys.setprofile sys.monitoring threading.settrace"),
+        (Reach.INTERPRETER, _CALLERS, "sys._getframe sys._current_frames inspect.stack inspect.currentframe"),
+        (
+            Reach.INTERPRETER,
+            _CALLERS,
+            "inspect.trace inspect.getouterframes inspect.getinnerframes inspect.getframeinfo",
+        ),
+        (Reach.INTERPRETER, _CALLERS, "traceback.extract_stack traceback.walk_stack traceback.walk_tb"),
+        (Reach.INTERPRETER, _MEMORY, "gc.get_objects gc.get_referrers gc.get_referents ctypes faulthandler"),
+        (Reach.SOURCE, _OWN_CODE, "inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile"),
+        (Reach.SOURCE, _OWN_CODE, "inspect.findsource inspect.getcomments linecache dis marshal types.CodeType"),
+        (Reach.OTHER, "reaches into the loaded modules", "sys.modules"),
+        (Reach.OTHER, "reads how it was started", "sys.argv os.environ os.getenv"),
+        (Reach.OTHER, "reaches into the program that runs it", "__main__"),
+        (Reach.PATCH, "reaches into the builtins", "builtins __builtins__"),
+        (Reach.OTHER, "runs code from text", "exec eval compile __import__"),
+        (Reach.OTHER, "loads a module again", "importlib.reload"),
+        (Reach.PATCH, "replaces what is tested", "mock.patch unittest.mock.patch patch"),
+        (Reach.OTHER, "replaces what is tested", "unittest.mock MagicMock monkeypatch"),
+        (Reach.OTHER, "swallows exceptions", "contextlib.suppress suppress"),
+        (Reach.OTHER, "turns warnings off", "warnings.filterwarnings warnings.simplefilter warnings.catch_warnings"),
+        (Reach.OTHER, "turns warnings off", "filterwarnings simplefilter"),
+        (Reach.OTHER, "turns messages off", "logging.disable"),
+        (Reach.OTHER, _UNNOTICED, "threading.Thread threading.Timer multiprocessing.Process concurrent.futures"),
+        (Reach.OTHER, _UNNOTICED, "subprocess"),
+        (Reach.OTHER, "skips the test", "pytest.skip pytest.mark.skip pytest.mark.xfail unittest.skip SkipTest"),
+    )
+    for name in names.split()
+}
+_ATTRIBUTES: Mapping[str, tuple[Reach, str]] = {
+    name: (reach, what)
+    for reach, what, names in (
+        (
+            Reach.INTERPRETER,
+            _FRAMES,
+            "tb_frame f_back f_locals f_globals f_builtins f_trace f_lineno gi_frame cr_frame",
+        ),
+        (Reach.INTERPRETER, _FRAMES, "ag_frame __closure__ cell_contents __globals__"),
+        (Reach.SOURCE, _OWN_CODE, "__code__ f_code gi_code cr_code ag_code co_code co_consts co_names co_lines"),
+        (Reach.SOURCE, _OWN_CODE, "co_firstlineno co_positions co_lnotab co_linetable tb_lineno"),
+    )
+    for name in names.split()
+}
+# Of these every part counts: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
+_WHOLE = frozenset(
+    "sys.modules sys.monitoring os.environ __main__ builtins ctypes faulthandler linecache dis marshal mock.patch"
+    " unittest.mock.patch".split()
+)
+_MODULES = frozenset("__main__ builtins unittest.mock ctypes faulthandler linecache dis marshal".split())
+_OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(?:/\S*)?")
+
+
+def bound_names(tree: ast.Module) -> set[str]:
+    """Names that a program binds itself, imports from `implementation` aside."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                found.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.ImportFrom(module=module, names=names) if module != "implementation":
+                found |= {a.asname or a.name for a in names}
+            case _:
+                continue
+    return found
+
+
+def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
+    """What keeps a test from proving anything, in words that follow "it": of the test itself, or else of the
+    implementation, which may patch and know its own file."""
+    for name in uses(tree):
+        reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
+        if reach in (Reach.INTERPRETER, Reach.SOURCE) or (test and reach is Reach.PATCH):
+            yield reach, f"uses `{name}`, which {what}"
+    for text in sorted(filter(_OWN_FILE.fullmatch, texts(tree))):
+        memory = text.startswith("/proc")
+        yield (
+            (Reach.INTERPRETER if memory else Reach.SOURCE),
+            f"names `{text}`, which {_MEMORY if memory else _OWN_CODE}",
+        )
+    if test:
+        if any(isinstance(n, ast.Name | ast.Attribute) and _last(n) == "__file__" for n in ast.walk(tree)):
+            yield Reach.SOURCE, f"uses `__file__`, which {_OWN_CODE}"
+        for patched in patches(tree):
+            yield Reach.PATCH, f"overwrites `{patched}` of something that it imports"
+
+
+def watches_tracing(tree: ast.Module) -> bool:
+    """Whether a program can tell that its lines are being recorded."""
+    return any(
+        isinstance(n, ast.Name | ast.Attribute) and _last(n) in ("gettrace", "getprofile") for n in ast.walk(tree)
+    )
+
+
+def why_not(name: str) -> str:
+    """What is held against a name that `uses` gave, in words that follow "which"."""
+    return (_ATTRIBUTES.get(name) or _NAMES[name])[1]
+
+
+def texts(tree: ast.Module) -> set[str]:
+    """The text constants of a program."""
+    return {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def uses(tree: ast.Module) -> Iterator[str]:
+    """The names and attributes held against a program that it uses, by whatever alias it imported them."""
+    aliases: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            aliases |= {a.asname: a.name for a in node.names if a.asname}
+            yield from (a.name for a in node.names if a.name in _MODULES)
+        elif isinstance(node, ast.ImportFrom):
+            aliases |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+            if node.module in _MODULES:
+                yield node.module
+    given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} - {"monkeypatch"}
+    own = (bound_names(tree) | given) - aliases.keys()
+    inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
+            yield node.attr
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in _ATTRIBUTES:
+            yield node.value  # getattr
+        if not isinstance(node, (ast.Name, ast.Attribute)) or id(node) in inner:
+            continue
+        dotted = ast.unparse(node)
+        root, _, rest = dotted.partition(".")
+        if root in own and (not rest or root in given):
+            continue
+        full = aliases.get(root, root) + (f".{rest}" if rest else "")
+        if full.endswith(("catch_warnings", "simplefilter", "filterwarnings")) and "warnings" not in full:
+            continue
+        parts = full.split(".")
+        for n in range(len(parts), 0, -1):
+            name = ".".join(parts[:n])
+            if name in _NAMES and (n == len(parts) or name in _WHOLE):
+                yield name
+                break
+
+
+def patches(tree: ast.Module) -> Iterator[str]:
+    """Attributes of imported modules that a program gives another value."""
+    imported = {
+        (a.asname or a.name).partition(".")[0]
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.Import, ast.ImportFrom))
+        for a in n.names
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()) if _root(node) in imported | {"implementation"}:
+                if not _is_setting(node):
+                    yield ast.unparse(node)
+            case ast.Call(func=ast.Name(id="setattr"), args=[target, *_]) if _root(target) in imported:
+                yield f"setattr({ast.unparse(target)}, …)"
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="globals" | "vars")))):
+                yield ast.unparse(node.func)
+            case ast.Subscript(value=ast.Call(func=ast.Name(id="globals" | "vars")), ctx=ast.Store()):
+                yield ast.unparse(node)
+            case _:
+                continue
+
+
+def _is_setting(node: ast.Attribute) -> bool:
+    """`torch.backends.cudnn.deterministic = True` and their like."""
+    return "backends" in ast.unparse(node) or node.attr in ("deterministic", "benchmark", "allow_tf32")
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _last(node: ast.Name | ast.Attribute) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr
