@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
 from xkg.errors import XkgError
+from xkg.sandbox import programs
 from xkg.weights import MINILM
 
 
@@ -64,12 +65,17 @@ def examine(settings: Settings) -> Report:
 def _programs() -> Iterator[Finding]:
     yield Finding(name="python", ok=True, seen=f"{platform.python_version()} in {sys.prefix}")
     git = shutil.which("git")
+    if git is None:
+        cost, seen = "repositories cannot be fetched; plain folders still can be read", "not found"
+        yield Finding(name="git", ok=False, seen=seen, cost=cost, remedy="apt-get install git")
+        return
+    wall = programs.wall()
     yield Finding(
         name="git",
-        ok=git is not None,
-        seen=git or "not found",
-        cost="repositories cannot be fetched; plain folders still can be read",
-        remedy="apt-get install git",
+        ok=wall is not None,
+        seen=f"{git}, contained by {wall or 'nothing: it runs with your rights'}",
+        cost="git obeys no file of a repository, but nothing else keeps a hole in git itself from your files",
+        remedy="apt-get install bubblewrap libseccomp2, or Linux 5.13 or later with Landlock enabled",
     )
 
 

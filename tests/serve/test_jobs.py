@@ -1,5 +1,6 @@
 """Builds as processes of their own: how they end, and what is left of them when a server does."""
 
+import json
 import os
 import signal
 import subprocess
@@ -262,3 +263,24 @@ def test_nothing_is_imported_from_the_folder_that_a_server_runs_in(
         jobs.close()
     assert "nowhere.tex does not exist" in row.error
     assert not Path("trap").exists()
+
+
+def test_a_build_is_held_to_the_roots_and_has_no_key_that_it_does_not_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("XKG_SEEN", str(seen))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    tell = "import json, os, sys; open(os.environ['XKG_SEEN'], 'w').write(json.dumps([sys.argv, dict(os.environ)]))"
+    for roots, given in (
+        ((), ["--within="]),
+        ((tmp_path, tmp_path / "x"), [f"--within={tmp_path}", f"--within={tmp_path}/x"]),
+    ):
+        jobs = Jobs(settings_in(tmp_path), (sys.executable, "-c", tell), roots)
+        try:
+            ended(jobs, jobs.ask(f"paper {len(roots)}", str(tmp_path), "me")[0].id)
+        finally:
+            jobs.close()
+        arguments, environment = json.loads(seen.read_text())
+        assert [a for a in arguments if a.startswith("--within")] == given
+        assert "sk-secret" not in environment.values()

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,24 @@ def test_the_command_prints_the_same_answer(
         main(["--kg", str(kg), "locate", DIRECTION, "--repo", str(copy / "none")])
     assert ended.value.code == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+async def test_a_git_directory_outside_of_the_roots_gives_nothing_away(service: Service, tmp_path: Path) -> None:
+    """A bare repository, a clone that a pointer leads to: neither names nor lines of it."""
+    shutil.copytree(EXAMPLE, tmp_path / "outside")
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", str(tmp_path / "outside"), *identity, *arguments], check=True)
+    root = tmp_path / "root"
+    (root / "copy").mkdir(parents=True)
+    (root / "copy" / ".git").write_text(f"gitdir: {tmp_path}/outside/.git\n")
+    (root / "link").mkdir()
+    (root / "link" / ".git").symlink_to(tmp_path / "outside" / ".git")
+    async with Client(make_server(service, [root])) as client:
+        for folder in ("copy", "link"):
+            answer = await client.call_tool("locate", {"technique": "SD", "repository": folder})
+            assert answer.is_error
+            assert "stein" not in str(answer.content)
 
 
 async def test_over_the_protocol_within_roots(service: Service, copy: Path, tmp_path: Path) -> None:

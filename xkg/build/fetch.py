@@ -24,6 +24,7 @@ from xkg.build.git_directory import GitDirectory
 from xkg.build.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnsafeInputError
 from xkg.model import Repository, slug
+from xkg.sandbox import programs
 
 MAX_FILES = 200_000
 MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
@@ -440,6 +441,8 @@ def _finished(
 ) -> Checkout:
     if not files:
         raise InputError(f"{spec} is empty: it holds no file")
+    if programs.wall() is None and commit is not None:
+        notes = (*notes, "git was not contained by a sandbox here (xkg doctor says why)")
     bare = Checkout(Repository(id=identity, url=url, commit=commit), files, notes, read)
     candidates = sorted(f.path for f in files if "/" not in f.path and FILE_NAME.match(f.path))
     texts = [content.decode("utf-8", "replace") for _, content in bare.read(candidates) if content]

@@ -141,6 +141,7 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
             content = read_small(directory.folder / name, _MAX_INDEX)
             if content is not None:
                 (made / name).write_bytes(content)
+        (made / "info").mkdir()
         (made / "info" / "exclude").write_bytes(_excluded(directory))
         ran = _git(asked, made, folder=tree)
         if not ran.ok and ran.ended == "exited":  # an index that leaves folders out asks for their trees
@@ -180,6 +181,7 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
 
 def _take_over(made: Path, target: Path, *, sha256: bool) -> None:
     _lay_out(target, sha256=sha256)
+    (target / "objects" / "pack").mkdir()
     with os.scandir(made / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
     for entry in packs:
@@ -206,7 +208,7 @@ def _made(directory: GitDirectory | None = None, *, sha256: bool = False) -> Ite
 
 
 def _lay_out(folder: Path, *, sha256: bool) -> None:
-    for name in ("objects/pack", "objects/info", "refs", "info"):
+    for name in ("objects", "refs"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
     version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if sha256 else (0, "")
@@ -232,10 +234,9 @@ def _git(
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(made)}
     if objects:
-        linked = [made / "linked" / str(number) for number in range(len(objects))]
+        linked = [made / "objects", *(made / f"alternate-{number}" for number in range(1, len(objects)))]
         for source, place in zip(objects, linked, strict=True):
             link_objects(source, place)
-        variables |= {"GIT_OBJECT_DIRECTORY": str(linked[0])}
         variables |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, linked[1:]))}
     _open(made)
     reads = [*besides, *objects]

@@ -141,9 +141,7 @@ def read_small(path: Path, most: int) -> bytes | None:
 def link_objects(source: Path, target: Path) -> None:
     """Fills `target`, an object directory of ours, with links to what is plainly objects in `source`: packs and loose
     ones, and nothing that git could obey or wait for (alternates, links, pipes). Raises `InputError` for too much."""
-    target.mkdir(parents=True)
-    (target / "info").mkdir()
-    (target / "pack").mkdir()
+    (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):
         if name.name == "pack" and name.is_dir(follow_symlinks=False):

@@ -37,7 +37,7 @@ from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox import Environment, Limits, Runner
 from xkg.sandbox.asked import from_elsewhere, otherwise, version_hints
-from xkg.sandbox.box import Confined, Mount, interpreter, outside_uid
+from xkg.sandbox.box import QUIET, Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.bubblewrap import BubblewrapRunner
 from xkg.sandbox.environment_space import prune
 from xkg.sandbox.registry import configured_index, registry_socket
@@ -46,6 +46,7 @@ from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 _SECONDS = 600
 # uv asks once more, and waits so many seconds for an answer to go on.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
+_NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
 # Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
 _SENT = ("inside/forward", "sandbox/installer", "sandbox/wheel_names", "sandbox/wheels")
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.installer import main; main()"
@@ -291,7 +292,9 @@ class UvEnvironments:
         for name, text in {**_installer(), "request.json": json.dumps(request)}.items():
             (making / name).parent.mkdir(parents=True, exist_ok=True)
             (making / name).write_text(text)
-        variables = dict(os.environ) | dict(configured_index().variables) | _PATIENCE
+        variables = QUIET | {"HOME": str(making), "TMPDIR": str(making), "PATH": os.defpath} | _PATIENCE
+        variables |= {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
+        variables |= configured_index().variables
         command = (str(interpreter()), *_INSTALLER)
         try:
             ran = subprocess.run(

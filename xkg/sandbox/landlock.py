@@ -246,7 +246,9 @@ def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _
             uid = unused_uid(keeper=confined.keeper) if os.geteuid() == 0 else None
             if uid is not None and not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
                 uid = None
-            closed = uid is not None and _closed([room, *(mount.source for mount in confined.mounts)])
+            closed = uid is not None and _closed(
+                [room, Path(sys.base_prefix), *(mount.source for mount in confined.mounts)]
+            )
         except SandboxUnavailableError:
             uid, closed = None, False
         for name in ("job", "tmp"):

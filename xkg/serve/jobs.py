@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
+from xkg.serve.job_environment import job_environment
 from xkg.serve.job_table import JobTable, Row, State
 
 FOLDER = "jobs"
@@ -201,7 +202,12 @@ class Jobs:
             output.truncate(0)
             log.truncate(0)
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=log, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=log,
+                env=job_environment(self._settings),
+                start_new_session=True,
             )
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)

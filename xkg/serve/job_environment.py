@@ -1,0 +1,36 @@
+"""What a build that a client asks for inherits of a server's environment: what it needs, named, and nothing else.
+
+A server's environment may hold keys of everything on its machine. A build needs those of the services that its settings
+use, the way to the network, and where this person keeps caches."""
+
+import os
+from collections.abc import Mapping
+
+from xkg.config import Settings
+
+_NAMES = frozenset(
+    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR VIRTUAL_ENV LD_LIBRARY_PATH "
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
+    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO".split()
+)
+# UV_ and PIP_ name the package index, with what it asks of who reads it.
+_PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
+_LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
+_EMBEDDING = frozenset(("XKG_EMBEDDING_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
+_STORE = frozenset(("NEO4J_USERNAME", "NEO4J_PASSWORD"))
+
+
+def job_environment(settings: Settings) -> Mapping[str, str]:
+    """The variables of this process for a build under these settings."""
+    services = frozenset[str]()
+    services |= _LLM if settings.llm.model != "none" else frozenset()
+    services |= _EMBEDDING if settings.embedding.provider == "openai" else frozenset()
+    services |= _STORE if settings.store.url is not None else frozenset()
+    keys = _LLM | _EMBEDDING | _STORE
+
+    def needed(name: str) -> bool:
+        if name in keys:
+            return name in services
+        return name in _NAMES or (name.startswith(_PREFIXES) and not name.startswith("XKG_SERVE__"))
+
+    return {name: value for name, value in os.environ.items() if needed(name.upper())}
