@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +291,68 @@ def test_threads_share_one_embedding(tmp_path: Path) -> None:
         for thread in threads:
             thread.join()
     assert sorted(inner.asked) == ["x", "y"]
+
+
+class Slow(Counting):
+    """Embeds when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.let = threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.begun.set()
+        assert self.let.wait(60)
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize("what", ["embed", "documents"])
+def test_what_is_known_does_not_wait_for_what_is_embedded(tmp_path: Path, what: str) -> None:
+    with opened(Wordy(), tmp_path / "c") as cached:
+        cached.documents(["known"])
+    slow = Slow()
+    with opened(slow, tmp_path / "c") as cached, ThreadPoolExecutor(2) as pool:
+        embedding = pool.submit(cached.embed, ["unknown"])
+        assert slow.begun.wait(60)
+        try:
+            pool.submit(getattr(cached, what), ["known"]).result(30)
+        finally:
+            slow.let.set()
+        assert embedding.result(60).shape == (1, 8)
+
+
+def test_who_opens_while_a_damaged_file_is_set_aside_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(b"not a database at all" * 99)
+    replace = Path.replace
+    others: list[CachedEmbedder] = []
+
+    def other() -> None:
+        others.append(opened(Counting(), path))
+        others[0].embed(["x"])
+
+    beside = threading.Thread(target=other)
+
+    def replaced(self: Path, target: Path) -> Path:
+        moved = replace(self, target)
+        if not beside.ident:
+            beside.start()
+            beside.join(2)
+        return moved
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    with opened(Counting(), path) as first:
+        beside.join(60)
+        with others[0], CachedEmbedder(refuse, path, "counting") as third:
+            assert third.embed(["x"]).shape == (1, 8)
+            first.embed(["y"])
+            assert third.embed(["y"]).shape == (1, 8)
+
+
+def test_who_is_at_work_while_it_is_closed_goes_without(tmp_path: Path) -> None:
+    cached = opened(Counting(), tmp_path / "c")
+    cached.embed(["x"])
+    cached.close()
+    assert cached.embed(["y"]).shape == (1, 8)

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -43,7 +46,8 @@ class CachedEmbedder:
     The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored as soon as its
     chunk is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is set aside
     (`<name>.corrupt-<time>`) and begun anew, one that cannot be written is read only, and without any the vectors are
-    remembered in memory; each is warned of once. Safe to call from several threads, and from processes side by side.
+    remembered in memory; each is warned of once. Safe to call from several threads, and from processes side by side:
+    who asks for what is known never waits for what another has embedded, and of the latter for one chunk at most.
 
     Raises `EmbeddingError` when `make` does, or when it gives another model than `model`.
     """
@@ -53,55 +57,62 @@ class CachedEmbedder:
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # around the connection, for as long as one statement takes
+        self._embedding = threading.RLock()  # around the model, for as long as one chunk takes
         self._warned: set[str] = set()
         self._connection = self._open()
 
     @property
     def dimension(self) -> int:
-        with self._lock:
-            if self._embedder is None:
-                query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
-                rows = self._tried("read", partial(_rows_of, query, (self.model,))) or []
-                if rows:
-                    return int(rows[0][0])
-            return self._loaded().dimension
+        if self._embedder is None:
+            query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
+            rows = self._tried("read", partial(_rows_of, query, (self.model,))) or []
+            if rows:
+                return int(rows[0][0])
+        return self._loaded().dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         keys, wanted = _keyed(texts)
-        with self._lock:
-            dimension = self.dimension
-            found = self._read(list(wanted), dimension)
-            missing = [key for key in wanted if key not in found]
-            if missing and self._loaded().dimension != dimension:
-                dimension, found, missing = self._begun_anew(), {}, list(wanted)
-            for chunk in _chunks(missing):
-                made = dict(zip(chunk, self._loaded().embed([wanted[key] for key in chunk]), strict=True))
-                self._store("vectors", {key: _bytes(vector) for key, vector in made.items()})
-                found |= made
+        dimension = self.dimension
+        found = self._read(list(wanted), dimension)
+        missing = [key for key in wanted if key not in found]
+        if missing and self._loaded().dimension != dimension:
+            dimension, found, missing = self._begun_anew(), {}, list(wanted)
+        for chunk in _chunks(missing):
+            with self._embedding:
+                found |= self._read(chunk, dimension)  # another thread may have embedded them meanwhile
+                left = [key for key in chunk if key not in found]
+                if left:
+                    made = dict(zip(left, self._loaded().embed([wanted[key] for key in left]), strict=True))
+                    self._store("vectors", {key: _bytes(vector) for key, vector in made.items()})
+                    found |= made
         return _rows(found, keys, dimension)
 
     def documents(self, texts: Sequence[str]) -> Documents:
         """Also the codes of the words, where the model gives such."""
         keys, wanted = _keyed(texts)
-        with self._lock:
-            dimension = self.dimension
-            found = self._read(list(wanted), dimension)
-            codes = self._stored("words", list(wanted))
-            missing = [key for key in wanted if key not in found or key not in codes]
-            model = self._loaded() if missing else None
-            if model is not None and not isinstance(model, Reader):
-                return Documents(self.embed(texts), [b""] * len(texts))
-            if model is not None and model.dimension != dimension:
-                dimension, found, codes, missing = self._begun_anew(), {}, {}, list(wanted)
-            for chunk in _chunks(missing):
-                assert isinstance(model, Reader)
-                readings = dict(zip(chunk, model.read([wanted[key] for key in chunk]), strict=True))
-                made = {key: reading.codes.tobytes() for key, reading in readings.items()}
-                self._store("vectors", {key: _bytes(reading.vector) for key, reading in readings.items()})
-                self._store("words", made)
-                found |= {key: reading.vector for key, reading in readings.items()}
-                codes |= made
+        dimension = self.dimension
+        found = self._read(list(wanted), dimension)
+        codes = self._stored("words", list(wanted))
+        missing = [key for key in wanted if key not in found or key not in codes]
+        model = self._loaded() if missing else None
+        if model is not None and not isinstance(model, Reader):
+            return Documents(self.embed(texts), [b""] * len(texts))
+        if model is not None and model.dimension != dimension:
+            dimension, found, codes, missing = self._begun_anew(), {}, {}, list(wanted)
+        for chunk in _chunks(missing):
+            assert isinstance(model, Reader)
+            with self._embedding:
+                found |= self._read(chunk, dimension)  # as in `embed`
+                codes |= self._stored("words", chunk)
+                left = [key for key in chunk if key not in found or key not in codes]
+                if left:
+                    readings = dict(zip(left, model.read([wanted[key] for key in left]), strict=True))
+                    made = {key: reading.codes.tobytes() for key, reading in readings.items()}
+                    self._store("vectors", {key: _bytes(reading.vector) for key, reading in readings.items()})
+                    self._store("words", made)
+                    found |= {key: reading.vector for key, reading in readings.items()}
+                    codes |= made
         return Documents(_rows(found, keys, dimension), [codes[key] for key in keys])
 
     def _begun_anew(self) -> int:
@@ -125,14 +136,17 @@ class CachedEmbedder:
         self.close()
 
     def _loaded(self) -> Embedder:
-        if self._embedder is None:
-            embedder = self._make()
-            if embedder.model != self.model:
-                raise EmbeddingError(
-                    f"the embedder is {embedder.model}, not {self.model}: set embedding.model to match"
-                )
-            self._embedder = embedder
-        return self._embedder
+        if self._embedder is not None:
+            return self._embedder
+        with self._embedding:
+            if self._embedder is None:
+                embedder = self._make()
+                if embedder.model != self.model:
+                    raise EmbeddingError(
+                        f"the embedder is {embedder.model}, not {self.model}: set embedding.model to match"
+                    )
+                self._embedder = embedder
+            return self._embedder
 
     def _read(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
         import numpy as np
@@ -159,20 +173,26 @@ class CachedEmbedder:
 
     def _tried(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """What the operation gives, or None where the file does not let it."""
-        try:
-            return operation(self._connection)
-        except sqlite3.OperationalError as error:  # full, read-only, locked for long
-            self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
-            return None
-        except sqlite3.DatabaseError as error:
-            self._connection.close()
-            self._connection = self._reopened(error)
-            return None
+        with self._lock:
+            try:
+                return operation(self._connection)
+            except sqlite3.OperationalError as error:  # full, read-only, locked for long
+                self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
+                return None
+            except sqlite3.ProgrammingError as error:
+                if "closed" not in str(error):
+                    raise
+                return None  # whoever is still at work goes without
+            except sqlite3.DatabaseError as error:
+                self._connection.close()
+                self._connection = self._reopened(error)
+                return None
 
     def _open(self) -> sqlite3.Connection:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            return _connect(self._path)
+            with _turn(self._path, fcntl.LOCK_SH):
+                return _connect(self._path)
         except (sqlite3.OperationalError, OSError) as error:
             return self._read_only(error)
         except sqlite3.DatabaseError as error:
@@ -194,7 +214,12 @@ class CachedEmbedder:
         return connection
 
     def _reopened(self, error: Exception) -> sqlite3.Connection:
-        """A sound file in place of a corrupt one: another process may have put it there already."""
+        """A sound file in place of a corrupt one: another process may have put it there already. While it is set aside
+        nobody opens it, or what is swept away beside it could be the log of a file that is new."""
+        with _turn(self._path, fcntl.LOCK_EX):
+            return self._replaced(error)
+
+    def _replaced(self, error: Exception) -> sqlite3.Connection:
         try:
             with closing(_connect(self._path)) as connection:
                 sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
@@ -215,6 +240,22 @@ class CachedEmbedder:
         if what not in self._warned:
             self._warned.add(what)
             log.warning(message)
+
+
+@contextlib.contextmanager
+def _turn(path: Path, kind: int) -> Iterator[None]:
+    """Holds a lock between processes, `LOCK_SH` to open the file and `LOCK_EX` to replace it. Where nothing can be
+    written nothing is replaced, and none is needed."""
+    try:
+        descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connection) -> list[Any]:

@@ -199,7 +199,7 @@ def test_closing_leaves_no_process_and_no_descriptor() -> None:
         assert reading.wait(60)
         started.close()
         closed.set()
-        with pytest.raises(WorkerDiedError):
+        with pytest.raises(InputError, match="closed"):
             under_way.result(60)
     assert set(descendants(os.getpid())) <= processes
     assert set(os.listdir("/proc/self/fd")) <= descriptors  # noqa: PTH208

@@ -1,5 +1,6 @@
 """`xkg serve --http` as a person starts and ends it: what it refuses, its log, its workers, its end."""
 
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 from tests.serve.http_server import JSON, PING, Asking, call
 from xkg.config import HttpSettings, ServeSettings, Settings
 from xkg.errors import ConfigError
+from xkg.sandbox.watchdog import descendants
 from xkg.serve.hosts import is_loopback
 from xkg.serve.http import parse, serve_http
 from xkg.serve.tokens import Tokens
@@ -140,3 +142,62 @@ def test_addresses_are_read() -> None:
     assert (parse("127.0.0.1:8321"), parse("[::1]:80")) == (("127.0.0.1", 8321), ("::1", 80))
     assert [is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "localhost")] == [True] * 4
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "192.0.2.1", "no.such.host.invalid")] == [False] * 4
+
+
+HOSTILE = (
+    "from xkg.build import parsing; from tests.build.hostile_parsers import HostileParsers; parsing.Parsers = {}; "
+)
+
+
+def test_one_folder_that_stops_a_parser_stops_nothing_else(graph: Path, tmp_path: Path) -> None:
+    """While it is parsed other calls are answered, and its own answer is one line."""
+    (tmp_path / "slow.py").write_text("'SPIN'\n")
+    hostile = HOSTILE.format("HostileParsers")
+    with (
+        served(graph, before=hostile, XKG_SERVE__ROOTS=f'["{tmp_path}"]') as (_, client),
+        ThreadPoolExecutor(1) as pool,
+    ):
+        locating = pool.submit(
+            lambda: client.post("/mcp", json=call("locate", technique="kneading", repository=str(tmp_path)))
+        )
+        answered = 0
+        while not locating.done():
+            assert client.get("/healthz").status_code == 200
+            assert client.post("/mcp", json=call("search_techniques", query="Scoring")).status_code == 200
+            answered += 1
+            time.sleep(1)  # what it logs lies in a pipe that nobody empties
+        said = locating.result().json()["result"]
+    assert answered
+    assert said["isError"]
+    (line,) = said["content"][0]["text"].splitlines()
+    assert "1 too-slow (slow.py)" in line
+
+
+def test_a_folder_that_is_being_parsed_holds_up_no_end(graph: Path, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("'SPIN'\n")
+    with served(
+        graph,
+        before=HOSTILE.format("lambda: HostileParsers(600)"),
+        XKG_SERVE__ROOTS=f'["{tmp_path}"]',
+        XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0",
+    ) as (process, client):
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(
+                lambda: client.post("/mcp", json=call("locate", technique="kneading", repository=str(tmp_path)))
+            )
+            while not parsing(process.pid):
+                assert not asked.done()
+                time.sleep(0.05)
+            ended(process)
+            assert asked.exception(60) is not None or asked.result().status_code >= 400
+        assert process.returncode == 0
+        assert not parsing(process.pid)
+
+
+def parsing(server: int) -> bool:
+    """Whether a folder is being parsed below this process: what calls are forked from has one."""
+    found = []
+    for process in descendants(server):
+        with contextlib.suppress(OSError):
+            found.append(b"inside/worker.py" in Path(f"/proc/{process}/cmdline").read_bytes())
+    return sum(found) > 1

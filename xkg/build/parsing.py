@@ -36,8 +36,8 @@ _IN_WORDS: dict[Reason, str] = {
 class Parsers:
     """Safe to use from several threads. What is not closed ends with the object."""
 
-    def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY) -> None:
-        self._worker = ConfinedWorker((_TASKS,))
+    def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: str = _TASKS) -> None:
+        self._worker = ConfinedWorker((tasks,))
         self._paper, self._repository = paper, repository
 
     def start(self) -> None:

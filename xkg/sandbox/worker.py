@@ -37,6 +37,7 @@ _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 5.0
 # Processor time is what is limited; so many seconds may pass for one of them on a busy machine.
 _WALL = 6
+_CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
 _LONGEST_ERROR = 20_000
 _MOST_NAMES = 100_000
@@ -118,6 +119,8 @@ class ConfinedWorker:
                     try:
                         return conversation.answer(task, given)
                     except WorkerDiedError:
+                        if self._closed:
+                            raise InputError(_CLOSED) from None
                         if last or conversation.begun:  # else what it would have been forked from was killed before
                             raise
             raise AssertionError
@@ -158,7 +161,7 @@ class ConfinedWorker:
             for attempt in (1, 2):
                 with self._turn():
                     if self._closed:
-                        raise InputError("the parser was closed; open the graph again")
+                        raise InputError(_CLOSED)
                     if self._template is None:
                         self._template = _Template(self._modules)
                     try:

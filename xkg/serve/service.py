@@ -221,8 +221,8 @@ class Service:
                 self.close()
 
     def close(self) -> None:
-        """Lets go of the graph, for good. Calls under way end as they would, but for questions to a language model:
-        these are given up."""
+        """Lets go of the graph, for good. Calls under way end as they would, but for questions to a language model
+        and for folders that are being parsed: these are given up."""
         with self._turn:
             self._closed = True
             questions, parsers = self._questions, self._parsers

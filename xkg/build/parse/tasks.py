@@ -1,7 +1,9 @@
 """What the confined worker does for `xkg.build.parsing`: papers and repositories, with every parser that they can need
 imported before the first is asked for, since nothing can be imported afterwards."""
 
+import _strptime  # noqa: F401
 import encodings
+import heapq  # noqa: F401
 import importlib
 import json
 import pkgutil
@@ -10,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
+from pylatexenc import latex2text, latexwalker
 
 import xkg.build.parse.html
 import xkg.build.parse.pdf  # noqa: F401
@@ -77,3 +80,6 @@ def _import_encodings() -> None:
 
 load_all()
 _import_encodings()
+# What libraries import within their functions: `_strptime` and `heapq` above, and a module of each of these.
+latex2text.get_default_latex_context_db()
+latexwalker.get_default_latex_context_db()
