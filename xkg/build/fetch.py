@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 from xkg.build import git
 from xkg.build.licenses import FILE_NAME, spdx
+from xkg.durable import private_folder
 from xkg.errors import InputError, UnsafeInputError
 from xkg.model import Repository, slug
 
@@ -159,7 +160,7 @@ def clone(url: str, reference: str | None, cache: Path, *, protocol: str = "http
     commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference, protocol)
     if commit is not None and (known := _cached(url, commit, cache)).is_dir():
         return known, commit
-    cache.mkdir(parents=True, exist_ok=True)
+    private_folder(cache)
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
     try:
         commit = _fetch_into(work, url, commit, reference, protocol)
