@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.durable import blake3_of, sha256_of, write_whole
+from xkg.durable import blake3_of, private_file, private_folder, read_regular, sha256_of, write_whole
 
 OLD, NEW = b"old" * 200_000, b"new" * 200_000
 
@@ -83,3 +83,27 @@ def test_a_writer_that_is_killed_leaves_old_or_new_never_half(tmp_path: Path) ->
         assert path.read_bytes() in (OLD, NEW)
     write_whole(path, NEW)
     assert path.read_bytes() == NEW
+
+
+def test_nobody_waits_for_a_pipe_and_a_large_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_regular(tmp_path / "file", 5) == b"12345"
+    for path, most, said in ((tmp_path / "pipe", 10, "no regular file"), (tmp_path / "file", 4, "more than")):
+        with pytest.raises(OSError, match=said):
+            read_regular(path, most)
+    with pytest.raises(OSError, match="no regular file"):
+        read_regular(Path("/dev/zero"), 10)
+
+
+def test_what_is_private_is_made_so_and_never_changed(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    private_folder(shared)
+    private_folder(tmp_path / "a" / "own")
+    private_file(tmp_path / "a" / "secret")
+    (tmp_path / "a" / "secret").chmod(0o640)
+    private_file(tmp_path / "a" / "secret")
+    modes = [path.stat().st_mode & 0o777 for path in (shared, tmp_path / "a" / "own", tmp_path / "a" / "secret")]
+    assert modes == [0o755, 0o700, 0o640]

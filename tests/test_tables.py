@@ -49,6 +49,11 @@ def test_columns_are_aligned_and_rows_counted(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
+def test_a_cell_does_not_speak_to_the_terminal() -> None:
+    shown = render(Table(columns=("a\x1b[2J",), rows=(("\x1b]0;title\x07b\u202e\x9b1m",),), truncated=False), "table")
+    assert not set(shown) & set("\x1b\x07\u202e\x9b")
+
+
 def test_no_rows_are_valid_in_every_format() -> None:
     table = Table(columns=("a", "b"), rows=())
     assert json.loads(render(table, "json")) == []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import Settings
+from xkg.durable import private_folder
 from xkg.errors import (
     ConfigError,
     CorruptStoreError,
@@ -320,7 +321,7 @@ def _language_model(settings: Settings, notify: "Callable[[object], None]") -> "
 def _require_folder(folder: Path) -> None:
     """Refuses a folder that cannot be written before any work is done."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
     except OSError as error:
         raise StoreError(f"{folder} cannot be made ({error.strerror}): give another folder with --kg") from error
 

@@ -82,7 +82,9 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
         import traceback
 
         traceback.print_exc()
-    sys.stderr.write(f"xkg: {message}\n")
+    from xkg.serve.untrusted import visible
+
+    sys.stderr.write(visible(f"xkg: {message}\n"))
     sys.exit(code)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from xkg.cli_options import Json, Papers, given, settings_of
-from xkg.cli_output import print_each, print_result
+from xkg.cli_output import print_each, print_result, say
 from xkg.errors import InputError, XkgError
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def build(
                 failures.append(f"{one}: {error}")
     for result in results:
         for note in result.notes:
-            typer.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
         failures += [f"{result.paper}: {result.unfinished}"] if result.unfinished else []
     for failure in failures if len(pairs) > 1 else ():
-        typer.echo(f"failed: {failure}", err=True)
+        say(f"failed: {failure}", err=True)
     print_each(results, as_json, several=len(pairs) > 1)
     if failures:
         raise InputError(
@@ -89,7 +89,7 @@ def verify(
 
     result = verification.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node)
     for note in result.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     print_result(result, as_json)
 
 
@@ -122,12 +122,12 @@ def link(
     settings = settings_of(context, llm=given(model=llm, max_cost=max_cost))
     result = linking.link(settings, None if settings.llm.model == "none" else lambda: linking.model(settings))
     for note in result.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     print_result(result, as_json)
 
 
 def _show_node(result: "NodeResult") -> None:
-    typer.echo(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
+    say(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
 
 
 def _pairs(papers: Sequence[str], repositories: Sequence[str], given_id: str | None) -> list[tuple[str, str | None]]:

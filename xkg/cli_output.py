@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     from xkg.serve.answer_text import Told
 
 
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Prints for a person. Names and titles come from papers and repositories: nothing in them is for the terminal to
+    obey."""
+    from xkg.serve.untrusted import visible
+
+    typer.echo(visible(text), err=err, nl=nl)
+
+
 def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
     """One by one; as JSON one object, or a list of several."""
     if as_json and (several or len(results) != 1):
@@ -22,13 +30,13 @@ def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool =
 
 
 def print_result(result: "BaseModel", as_json: bool) -> None:
-    typer.echo(json_of(result.model_dump()) if as_json else str(result))
+    say(json_of(result.model_dump()) if as_json else str(result))
 
 
 def print_answer(answer: "Told", as_json: bool) -> None:
     from xkg.serve.answer_text import text
 
-    typer.echo(json_of(answer.model_dump()) if as_json else text(answer))
+    say(json_of(answer.model_dump()) if as_json else text(answer))
 
 
 def json_of(value: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from xkg.cli_options import Json, Papers, settings_of
-from xkg.cli_output import print_result
+from xkg.cli_output import print_result, say
 from xkg.errors import InputError, StoreError
 
 index_app = typer.Typer(help="Look after the indexes of the published graph.")
@@ -23,7 +23,7 @@ def import_(
 
     result = application.import_graphs(settings_of(context), folder)
     for problem in result.problems:
-        typer.echo(f"left out: {problem}", err=True)
+        say(f"left out: {problem}", err=True)
     print_result(result, as_json)
     if result.problems:
         raise InputError(f"files of {folder} left out: {len(result.problems)}; mend them, then import again")
@@ -48,7 +48,7 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
 
     with application.open_store(settings_of(context)) as store:
         generation = store.remove([paper])
-    typer.echo(f"removed {paper}; the graph is generation {generation}")
+    say(f"removed {paper}; the graph is generation {generation}")
 
 
 @index_app.command("check")
@@ -70,8 +70,8 @@ def index_rebuild(context: typer.Context) -> None:
     with application.open_store(settings_of(context)) as store:
         generation, notes = store.rebuild()
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(f"rebuilt; the graph is generation {generation}")
+        say(f"note: {note}", err=True)
+    say(f"rebuilt; the graph is generation {generation}")
 
 
 @store_app.command("copy")
@@ -92,7 +92,7 @@ def store_copy(
         application.open_store(moving.at(settings, source)) as first,
         application.open_store(moving.at(settings, target)) as second,
     ):
-        result = moving.copy(first, second, lambda papers: typer.echo(f"  {papers} papers", err=True))
+        result = moving.copy(first, second, lambda papers: say(f"  {papers} papers", err=True))
     print_result(result, as_json)
 
 
@@ -103,7 +103,7 @@ def store_push(context: typer.Context, as_json: Json = False) -> None:
 
     result = application.push(settings_of(context))
     for problem in result.problems:
-        typer.echo(f"not sent: {problem}", err=True)
+        say(f"not sent: {problem}", err=True)
     print_result(result, as_json)
     if result.problems:
         raise StoreError(f"{len(result.problems)} papers were not sent; do what their lines say")
@@ -115,7 +115,7 @@ def store_migrate(context: typer.Context) -> None:
     from xkg.store.neo4j.migrations import migrate_graph
 
     applied = migrate_graph(settings_of(context))
-    typer.echo("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
+    say("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
 
 
 @store_app.command("rollback")
@@ -125,4 +125,4 @@ def store_rollback(context: typer.Context) -> None:
 
     with application.open_store(settings_of(context)) as store:
         generation = store.rollback()
-    typer.echo(f"the graph is generation {generation} again" if generation else "the graph is empty again")
+    say(f"the graph is generation {generation} again" if generation else "the graph is empty again")

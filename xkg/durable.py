@@ -1,8 +1,10 @@
-"""Files that are there whole or not at all, also after a crash."""
+"""Files that are there whole or not at all, also after a crash; folders of one's own, and files of strangers."""
 
 import contextlib
+import errno
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 _BLOCK = 1 << 20
@@ -42,6 +44,34 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
             partial.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+def private_folder(folder: Path) -> None:
+    """Makes a folder, and its parents where they lack, that its owner alone may look into. One that is there stays as
+    it was set. Raises `OSError`."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def private_file(path: Path) -> None:
+    """Makes an empty file that its owner alone may read, where there is none. Raises `OSError`."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a file that somebody else has named or made. Raises `OSError`, also for what is no regular file,
+    such as a pipe, for which nobody is kept waiting, and for one of more than `most` bytes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        data = file.read(most + 1)
+        if len(data) > most:
+            size = max(found.st_size, len(data)) / 1e6
+            raise OSError(errno.EFBIG, f"{size:.0f} MB is more than {most / 1e6:.0f} MB", str(path))
+    return data
 
 
 def sha256_of(path: Path) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from xkg.durable import private_folder
 from xkg.embed import Embedder
 from xkg.errors import EmbeddingError
 from xkg.reading import Documents, Reader
@@ -190,7 +191,7 @@ class CachedEmbedder:
 
     def _open(self) -> sqlite3.Connection:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self._path.parent)
             with _turn(self._path, fcntl.LOCK_SH):
                 return _connect(self._path)
         except (sqlite3.OperationalError, OSError) as error:

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from xkg.durable import sync_folder
+from xkg.durable import private_file, private_folder, sync_folder
 from xkg.embed import encodable
 from xkg.errors import BudgetError, ConfigError, StoreError
 from xkg.llm_endpoint import Ending, Message, Reply
@@ -81,7 +81,7 @@ class Ledger:
         self._prices = prices
         self._lock = threading.Lock()
         with _as_store_error(self._path):
-            folder.mkdir(parents=True, exist_ok=True)
+            private_folder(folder)
             try:
                 self._connection = _connect(self._path)
             except sqlite3.DatabaseError as error:
@@ -217,6 +217,7 @@ def _enter(
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    private_file(path)
     db = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
     try:
         for attempt in range(100):

@@ -274,7 +274,7 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
     """`arxiv:…` (without version), else `doi:…`, else `title:<slug>`."""
     if arxiv_id:
-        return "arxiv:" + re.sub(r"v\d+$", "", arxiv_id.strip())
+        return "arxiv:" + re.sub(r"v[0-9]+$", "", arxiv_id.strip())
     if doi:
         return "doi:" + doi.strip().lower()
     return "title:" + slug(title)

@@ -54,11 +54,13 @@ def _aligned(table: Table) -> str:
     from rich.table import Table as Grid
     from rich.text import Text
 
+    from xkg.serve.untrusted import visible
+
     grid = Grid(box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
-        grid.add_column(Text(column), overflow="fold")
+        grid.add_column(Text(visible(column)), overflow="fold")
     for row in table.rows:
-        grid.add_row(*(Text(_cell(value)) for value in row))
+        grid.add_row(*(Text(visible(_cell(value))) for value in row))
     out = io.StringIO()
     # A pipe has no width: lines are as long as they need to be, so that grep sees whole rows.
     width = shutil.get_terminal_size((10_000, 24)).columns

@@ -86,7 +86,8 @@ def test_names_of_papers(spec: str, number: str, version: str) -> None:
 @pytest.mark.parametrize(
     "spec",
     ["", "paper.tex", "2401.01234v0", "2401.012345x", "240.01234", "https://arxiv.org/list/cs", "x/2401.01234/a.tex",
-     "https://example.org/abs/2401.01234", "https://arxiv.org.example.org/abs/2401.01234", "cs/011201"],
+     "https://example.org/abs/2401.01234", "https://arxiv.org.example.org/abs/2401.01234", "cs/011201",
+     "٢٤٠١.٠١٢٣٤", "2401.0123４", "2401.01234v１"],
 )  # fmt: skip
 def test_what_names_none(spec: str) -> None:
     assert arxiv_id(spec) is None

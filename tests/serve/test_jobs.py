@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 from xkg.config import LlmSettings, SandboxSettings, Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError
 from xkg.serve import budget
+from xkg.serve import jobs as jobs_module
 from xkg.serve.job_answers import JobAnswer, job_answer, job_lines, jobs_answer, jobs_lines
 from xkg.serve.job_table import JobTable, Row
 from xkg.serve.jobs import Jobs
@@ -161,6 +162,57 @@ def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_pa
         assert ended(second, waiting.id).state == "done"
     finally:
         second.close()
+
+
+def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jobs_module, "_PAUSE_SECONDS", 0.05)
+    real, failures = JobTable.next, iter([True])
+
+    def next_once_it_works(table: JobTable) -> Row | None:
+        if next(failures, False):
+            raise StoreError("the disk is full: free space")
+        return real(table)
+
+    monkeypatch.setattr(JobTable, "next", next_once_it_works)
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        assert ended(jobs, jobs.ask("fine", None, "me")[0].id).state == "done"
+    finally:
+        jobs.close()
+    assert "the disk is full" in caplog.text
+
+
+def test_what_builds_leave_is_their_owners_alone(tmp_path: Path) -> None:
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        ended(jobs, jobs.ask("fine", None, "me")[0].id)
+    finally:
+        jobs.close()
+    assert (tmp_path / "kg" / "jobs").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "kg" / "jobs" / "jobs.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+ENDING = """
+import os, signal, sys, threading
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.serve.test_jobs import settings_in
+from xkg.serve import jobs, server
+jobs.check_bounds = lambda _: None
+running = server._jobs(settings_in(Path({folder!r})))
+with running._turn:  # as when the signal comes while a build is asked for
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(0.5)
+threading.Event().wait(100)
+"""
+
+
+def test_a_signal_that_comes_while_a_lock_is_held_ends_the_server(tmp_path: Path) -> None:
+    script = ENDING.format(root=str(ROOT), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", script], timeout=SECONDS, check=False)
+    assert done.returncode == -signal.SIGTERM
 
 
 SERVER = """

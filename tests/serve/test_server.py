@@ -247,6 +247,30 @@ async def test_errors_are_raised_in_our_words(
         assert words in await refused(client, tool, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("locate", {"technique": "steam", "repo": "/somewhere"}, "locate: there is no argument 'repo'; use repository"),
+        ("get_paper", {"paper": "x", "include_codes": True}, "use include_code"),
+        ("search_techniques", {"query": "x", "limit": 3, "zzzz": 1}, "there is no argument 'limit'"),
+        ("graph_schema", {"\u202eid": 1}, r"there is no argument '\u202eid'; it takes detail"),
+    ],
+)
+async def test_an_argument_that_a_tool_does_not_take_is_refused(
+    server: MCPServer, tool: str, arguments: dict[str, Any], words: str
+) -> None:
+    async with Client(server) as client:
+        result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert words in str(result.content[0].text)  # type: ignore[union-attr]
+
+
+async def test_an_argument_that_a_prompt_does_not_take_is_refused(server: MCPServer) -> None:
+    async with Client(server) as client:
+        with pytest.raises(MCPError, match="replicate_paper: there is no argument 'repo'; use repository"):
+            await client.get_prompt("replicate_paper", {"paper": "x", "repo": "y"})
+
+
 async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> None:
     async with Client(server) as client:
         answer = await ask(

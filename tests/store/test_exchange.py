@@ -1,6 +1,7 @@
 """Folders of graph files and bundles, in and out."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from xkg.errors import InputError
 from xkg.model import Evidence, Level, PaperBundle
 from xkg.store import bundles
 from xkg.store.exchange import export_folder, import_folder
+from xkg.store.peer import MOST_TECHNIQUES
 
 DATA = Path(__file__).parents[1] / "data" / "peer"
 
@@ -88,3 +90,13 @@ def test_a_folder_that_cannot_be_written(papers: list[PaperBundle], tmp_path: Pa
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="choose another folder"):
         export_folder(papers, tmp_path / "file", "peer")
+
+
+def test_a_pipe_and_a_paper_of_too_many_techniques_are_left_out(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    named = [{"name": f"Step {n}"} for n in range(MOST_TECHNIQUES + 1)]
+    (tmp_path / "large.json").write_text(json.dumps({"paper_title": "Large", "techniques": named}))
+    found, problems = import_folder(tmp_path, check)
+    assert found == []
+    assert "more than 10,000 techniques" in problems[0]
+    assert "no regular file" in problems[1]

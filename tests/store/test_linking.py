@@ -12,7 +12,7 @@ from tests.store.test_embedded import rows
 from xkg.errors import CorruptStoreError
 from xkg.model import Paper, PaperBundle, Technique
 from xkg.reading import Reading
-from xkg.store import Link, linking
+from xkg.store import Link, linking, names
 from xkg.store.decisions import Decision, judged, text_hash
 from xkg.store.embedded import EmbeddedStore
 from xkg.store.vectors import VectorsInfo, neighbours
@@ -242,3 +242,15 @@ def test_a_partial_paper_says_in_the_graph_why_it_is(tmp_path: Path) -> None:
     found = rows(store, "MATCH (p:Paper) WHERE p.state = 'partial' RETURN p.incomplete")
     assert found == [[list(reasons)]]
     assert rows(store, "MATCH (p:Paper {state: 'stub'}) RETURN DISTINCT p.incomplete") == [[[]]]
+
+
+def test_a_name_that_a_paper_gives_to_very_many_techniques_links_nothing() -> None:
+    def concepts(many: int) -> list[linking.Concept]:
+        named = names.names("Kernel smoothing", ())
+        rows = [(0, f"a#{n}") for n in range(many)] + [(1, "b#0")]
+        return [linking.Concept(row, of, own, named, "") for row, (of, own) in enumerate(rows)]
+
+    def linked(many: int) -> int:
+        return len(linking.link(concepts(many), np.ones((many + 1, 1), np.float32), (), {}))
+
+    assert (linked(1), linked(linking.MOST_NAMESAKES), linked(linking.MOST_NAMESAKES + 1)) == (1, 20, 0)

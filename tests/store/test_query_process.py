@@ -1,7 +1,9 @@
 """Queries in a process of their own: what comes out, what it may use, and that nothing outside can be reached."""
 
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,22 @@ def test_a_query_over_its_time_is_stopped_and_the_next_one_answered(graph: Path)
         with pytest.raises(QueryFailedError, match=r"longer than 0\.3 s"):
             process.run("UNWIND range(1, 100000) AS x UNWIND range(1, 100000) AS y RETURN sum(x * y)", seconds=0.3)
         assert process.run("RETURN 1 AS x").rows == ((1,),)
+
+
+def test_to_wait_for_another_query_counts_towards_the_time(graph: Path) -> None:
+    with QueryProcess(graph) as process, ThreadPoolExecutor(1) as pool:
+        process.start()
+        long = pool.submit(
+            process.run, "UNWIND range(1, 100000) AS x UNWIND range(1, 100000) AS y RETURN sum(x * y)", seconds=20
+        )
+        while not process._lock.locked():
+            time.sleep(0.01)
+        with pytest.raises(QueryFailedError, match=r"other queries were at work for 0\.2 s"):
+            process.run("RETURN 1 AS x", seconds=0.2)
+        assert process._worker is not None
+        process._worker.kill()
+        with pytest.raises(QueryFailedError):
+            long.result()
 
 
 def test_a_query_over_its_memory_is_stopped_and_the_next_one_answered(graph: Path) -> None:

@@ -20,14 +20,14 @@ from xkg.build.parse.paper import LARGEST_PDF
 from xkg.build.parse.source_kind import WITHDRAWN
 from xkg.build.parsing import Parsers
 from xkg.build.source import PaperFile
-from xkg.durable import sha256_of, sync_file, write_whole
+from xkg.durable import private_folder, sha256_of, sync_file, write_whole
 from xkg.errors import InputError, StoreError, UnsafeInputError
 
 _LARGEST_FEED = 5_000_000
 _REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"
 _ID = r"(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?"
 _NAME = re.compile(
-    r"(?i)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
+    r"(?ai)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
     rf"|(?:https?://(?:dx\.)?doi\.org/|doi:)?10\.48550/arxiv\.)?{_ID}(?:\.pdf)?/?(?:[?#].*)?"
 )
 _ABSENT = (403, 404, 410)
@@ -114,7 +114,7 @@ class ArxivSource:
         if kept is not None:
             return self._file(kept)
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self._folder)
             with tempfile.TemporaryDirectory(prefix=".fetch-", dir=self._folder) as work:
                 return self._bring(record, Path(work))
         except OSError as error:

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 from xkg.build import git, git_directory
 from xkg.build.git_directory import GitDirectory
 from xkg.build.licenses import FILE_NAME, spdx
+from xkg.durable import private_folder
 from xkg.errors import InputError, UnsafeInputError
 from xkg.model import Repository, slug
 from xkg.sandbox import programs
@@ -172,7 +173,7 @@ def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
     commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
     if commit is not None and (known := _cached(url, commit, cache)).is_dir():
         return known, commit
-    cache.mkdir(parents=True, exist_ok=True)
+    private_folder(cache)
     work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
     try:
         commit = _fetch_into(work / "repository", url, commit, reference)

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from xkg.durable import write_whole
+from xkg.durable import private_folder, write_whole
 from xkg.errors import StoreError
 from xkg.model import Code, Level, slug
 from xkg.sandbox import Environment
@@ -168,7 +168,7 @@ def _write(path: Path, output: BaseModel) -> None:
     # ASCII alone, so that whatever a paper's text holds comes back as it was
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         write_whole(path, _head(data) + _OUTPUT + data + b"}")
     except OSError as error:
         raise StoreError(f"cannot write {path.parent}: {error.strerror}; free space or rights are needed") from error

@@ -47,9 +47,15 @@ def text_for_agents(answer: Told) -> str:
     lines = [*_lines(_flattened(answer)), *_onward(answer)]
     said = visible("\n".join(line for line in lines if isinstance(line, Own)))
     data = visible("\n".join(line for line in lines if not isinstance(line, Own))).rstrip()
-    if isinstance(answer, Quoting) and data:
+    if data and _quotes(answer):
         data = framed(data)
     return f"{data.rstrip()}\n{said}".strip() + "\n"
+
+
+def _quotes(answer: Told) -> bool:
+    """Whether the answer has words of papers or repositories; of builds, what came of them does."""
+    jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,) if isinstance(answer, JobAnswer) else ()
+    return isinstance(answer, Quoting) or any(job.error or job.result is not None for job in jobs)
 
 
 def _lines(answer: Told) -> list[str]:
@@ -139,7 +145,7 @@ def _related_lines(answer: RelatedAnswer) -> list[str]:
         lines += [f"   one concept: {_pair(pair)}" for pair in row.shared]
         lines += [f"   alike: {_pair(pair)}" for pair in row.nearest if pair not in row.shared]
     if not answer.rows:
-        lines = [Own(f"Nothing is related to {answer.paper}.")]
+        lines = [f"Nothing is related to {answer.paper}."]
     return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
@@ -231,9 +237,10 @@ def _locate_lines(answer: LocateAnswer) -> list[str]:
     lines = _place_lines(answer.locations)
     if not answer.locations:
         lines.append(Own("Nothing is located."))
-    if answer.note:
-        lines.append(Own(f"Note: {answer.note}."))
-    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    # the folders of a repository have the names that its authors gave them
+    said = Own if answer.searched.startswith("stored places") else str
+    lines += [said(f"Note: {answer.note}.")] if answer.note else []
+    return [*lines, said(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _place_lines(places: Sequence[Place]) -> list[str]:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
+from xkg.durable import private_file, private_folder
 from xkg.errors import CorruptStoreError, InputError, SchemaVersionError, StoreError
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
@@ -145,7 +146,8 @@ class JobTable:
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self._folder)
+            private_file(self._path)
             with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as db:
                 version = db.execute("PRAGMA user_version").fetchone()[0]
                 if version > _VERSION:

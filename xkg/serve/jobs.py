@@ -9,6 +9,7 @@ take turns, by a lock in its folder.
 import contextlib
 import fcntl
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -21,9 +22,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from xkg.config import Settings
+from xkg.durable import private_folder
 from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
 from xkg.serve.job_environment import job_environment
 from xkg.serve.job_table import JobTable, Row, State
+
+log = logging.getLogger(__name__)
 
 FOLDER = "jobs"
 MOST_WAITING = 10
@@ -33,6 +37,7 @@ LAST_GRACE_SECONDS = 0.5
 """The server's own end does not wait long (`xkg.serve.http`)."""
 
 _TICK_SECONDS = 0.25
+_PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
@@ -132,26 +137,36 @@ class Jobs:
                 self._thread.start()
 
     def _work(self) -> None:
-        """Job after job until none is left. What is wrong with the list is told to those who ask for it."""
+        """Job after job until none is left. What is wrong with the list is logged, and told to those who ask for it;
+        after a while it is tried again."""
         try:
-            with contextlib.suppress(XkgError), self._alone() as alone:
-                while alone and not self._closing.is_set():
-                    with self._turn:
-                        row = self._table.next()
-                        if row is None:
-                            self._thread = None  # who asks from now on starts another
-                            return
-                    self._attend(row)
+            while not self._closing.is_set():
+                try:
+                    self._work_off()
+                    return
+                except XkgError as error:
+                    log.error("builds wait, for a while: %s", error)
+                    self._closing.wait(_PAUSE_SECONDS)
         finally:
             with self._turn:
                 if self._thread is threading.current_thread():
                     self._thread = None
 
+    def _work_off(self) -> None:
+        with self._alone() as alone:
+            while alone and not self._closing.is_set():
+                with self._turn:
+                    row = self._table.next()
+                    if row is None:
+                        self._thread = None  # who asks from now on starts another
+                        return
+                self._attend(row)
+
     @contextmanager
     def _alone(self) -> Iterator[bool]:
         """Waits for the turn among the servers of this graph; False where this one ends before."""
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self._folder)
             file = (self._folder / "turn.lock").open("wb")
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be written ({error.strerror}): see to its rights") from error

@@ -85,12 +85,20 @@ def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs":
 
     jobs = Jobs(settings, roots=roots)
 
-    def end(number: int, _frame: object) -> None:
-        jobs.close()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+    waiting, told = os.pipe()
 
-    signal.signal(signal.SIGTERM, end)
+    def end() -> None:
+        os.read(waiting, 1)
+        jobs.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def tell(number: int, _frame: object) -> None:
+        # Nothing more happens here: what was interrupted may hold a lock that closing waits for.
+        signal.signal(number, signal.SIG_DFL)
+        os.write(told, b".")
+
+    threading.Thread(target=end, name="end", daemon=True).start()
+    signal.signal(signal.SIGTERM, tell)
     jobs.start()
     return jobs
 

@@ -19,7 +19,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from xkg.durable import write_whole
+from xkg.durable import private_folder, write_whole
 from xkg.errors import CorruptStoreError, InputError, StoreError
 
 PREFIX = "xkg_"
@@ -157,7 +157,7 @@ class Tokens:
     @contextmanager
     def _changing(self) -> Iterator[tuple[Token, ...]]:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self._folder)
             descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be opened ({error.strerror}): choose another --kg") from error

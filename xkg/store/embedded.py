@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xkg.durable import private_folder
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import PaperBundle
 from xkg.store import Table, bundles, decisions, generation
@@ -74,7 +75,7 @@ class EmbeddedStore:
     def require_writable(self) -> None:
         """Raises `StoreError` where the folder cannot be made."""
         with one_line(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
 
     def connect(self) -> None:
         """Does nothing: each publish connects all papers."""

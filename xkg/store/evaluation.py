@@ -457,10 +457,10 @@ class _Estimate:
             return (sign * value, True) if whole and value is not None else None
         called = self.name(start).lower() in ("size", "length") and self.mark(start + 1) == "("
         close = self.closing.get(start + 1, end)
-        less = close + 3 == end and self.mark(close + 1) == "-" and self.tokens[close + 2].text.isdigit()
+        less = close + 3 == end and self.mark(close + 1) == "-" and self.tokens[close + 2].kind == "number"
         if sign > 0 and called and (close + 1 == end or less):
             value = self.value(start + 2, close, names, times)
-            return value.items - (int(self.tokens[close + 2].text) if less else 0), False
+            return value.items - (int(float(self.tokens[close + 2].text)) if less else 0), False
         return None
 
     def reduced(self, start: int, end: int, names: Names, times: int) -> Value:

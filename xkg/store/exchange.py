@@ -5,13 +5,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from xkg.durable import write_whole
+from xkg.durable import read_regular, write_whole
 from xkg.errors import CorruptStoreError, InputError
 from xkg.model import PaperBundle, slug
 from xkg.store import bundles as bundle_files
-from xkg.store.peer import Check, peer_bytes, read_peer
+from xkg.store.peer import MOST_TECHNIQUES, Check, peer_bytes, read_peer
 
 _BUNDLE = b'{"format":"xkg-bundle-'
+_LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
 def import_folder(folder: Path, check: Check) -> tuple[list[PaperBundle], list[str]]:
@@ -44,16 +45,17 @@ def import_folder(folder: Path, check: Check) -> tuple[list[PaperBundle], list[s
 def read_file(path: Path, check: Check) -> PaperBundle:
     """The paper in a bundle file or a peer's graph file. Raises `InputError` naming the file and what is wrong."""
     try:
-        with path.open("rb") as file:
-            is_bundle = file.read(len(_BUNDLE)) == _BUNDLE
-        if not is_bundle:
+        data = read_regular(path, _LARGEST_BUNDLE)
+        if not data.startswith(_BUNDLE):
             return read_peer(path, check)
-        bundle = bundle_files.parse(path.read_bytes(), path)
+        bundle = bundle_files.parse(data, path)
         bundle_files.validate(bundle)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); mend the file or leave it out") from error
     except CorruptStoreError as error:
         raise InputError(f"{path}: is no whole bundle file of this version of xkg; export it again") from error
+    if len(bundle.techniques) > MOST_TECHNIQUES:
+        raise InputError(f"{path}: has more than {MOST_TECHNIQUES:,} techniques, which no paper has; leave it out")
     return bundle
 
 

@@ -10,7 +10,7 @@ worth a question. The thresholds are that model's.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ TERSE = 0.55
 NEAR_DUPLICATE = 0.95
 OPEN = 0.6
 OPEN_PAIR = "open"
+MOST_NAMESAKES = 20
+"""Techniques of one paper that may share a name; a name that a paper gives to more of them says nothing."""
 
 
 @dataclass(frozen=True)
@@ -128,18 +130,23 @@ def _sharing(
     for c in concepts:
         for form in forms(c):
             by_form[form].append(c.row)
-    return {
-        _ordered(concepts, one, other)
-        for rows in by_form.values()
-        for one, other in _pairs(concepts, rows, among)
-        if concepts[one].paper != concepts[other].paper
-    }
+    return {_ordered(concepts, one, other) for rows in by_form.values() for one, other in _pairs(concepts, rows, among)}
 
 
-def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterable[tuple[int, int]]:
+def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterator[tuple[int, int]]:
+    """Pairs of these rows of different papers, one of them in `among`, for which a pair may come twice."""
+    papers: dict[int, list[int]] = defaultdict(list)
+    for row in rows:
+        papers[concepts[row].paper].append(row)
+    telling = {paper: own for paper, own in papers.items() if len(own) <= MOST_NAMESAKES}
     if among is None:
-        return combinations(rows, 2)
-    return product([row for row in rows if concepts[row].paper in among], rows)
+        for one, other in combinations(telling.values(), 2):
+            yield from product(one, other)
+        return
+    for paper in among & telling.keys():
+        for another, rest in telling.items():
+            if another != paper:
+                yield from product(telling[paper], rest)
 
 
 def _ordered(concepts: Sequence[Concept], one: int, other: int) -> tuple[int, int]:

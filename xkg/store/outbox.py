@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from xkg.durable import private_folder
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles
@@ -14,7 +15,7 @@ def keep(kg: Path, built: Sequence[PaperBundle]) -> None:
     """Keeps papers under the graph's folder, each in place of what was kept of it. Raises `StoreError`."""
     folder = kg / FOLDER
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private_folder(folder)
         for bundle in built:
             earlier = [path for path, paper in _papers(folder) if paper == bundle.paper.id]
             new = bundles.write(folder, bundle).name

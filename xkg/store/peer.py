@@ -5,6 +5,7 @@ code points. The bundle alone is enough for that: fields of the model hold what 
 `Paper.claims` what a file has beyond it.
 """
 
+import errno
 import json
 import math
 from collections import Counter
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from xkg.durable import read_regular
 from xkg.errors import InputError, UnsafeInputError
 from xkg.model import (
     Code,
@@ -31,7 +33,12 @@ from xkg.model import (
 Check = Callable[[str], Evidence]
 Object = dict[str, Any]
 
-_MAX_BYTES = 32 * 1024 * 1024
+LARGEST = 32 * 1024 * 1024
+"""Bytes of a graph file."""
+
+MOST_TECHNIQUES = 10_000
+"""Techniques of a paper; one that is honest has hundreds."""
+
 _MAX_NESTING = 200
 _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
@@ -141,13 +148,10 @@ class _Wrong(Exception):
 
 def _load(path: Path) -> Object:
     try:
-        size = path.stat().st_size
-        if size > _MAX_BYTES:
-            raise UnsafeInputError(
-                f"{path}: {size / 1e6:.0f} MB is more than any graph file has ({_MAX_BYTES / 1e6:.0f} MB); leave it out"
-            )
-        data = path.read_bytes()
+        data = read_regular(path, LARGEST)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UnsafeInputError(f"{path}: {error.strerror}, which no graph file has; leave it out") from error
         raise _Wrong(f"cannot be read ({error.strerror})") from error
     if not data.strip():
         raise _Wrong("is empty")
@@ -249,9 +253,11 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
     """Each technique in preorder with its code, and what is irregular in the two objects."""
-    stack = _siblings(file, "techniques", "", f"{paper}#", None, 0)
+    stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
     while stack:
         value, node, where, parent, depth = stack.pop()
+        if (walked := walked + 1) > MOST_TECHNIQUES:
+            raise _Wrong(f"has more than {MOST_TECHNIQUES:,} techniques, which no paper has")
         below = _siblings(value, "components", where, f"{node}/", node, depth + 1)
         technique = Technique(
             id=node,

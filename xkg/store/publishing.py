@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from xkg.durable import private_folder
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.store import generation
 from xkg.store.bundles import BundleFile
@@ -76,7 +77,7 @@ class Generations:
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             with writing(self.folder, self._wait):
                 try:
                     current = generation.read_current(self.folder)

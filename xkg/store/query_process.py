@@ -19,6 +19,7 @@ from xkg.store.asking import checked_parameters, failure, one_line, overran
 _WORKER = Path(__file__).with_name("query_worker.py")
 _STARTING_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
+_LEAST_SECONDS = 0.05
 
 
 class QueryProcess:
@@ -50,19 +51,25 @@ class QueryProcess:
     ) -> Table:
         """The rows of a statement that the guard has passed, at most `rows` of them and about `bytes` of JSON.
 
-        Values are plain JSON; a node or relationship is its properties with `_label` and `_id`. Raises
-        `QueryFailedError` with the engine's words, or when it runs over `seconds`.
+        Values are plain JSON; a node or relationship is its properties with `_label` and `_id`. `seconds` count from
+        the call: to wait for other queries takes of them, to start the worker does not. Raises `QueryFailedError` with
+        the engine's words, or when its time is over.
         """
+        until = time.monotonic() + seconds
         request = {
             "statement": statement,
             "parameters": checked_parameters(parameters or {}),
             "rows": rows,
             "bytes": bytes,
-            "seconds": seconds,
         }
-        with self._lock:
+        if not self._lock.acquire(timeout=seconds):
+            raise QueryFailedError(f"other queries were at work for {seconds:g} s; ask again when they have ended")
+        try:
+            left = max(_LEAST_SECONDS, until - time.monotonic())
             self._start()
-            answer = self._ask(request, seconds + _GRACE_SECONDS)
+            answer = self._ask({**request, "seconds": left}, left + _GRACE_SECONDS)
+        finally:
+            self._lock.release()
         if "error" in answer:
             raise _said(answer["error"], seconds)
         return Table(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from xkg.durable import private_folder
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, XkgError
 from xkg.model import PaperBundle
 from xkg.reading import Documents, documents
@@ -279,7 +280,7 @@ class Replica:
             own = self.folder / "replica.lock"
             if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):
                 raise StoreError(f"{self.folder} holds a graph of its own, no copy of another: give another folder")
-            self.folder.mkdir(parents=True, exist_ok=True)
+            private_folder(self.folder)
             own.touch()
 
     def _build(self, making: Path, start: Generation | None, limit: int | None) -> bool:

@@ -93,7 +93,7 @@ def _from_entry(entry: bibtex.Entry) -> Reference:
         fields.get("eprint", ""),
         " ".join((venue, fields.get("url", ""), fields.get("note", ""), doi)),
     )
-    arxiv = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", eprint.strip(), re.IGNORECASE)
+    arxiv = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", eprint.strip(), re.I | re.A)
     found = ARXIV.search(identifiers + " " + fields.get("volume", ""))
     return Reference(
         title=title,

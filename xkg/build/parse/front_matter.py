@@ -7,10 +7,10 @@ from xkg.build.parse.latex_text import latex_text
 from xkg.build.parse.macros import expand
 
 ARXIV = re.compile(
-    r"(?i)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
+    r"(?ai)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
     r"(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,10}(?:\.[A-Z]{2})?/\d{7})(?!\d)"
 )
-DOI = re.compile(r"(?<![\w.])(10\.\d{4,9}/[^\s\"<>{}$|\\,;]{1,200})")
+DOI = re.compile(r"(?<![\w.])(10\.[0-9]{4,9}/[^\s\"<>{}$|\\,;]{1,200})")
 _VENUE = re.compile(
     r"(?i)(?:copyright\s+(?:\(c\)\s*|©\s*)?|(?:neurips|nips|icml|iclr|cvpr|aaai|acl|emnlp|eccv|iccv|aistats|colm|tmlr|uai|corl|naacl|ijcai|kdd)"
     r"[_\s-]?(?:conference)?[_\s-]?)((?:19|20)\d\d)(?!\d)|PMLR\s+\d+[:,]\s*(?:\d+[-–]\d+,\s*)?((?:19|20)\d\d)"
@@ -49,7 +49,7 @@ def venue_year(text: str) -> int | None:
 
 def first_year(arxiv_id: str | None) -> int | None:
     """The year in a new-style arXiv id (`2006.10726` → 2020)."""
-    match = re.fullmatch(r"(\d\d)(?:0[1-9]|1[0-2])\.\d{4,5}", arxiv_id or "")
+    match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", arxiv_id or "")
     return 2000 + int(match[1]) if match else None
 
 

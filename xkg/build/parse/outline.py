@@ -322,7 +322,7 @@ def _at(node: Node, path: str) -> Node | None:
     for step in path.split("/") if path else ():
         if found is None:
             return None
-        if step.lstrip("-").isdigit():
+        if step.lstrip("-").isdecimal():
             count, at = found.named_child_count, int(step)
             at += count if at < 0 else 0
             found = found.named_child(at) if 0 <= at < count else None

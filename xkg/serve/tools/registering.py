@@ -17,6 +17,7 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import Value
 from xkg.serve.plain_errors import refusal
 from xkg.serve.remembering import Remembered
+from xkg.serve.untrusted import one_line
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Value)
@@ -82,7 +83,7 @@ def _written(answer: Value) -> CallToolResult:
     content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
     fields = structured(answer)
     if uri := fields.get("uri"):
-        content.append(ResourceLink(uri=uri, name=str(fields["id"]), mime_type="application/json"))
+        content.append(ResourceLink(uri=uri, name=one_line(str(fields["id"])), mime_type="application/json"))
     return CallToolResult(content=content, structured_content=fields)
 
 

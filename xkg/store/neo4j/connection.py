@@ -15,6 +15,7 @@ from neo4j.exceptions import IncompleteCommit, ServiceUnavailable
 
 from xkg import __version__
 from xkg.config import StoreSettings
+from xkg.durable import read_regular
 from xkg.errors import StoreError, StoreUnreachableError
 from xkg.store.neo4j.faults import DRIVER_ERRORS, explained
 
@@ -25,6 +26,7 @@ _ACQUIRE_SECONDS = 10.0
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
+_LONGEST_CREDENTIALS = 65_536
 _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or name a file that holds them in store.credentials"
 
 # What goes wrong is raised; without a handler of its own the driver says it on stderr too.
@@ -58,7 +60,7 @@ def credentials(settings: StoreSettings) -> Credentials:
 def _file(path: Path) -> dict[str, str]:
     """The lines `NAME=value` of a file as Aura hands it out, with or without `export`, quotes and comments."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_regular(path, _LONGEST_CREDENTIALS).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise StoreUnreachableError(f"the credentials file {path} cannot be read ({reason}): {_BOTH_WAYS}") from None
