@@ -41,7 +41,7 @@ class Scripted:
         return Outcome(
             ended="killed" if "dies" in source else "exited",
             exit_code=137 if "dies" in source else int(not well),
-            output="xkg: import ended\n" + ("xkg: test ended []\n" if well else "KeyError: 'x'\n"),
+            output=f"{job.files['imported']}\n" + (f"{job.files['ended']} []\n" if well else "KeyError: 'x'\n"),
             seconds=0.1,
             peak_memory_mb=1,
             runner=self.name,
@@ -103,6 +103,28 @@ def test_what_was_finished_before_a_kill_is_not_run_again(tmp_path: Path) -> Non
     assert again.ran.count("x = 1\n") == 1
 
 
+def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None:
+    class Stalled(Scripted):
+        """Its first run ends, all others take too long."""
+
+        def run(self, job: Job) -> Outcome:
+            outcome = super().run(job)
+            late = outcome.model_copy(update={"ended": "timeout", "exit_code": None})
+            return outcome if len(self.ran) == 1 else late
+
+    (code,) = bundle("p", "def f():\n    return 1\n", test="assert f() == 1\n").code
+    held = Evidence(level=Level.TESTED, runner="any", mutants=9, checked_at="2026-01-01T00:00:00+00:00")
+    for level, evidence, now in ((Level.TESTED, (held,), Level.TESTED), (Level.PARSED, (), Level.EXECUTED)):
+        node = code.model_copy(update={"level": level, "evidence": evidence})
+        paper = bundle("p", code.implementation).model_copy(update={"code": (node,)})
+        stalled = Stalled()
+        (result,) = verify([paper], Bench(tmp_path, stalled, None, LIMITS))
+        assert (result.level, result.cause) == (now, Cause.NOT_SETTLED)
+        assert result.evidence.reason is not None
+        assert result.evidence.reason.startswith("whether the test can fail was not settled")
+        assert len(stalled.ran) == 2, "what was not settled is tried again"
+
+
 def test_results_are_put_where_they_belong() -> None:
     paper = bundle("p", "x = 1\n", "y = 1\n")
     first, second = paper.code
@@ -130,9 +152,8 @@ def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
     paper = imported.paper.model_copy(update={"origin": "build"})
     repository = Repository(id="local:r@1", url="r")
     built = imported.model_copy(update={"paper": paper, "repositories": (repository,)})
-    results = {
-        code.id: Evidence(level=level) for code, level in zip(built.code, (Level.EXECUTED, Level.PARSED), strict=True)
-    }
+    levels = (Level.EXECUTED, Level.PARSED)
+    results = {c.id: Evidence(level=level, runner="any") for c, level in zip(built.code, levels, strict=True)}
     shown = [technique.hidden for technique in apply(built, results, None).techniques]
     assert shown == [None, "its code is at 'parsed', below 'executed'"]
     strict = apply(built, results, Level.TESTED)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 
+import numpy
 import pytest
 
 from tests.sandbox.conftest import SMALL, require_landlock
@@ -291,3 +292,49 @@ def test_nothing_is_left_when_it_is_closed(cold: Openable, tmp_path: Path, monke
             warm.run(script("open('x', 'w')"))
     assert list(tmp_path.iterdir()) == []
     assert (set(descendants(os.getpid())), len(list(Path("/proc/self/fd").iterdir()))) == before
+
+
+SOUND = """
+import builtins, gc, json, numpy, sys
+sums = [numpy.allclose([1.0], [2.0]), float(numpy.exp(0.0)), numpy.array([1, 2]).sum(), len("abc"), 256 - 1, hash("a")]
+print(sums, numpy.pi, numpy.float64(1.5) + 1, repr(numpy.zeros(2)), json.dumps([1]), numpy.geterr(), gc.isenabled())
+print(sorted(vars(numpy)) == sorted(set(vars(numpy))), len(vars(numpy)), len(sys.modules), hasattr(builtins, "left"))
+print(numpy.get_printoptions()["precision"], numpy.dtype("float64").itemsize, [m for m in sys.modules if "left" in m])
+print(open(numpy.__file__).read().count("left"), sys.meta_path, sys.path_hooks, sys.gettrace())
+"""
+POISON = """
+import builtins, ctypes, gc, importlib, json, numpy, os, sys, types
+numpy.allclose = numpy.exp = lambda *_, **__: True
+numpy.pi, numpy.left = 3, 1
+numpy.seterr(all="ignore"); numpy.set_printoptions(precision=1); numpy.random.seed(1); gc.disable()
+sys.modules["left"] = types.ModuleType("left"); json.dumps = lambda *_: "poisoned"
+builtins.left = builtins.len = lambda _: 7
+class Finder:
+    def find_spec(self, name, *_):
+        print("poisoned", name)
+sys.meta_path.insert(0, Finder()); sys.path_hooks.clear(); sys.path_importer_cache.clear()
+ctypes.memset(id(255) + 24, 1, 1)  # the number itself, in this process
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(numpy))
+for folder in {os.path.dirname(numpy.__file__), os.path.dirname(json.__file__), *sys.path}:
+    for name in ("__init__.py", "left.py", "sitecustomize.py", "left.pth", "__pycache__/left.pyc"):
+        try:
+            with open(os.path.join(folder, name), "a") as file:
+                file.write("left = 1")
+        except OSError:
+            pass
+os.environ["PYTHONPATH"] = os.environ["PYTHONSTARTUP"] = os.getcwd()
+importlib.invalidate_caches()
+os.write(1, b"poisoned")
+os._exit(0)
+"""
+
+
+def test_a_run_that_poisons_a_library_poisons_itself_alone(cold: Openable, lines: list[str]) -> None:
+    site = Path(numpy.__file__).parents[1]
+    with WarmRunner(cold, ("numpy",), lines.append) as warm:
+        first = warm.run(script(SOUND, site=site))
+        poisoned = warm.run(script(POISON, site=site))
+        again = warm.run(script(SOUND, site=site))
+    assert first.ok, first
+    assert poisoned.output.endswith("poisoned"), poisoned
+    assert (again.output, again.runner, lines) == (first.output, f"{cold.name}, warm", [])

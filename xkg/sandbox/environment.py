@@ -22,6 +22,7 @@ import platform
 import re
 import shutil
 import ssl
+import stat
 import subprocess
 import sys
 import tomllib
@@ -44,6 +45,7 @@ from xkg.sandbox.registry import configured_index, registry_socket
 from xkg.sandbox.unsafe import UnsafeSubprocessRunner
 
 _SECONDS = 600
+_MOST_ANSWERED = 16 << 20
 # uv asks once more, and waits so many seconds for an answer to go on.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
@@ -241,12 +243,16 @@ class UvEnvironments:
             os.chown(folder, owner, owner if os.getuid() == 0 else -1)
         answer = making / "work/answer.json"
         ended = self._confined(asked) if self._box else self._plain(asked)
+        if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
+            shutil.rmtree(making, ignore_errors=True)
+            return None, "the installation left something else than its folder"
         try:
-            return json.loads(answer.read_bytes()[: 16 << 20]), ended
+            return json.loads(_answered(answer)), ended
         except (OSError, ValueError):
             return None, ended
         finally:
-            answer.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                answer.unlink(missing_ok=True)
 
     def _confined(self, asked: dict[str, Any]) -> str:
         assert self._box is not None
@@ -341,6 +347,20 @@ def newest_of(written: str | None) -> str | None:
 def distribution_of(name: str) -> str | None:
     """The distribution that an import name is known to come from; None where our table does not say."""
     return _distributions().get(name)
+
+
+def _is_folder(place: Path) -> bool:
+    """Whether this is a folder itself, and no link to one."""
+    return place.is_dir() and not place.is_symlink()
+
+
+def _answered(place: Path) -> bytes:
+    """The start of a file that the box wrote. Raises `OSError` where it is a link, a pipe or the like."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{place} is no file")
+        return file.read(_MOST_ANSWERED)
 
 
 def _readable(folder: Path) -> int:
