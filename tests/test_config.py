@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,24 @@ def test_an_issuer_is_never_asked_in_the_clear(monkeypatch: pytest.MonkeyPatch, 
         load()
     monkeypatch.setenv("XKG_SERVE__OAUTH__ISSUER", "http://127.0.0.1:8080/realm")
     assert load().serve.oauth.issuer == "http://127.0.0.1:8080/realm"
+
+
+def test_a_file_that_came_with_a_repository_cannot_give_up_the_sandbox(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "xkg.yaml").write_text("sandbox: {runner: unsafe-subprocess}\n")
+    with pytest.raises(ConfigError, match="cannot give up the sandbox"):
+        load()
+    (folder / "xkg.yaml").write_text("sandbox: {seconds: 5}\n")
+    monkeypatch.setenv("XKG_SANDBOX__RUNNER", "unsafe-subprocess")
+    assert load().sandbox.runner == "unsafe-subprocess"
+
+
+def test_the_settings_of_another_user_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "xkg.yaml").write_text("kg: theirs\n")
+    if os.geteuid() == 0:
+        os.chown(folder / "xkg.yaml", 12345, 12345)
+    else:  # who may not give a file away becomes another
+        monkeypatch.setattr("xkg.config.os.geteuid", lambda: 12345)
+    with pytest.raises(ConfigError, match="another user"):
+        load()

@@ -295,7 +295,24 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, _WorkingFolder(settings_cls)
+
+
+class _WorkingFolder(YamlConfigSettingsSource):
+    """`xkg.yaml` of the working folder. That may be a clone of somebody else's repository, so the file must belong to
+    whoever runs xkg (or to root), and cannot give up the sandbox."""
+
+    def __init__(self, settings_cls: type[BaseSettings]) -> None:
+        path = Path("xkg.yaml")
+        if path.is_file() and path.stat().st_uid not in (0, os.geteuid()):
+            raise ConfigError(f"{path.absolute()} belongs to another user: work in another folder, or make it yours")
+        super().__init__(settings_cls)
+        sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
+        if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
+            raise ConfigError(
+                "setting 'sandbox.runner': a file cannot give up the sandbox, since it may come with a repository; "
+                "set XKG_SANDBOX__RUNNER=unsafe-subprocess where you mean it"
+            )
 
 
 def load(**flags: object) -> Settings:
@@ -310,6 +327,8 @@ def load(**flags: object) -> Settings:
         raise ConfigError(
             f"the environment's XKG_* cannot be read: {error}; set one value each (XKG_EMBEDDING__THREADS)"
         ) from error
+    except ConfigError:
+        raise
     except Exception as error:  # the YAML reader raises its own tree
         reason = " ".join(str(error).split())
         raise ConfigError(f"xkg.yaml is no list of settings ({reason}); README.md shows what it may hold") from error

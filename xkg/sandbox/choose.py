@@ -35,7 +35,7 @@ def runner_for(settings: SandboxSettings) -> Runner:
             refusals.append(refusal)
     raise SandboxUnavailableError(
         f"{'; and '.join(refusals)}; "
-        "or set sandbox.runner: unsafe-subprocess to run code that nobody trusts with your own rights"
+        "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run code that nobody trusts with your own rights"
     )
 
 
