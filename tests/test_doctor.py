@@ -95,3 +95,11 @@ def test_what_the_sandbox_in_use_leaves_open_is_said(tmp_path: Path) -> None:
     assert "weaker than bubblewrap: " in str(finding)
     assert "\n" not in str(finding)
     assert "weaker" not in str(by_name(doctor.examine(Settings(kg=tmp_path)), "sandbox"))
+
+
+def test_what_confines_the_parsers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(kg=tmp_path)
+    assert f"Landlock ABI {landlock.version()}" in by_name(doctor.examine(settings), "parsing").seen
+    monkeypatch.setattr("xkg.sandbox.worker.walls", tuple)
+    finding = by_name(doctor.examine(settings), "parsing")
+    assert (finding.ok, finding.seen) == (False, "in a process with limits alone")

@@ -55,6 +55,7 @@ def examine(settings: Settings) -> Report:
             _gpu(),
             _sandbox(settings),
             _landlock(),
+            _parsing(),
             _environments(settings),
             *_neo4j(settings),
             _graph(settings),
@@ -198,6 +199,19 @@ def _landlock() -> Finding:
         seen=f"ABI {version}" if version else "not in this kernel",
         cost="Cypher of strangers runs behind the guard and a read-only handle alone",
         remedy="Linux 5.13 or later with Landlock enabled",
+    )
+
+
+def _parsing() -> Finding:
+    from xkg.sandbox.worker import walls
+
+    found = walls()
+    return Finding(
+        name="parsing",
+        ok=bool(found),
+        seen=f"in a process of its own: {', '.join(found)}" if found else "in a process with limits alone",
+        cost="a flaw in a parser gives a hostile paper or repository the rights of a process without files or network",
+        remedy="Linux 5.13 or later with Landlock enabled, and libseccomp2",
     )
 
 

@@ -1,5 +1,6 @@
 """Fielded BM25 over symbols, and the roles that hold them back."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from xkg.build.codebase import Codebase
 from xkg.build.fetch import fetch_repository
 from xkg.build.parse.repository import parse_repository
-from xkg.build.symbol_index import SymbolIndex
+from xkg.build.symbol_index import SymbolIndex, _parameters, code_of
 from xkg.build.symbol_roles import is_abstract, is_thin, role_factor
 
 DATA = Path(__file__).parent.parent / "data" / "ground"
@@ -125,3 +126,13 @@ def _tern() -> SymbolIndex:
     if not _CACHED:
         _CACHED.append(SymbolIndex(parse_repository(fetch_repository(str(DATA), DATA))))
     return _CACHED[0]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda n: code_of("/*" * n, "cpp"), lambda n: _parameters("(" * n)],
+    ids=["comments that do not end", "parentheses that do not end"],
+)
+def test_time_grows_with_the_text_not_with_its_square(work: Callable[[int], str]) -> None:
+    """A quadratic scan of this text takes an hour."""
+    work(4_000_000)

@@ -60,3 +60,22 @@ def test_what_is_asked_again_is_answered_from_the_graph_as_it_is(graph: Path) ->
     assert service.search("hearth baking", 1) == first
     store.close()
     service.close()
+
+
+def test_closing_leaves_no_descriptor_open(graph: Path, tmp_path: Path) -> None:
+    """The graph, the queries, the cache of vectors, and the process that parses."""
+    (tmp_path / "oven.py").write_text("def bake(loaf):\n    return loaf\n")
+    places = [f"{graph}/", "embeddings.sqlite"]
+
+    def opened() -> list[str]:
+        descriptors = [Path(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]  # noqa: PTH208
+        links = [str(descriptor.readlink()) for descriptor in descriptors if descriptor.is_symlink()]
+        return [link for link in links if any(place in link for place in places)]
+
+    before, processes = opened(), set(descendants(os.getpid()))
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings()))
+    service.locate("a loaf that is baked", tmp_path)
+    assert len(opened()) > len(before)
+    service.close()
+    assert opened() == before
+    assert set(descendants(os.getpid())) <= processes

@@ -1,9 +1,7 @@
 """What the confined worker does for `xkg.build.parsing`: papers and repositories, with every parser that they can need
 imported before the first is asked for, since nothing can be imported afterwards."""
 
-import _strptime  # noqa: F401
 import encodings
-import heapq  # noqa: F401
 import importlib
 import json
 import pkgutil
@@ -80,6 +78,8 @@ def _import_encodings() -> None:
 
 load_all()
 _import_encodings()
-# What libraries import within their functions: `_strptime` and `heapq` above, and a module of each of these.
+# What libraries import within their functions.
+for _name in ("_strptime", "heapq"):
+    importlib.import_module(_name)
 latex2text.get_default_latex_context_db()
 latexwalker.get_default_latex_context_db()
