@@ -47,7 +47,7 @@ _SECONDS = 600
 # uv asks once more, and waits so many seconds for an answer to go on.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 # Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
-_SENT = ("installer", "wheel_names", "wheels")
+_SENT = ("installer", "toml_text", "wheel_names", "wheels")
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"

@@ -161,6 +161,9 @@ class _Walk:
 
     def _parted(self, text: str, element: Any) -> None:
         """A paragraph, parted by the displayed formulas in it."""
+        if "$$" not in text:
+            self._paragraph(text, element)
+            return
         for part in re.split(r"(\n\$\$\n.*?\n\$\$\n)", text, flags=re.DOTALL):
             if part.startswith("\n$$\n"):
                 self._display(part[4:-4], element)
