@@ -42,12 +42,12 @@ def written_patterns() -> tuple[list[Written], list[str]]:
     """The patterns, and the places of those that are put together at run time."""
     found: dict[tuple[Any, int], Written] = {}
     late: list[str] = []
-    called: dict[str, set[str]] = {}
+    called: dict[tuple[str, str], set[str]] = {}
     sources = modules()
-    for _, tree in sources:
+    for module, tree in sources:
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _USES:
-                called.setdefault(node.value.id, set()).add(node.attr)
+                called.setdefault((module.__name__, node.value.id), set()).add(node.attr)
 
     def add(pattern: re.Pattern[Any], place: str, uses: set[str]) -> None:
         one = found.setdefault((pattern.pattern, pattern.flags), Written(pattern))
@@ -57,7 +57,7 @@ def written_patterns() -> tuple[list[Written], list[str]]:
     for module, tree in sources:
         for name, value in vars(module).items():
             for pattern in _inside(value):
-                add(pattern, f"{module.__name__}:{name}", called.get(name, {"match", "search"}))
+                add(pattern, f"{module.__name__}:{name}", called.get((module.__name__, name), set()))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and (use := _use(node)):
                 place = f"{module.__name__}:{node.lineno}"
@@ -70,6 +70,8 @@ def written_patterns() -> tuple[list[Written], list[str]]:
                     add(pattern, place, {use})
                 elif (pattern.pattern, pattern.flags) not in found:
                     add(pattern, place, {"match", "search"})
+    for one in found.values():
+        one.uses = one.uses or {"match", "search"}  # it is handed on, who knows to whom
     return list(found.values()), late
 
 

@@ -55,7 +55,7 @@ _DANGLING = frozenset("of the a an and or to for in on with by that than from as
 
 def _short(claim: str) -> str:
     """The claim's first clause as a name, at most eighteen words."""
-    claim = re.sub(r"\s+\([^()]*\)", "", claim).strip()
+    claim = re.sub(r"(?<!\s)\s++\([^()]*+\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even)\b|\.\s", claim
     )[0]

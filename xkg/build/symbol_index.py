@@ -172,5 +172,5 @@ def _prose(source: SourceSymbol) -> str:
 
 
 def _parameters(signature: str) -> str:
-    inside = re.search(r"\((.*)\)", signature, re.DOTALL)
-    return inside[1] if inside else ""
+    opened, closed = signature.find("("), signature.rfind(")")
+    return signature[opened + 1 : closed] if 0 <= opened < closed else ""

@@ -21,7 +21,7 @@ _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
 _SUBTITLE = re.compile(r":\s+|\s[-–—]+\s")
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.I)
 _DOI = re.compile(r"10\.\d{4,9}/\S+")
-_ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[a-z]{2})?/\d{7})(?!\d)", re.I)
+_ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?/\d{7})(?!\d)", re.I)
 
 
 @dataclass(frozen=True)

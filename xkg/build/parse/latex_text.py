@@ -13,7 +13,7 @@ from xkg.build.parse.latex_names import ALGORITHMS, BOXES, FIRST_SILENT, HEADING
 from xkg.build.parse.macros import expand, find_macros
 from xkg.build.parse.tex import Environment, Tex, environments
 
-_CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-zA-Z]*$")
+_CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
@@ -284,7 +284,7 @@ class _Reading:
 
 _MARKUP = re.compile(r"[\\{}$~&]|\n[ \t]+\n")
 _QUOTES = re.compile(r"``|''")
-_EMPTY = re.compile(r"[(\[](?:\s|[,;.]|\be\.?g\.?,?|\bsee\b,?|\bcf\.?|\bi\.e\.,?|and)*[)\]]")
+_EMPTY = re.compile(r"[(\[](?:[\s,;.]|\be\.?g|\bsee\b|\bcf|\bi\.e\.|and)*+[)\]]")
 _BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?)\]](?!\d))")
 _REPEATED = re.compile(r"([,;])(?:\s*+[,;])++(\s?)")
 _BEFORE_SPACE = re.compile(r"[,;](?=\s)")

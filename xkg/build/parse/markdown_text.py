@@ -36,7 +36,7 @@ _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _OPEN_END = re.compile(r"[\w,;)\]$’'%-]$")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})-$")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]++-[^\W\d_]+")
 _BROKEN_COMPOUND = re.compile(r"[^\W_]-$")
 _BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?](?!\d))")
 
