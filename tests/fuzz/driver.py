@@ -35,7 +35,7 @@ def main() -> None:
             [
                 sys.argv[0],
                 str(corpus),
-                f"-dict={words}",
+                *([f"-dict={words}"] if pieces else []),
                 f"-max_total_time={seconds}",
                 f"-timeout={_SECONDS}",
                 f"-rss_limit_mb={_MEGABYTES}",

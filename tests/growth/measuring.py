@@ -52,7 +52,11 @@ def growths(subject: str, pumps: Sequence[Pump], lengths: Sequence[int]) -> list
             check=False,
         )
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
-        found += [Finding(pumps[at + l["at"]], l["length"], l["seconds"], l["ratio"]) for l in lines if "ratio" in l]
+        found += [
+            Finding(pumps[at + line["at"]], line["length"], line["seconds"], line["ratio"])
+            for line in lines
+            if "ratio" in line
+        ]
         if ran.returncode == 0:
             return found
         if not lines or ran.returncode > 0:

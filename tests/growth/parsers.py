@@ -1,9 +1,9 @@
 """Every parser of untrusted text, by name, as something that takes a text; what it documents to raise is no fault."""
 
 import json
-import re
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from xkg.build.parse.reference_text import reference_from_text
 from xkg.build.requirements import requirement_lines, without_versions
 from xkg.errors import XkgError
 from xkg.llm_answer import UnusableError, read_answer
+from xkg.model import Evidence, Level, Paper, Reference
 from xkg.sandbox.causes import last_error
 from xkg.serve.context_parts import first_words, inline
 from xkg.serve.decomposing import by_structure
@@ -43,7 +44,6 @@ from xkg.store.guard import guard
 from xkg.store.names import names
 from xkg.store.peer import read_peer
 from xkg.store.text import words
-from xkg.model import Evidence, Level, Paper, Reference
 
 
 class _Answer(BaseModel):
@@ -104,7 +104,8 @@ def notebook(text: str) -> None:
 
 
 def notebook_json(text: str) -> None:
-    notebook_source(text.encode("utf-8", "replace"))
+    with suppress(ValueError):  # no notebook
+        notebook_source(text.encode("utf-8", "replace"))
 
 
 def requirements(name: str, text: str) -> None:
@@ -170,13 +171,8 @@ def symbols(text: str) -> None:
 
 def _tolerant(action: Callable[[str], object]) -> Callable[[str], None]:
     def apply(text: str) -> None:
-        try:
+        with suppress(XkgError, UnusableError):
             action(text)
-        except (XkgError, UnusableError):
-            pass
-        except ValueError as error:
-            if "no notebook" not in str(error):
-                raise
 
     return apply
 

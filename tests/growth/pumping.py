@@ -28,7 +28,9 @@ class Pump:
 
 def pumps_of(pattern: re.Pattern[str] | re.Pattern[bytes]) -> list[Pump]:
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
-    tree = list(parser.parse(source, pattern.flags & ~re.DEBUG & ~(re.UNICODE if isinstance(pattern.pattern, bytes) else 0)))
+    tree = list(
+        parser.parse(source, pattern.flags & ~re.DEBUG & ~(re.UNICODE if isinstance(pattern.pattern, bytes) else 0))
+    )
     found: dict[Pump, None] = {}
     repeats = list(_repeats(tree, ""))
     if not repeats:
@@ -58,7 +60,7 @@ def _repeats(tree: Sequence[Any], before: str) -> Iterator[tuple[str, Sequence[A
         here = before + next(_samples(tree[:at], 1), "")
         behind = next(_samples(tree[at + 1 :], 1), "")
         if op in _REPEATS:
-            low, high, body = value
+            _low, high, body = value
             if high > 100:
                 yield here, list(body), behind
             yield from _repeats(list(body), here)

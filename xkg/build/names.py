@@ -130,7 +130,9 @@ def about(title: str) -> str:
     )
     if match and match[1].casefold() in ABOUT:
         return match[2]
-    return re.sub(r"(?<!\s)\s++(?:in detail|in a nutshell|at a glance|details|overview)$", "", title, flags=re.IGNORECASE)
+    return re.sub(
+        r"(?<!\s)\s++(?:in detail|in a nutshell|at a glance|details|overview)$", "", title, flags=re.IGNORECASE
+    )
 
 
 def initials_match(short: str, long: str) -> bool:

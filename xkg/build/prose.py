@@ -72,7 +72,9 @@ _MASKED = (
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
 # \x03 is the end of a displayed equation: a sentence may end there without a full stop.
-_END = re.compile(r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)")
+_END = re.compile(
+    r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
+)
 _NOT_END = re.compile(
     r"(?:\b(?i:e\.?\s?g|i\.?\s?e|et\s+al|cf|vs|viz|resp|approx|w\.\s?r\.\s?t|a\.k\.a|i\.i\.d|s\.t|Figs?|Eqs?|Eqn|Secs?|"
     r"Sect|Tab|Refs?|Thm|Alg|App|Appx|Chap|Ch|Prop|Def|Lem|Nos?|St|Dr|Prof|Mrs?|Ms|Jr|Sr|Inc|Ltd|pp|ca|Vol|al)"

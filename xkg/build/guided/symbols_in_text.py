@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from xkg.build.parse.macros import expand
 
 _FORMULA = re.compile(
-    r"(?<!\\)\$\$(.{1,4000}?)\$\$|(?<!\\)\$(.{1,4000}?)(?<!\\)\$|\\\((.{1,4000}?)\\\)|\\\[(.{1,4000}?)\\\]"
-    r"|\\begin\{(equation|align|gather|multline)\*?\}.{1,4000}?\\end\{\5\*?\}",
+    r"(?<!\\)\$\$(.{1,4000}?)\$\$|(?<!\\)\$(.{1,4000}?)(?<!\\)\$"
+    r"|\\\(((?:\\\\|(?!\\[()]).){1,4000}+)\\\)|\\\[((?:\\\\|(?!\\[\[\]]).){1,4000}+)\\\]"
+    r"|\\begin\{(equation|align|gather|multline)\*?\}(?:(?!\\begin\{(?:equation|align|gather|multline)).){1,4000}?\\end\{\5\*?\}",
     re.DOTALL,
 )
 _PLAIN = r"\d{1,3}(?:,\d{3}){1,12}+(?![\d,])|\d{1,40}"
