@@ -1,5 +1,6 @@
 """A graph as the commands make it: the example, built, and the peer's files, imported."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from xkg.model import Level
 settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2000)
 settings.load_profile("gate")
+
+# What `make search` runs, and nothing else does.
+collect_ignore = [] if "XKG_SEARCH" in os.environ else ["growth", "fuzz"]
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "svgd"

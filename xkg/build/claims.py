@@ -11,12 +11,14 @@ from xkg.model import Finding, Resource
 MAX_FINDINGS = 8
 NAME_WORDS = 18
 
+# Space is single in a sentence.
+_ADVERBS = r"(?:(?:\w+ly|also|further|then|can)\s){0,5}"
 _CLAIM = re.compile(
     r"\b(?:(?:we|experiments?|evaluations?|results?|findings|analys[ie]s|studies|"
-    r"ablations?)\s+(?:\w+ly\s+|also\s+|further\s+|then\s+|can\s+|on\s+[^,.]{3,60}\s+)*"
+    rf"ablations?)\s{_ADVERBS}(?:on\s[^,.]{{3,60}}\s{_ADVERBS})?"
     r"(?:find|found|show|shows|showed|demonstrate|demonstrates|demonstrated|observe|observed|prove|proved|"
     r"reveal|reveals|establish|confirm|confirms|suggest|suggests|indicate|indicates)"
-    r"|(?:is|are) (?:theoretically |empirically )?(?:shown|proved|proven|found))\s+(?:that\s+|to\s+)?",
+    r"|(?:is|are) (?:theoretically |empirically )?(?:shown|proved|proven|found))\s(?:that\s|to\s)?",
     re.IGNORECASE,
 )
 _GAIN = re.compile(
@@ -53,7 +55,7 @@ _DANGLING = frozenset("of the a an and or to for in on with by that than from as
 
 def _short(claim: str) -> str:
     """The claim's first clause as a name, at most eighteen words."""
-    claim = re.sub(r"\s+\([^()]*\)", "", claim).strip()
+    claim = re.sub(r"(?<!\s)\s++\([^()]*+\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even)\b|\.\s", claim
     )[0]

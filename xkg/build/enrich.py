@@ -129,7 +129,7 @@ _LOOSELY = re.compile(
 )
 _SUBJECT = re.compile(
     r"^(?:[\w-]+,\s+)?(?:(?:the|our|an?|this|each)\s+)*(?:[\w-]+\s+){0,2}?\x10"
-    r"(?:\s*\([^)]*\)|\s*,[^,]{3,80},|\s+of\s+\w+|\s+\$[^$]*\$|\s+\w{1,3}\b)*\s+(?:\w+ly\s+)?"
+    r"(?:\s*\([^)]*\)|\s*,[^,]{3,80},|\s+of\s+\w+|\s+\$[^$]*\$|\s+(?!of\b)\w{1,3}\b)*\s+(?:\w+ly\s+)?"
     rf"(?:{_ACTS})\b",
     re.IGNORECASE,
 )

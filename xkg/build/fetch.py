@@ -148,7 +148,7 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
         head, _, commit = parts.path.rpartition("@")
         url = f"https://{parts.netloc}{head}"
     _check_reference(commit, spec)
-    url = re.sub(r"(\.git)?/*$", "", url.split("?")[0].split("#")[0])
+    url = url.split("?")[0].split("#")[0].rstrip("/").removesuffix(".git")
     place = urlsplit(url)
     name = place.netloc.lower() + place.path
     if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:

@@ -130,7 +130,9 @@ def about(title: str) -> str:
     )
     if match and match[1].casefold() in ABOUT:
         return match[2]
-    return re.sub(r"\s+(?:in detail|in a nutshell|at a glance|details|overview)$", "", title, flags=re.IGNORECASE)
+    return re.sub(
+        r"(?<!\s)\s++(?:in detail|in a nutshell|at a glance|details|overview)$", "", title, flags=re.IGNORECASE
+    )
 
 
 def initials_match(short: str, long: str) -> bool:
@@ -154,7 +156,7 @@ def initials_match(short: str, long: str) -> bool:
     return used >= max(1, (len(letters) + 1) // 2)
 
 
-SHORT = r"[^\W\d_a-z]*[^\W_]*[A-Z][\w+\-]*(?:[ -][A-Z0-9][\w+\-]*)?"
+SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
@@ -164,7 +166,7 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         if "(" not in text:
             continue
-        for match in re.finditer(rf"\(\s*({SHORT}?)s?\s*(?:[,;][^()]*)?\)", text):
+        for match in re.finditer(rf"\(\s*+({SHORT}?)s?\s*+(?:[,;][^()]*+)?\)", text):
             short = match[1]
             if short in out or not 2 <= len(short) <= 15 or sum(c.isupper() for c in short) < 2:
                 continue

@@ -17,7 +17,7 @@ from xkg.sandbox.levels import check_parsed
 
 Make = Callable[[Mapping[str, Sequence[str]], Sequence[str], str | None], Environment]
 
-_FRAME = re.compile(r'^\s*File "([^"]*)", line \d+', re.M)
+_FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(BaseModel):

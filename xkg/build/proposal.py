@@ -37,7 +37,7 @@ _WEIGHT = {
 }
 _HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "part": 0.0, "define": 0.0, "emphasise": 0.0}
 _ENOUGH = 4.5
-_LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*(?:[- ][A-Z0-9][\w+-]*)*$")
+_LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*+(?: [A-Z0-9][\w+-]*+)*+$")
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _distinct(spellings: Iterable[str]) -> list[str]:
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = re.sub(
-            r"\s+(?:approach|method|framework|algorithm|technique|procedure|strategy|system|model)$", "", name
+            r"(?<!\s)\s++(?:approach|method|framework|algorithm|technique|procedure|strategy|system|model)$", "", name
         )
         out.setdefault(key(name), bare if is_name(bare, proper=True) else name)
     return list(out.values())

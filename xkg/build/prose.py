@@ -48,9 +48,9 @@ _ENVIRONMENT = re.compile(rf"\\(begin|end)\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}
 _FLOAT_BLOCK = re.compile(
     r"^!\[[^\n]*$"
     r"|^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)"
-    r"|^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d+[.\d]*[.:|][^\n]*$"
+    r"|^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]*[.:|][^\n]*$"
     r"|^[ \t]*\|[^\n]*\|[ \t]*$"
-    r"|<!--.*?-->",
+    r"|<!--.*?(?:-->|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _STATEMENT_BLOCK = re.compile(
@@ -69,10 +69,12 @@ _BREAK = re.compile(
 _MASKED = (
     re.compile(r"(?<!\\)(\$\$?)(?:[^$\n]|\n(?![ \t]*\n)){1,600}?(?<!\\)\1|\\\((?:[^\\\n]|\\(?![()])){1,400}\\\)"),
     re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\]\n]*\])*\{[^{}]*\}"),
-    re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w+(?:\.\w+)+/\S*[^\s.,;:!?)}'\"]"),
+    re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
 # \x03 is the end of a displayed equation: a sentence may end there without a full stop.
-_END = re.compile(r"[.!?\x03]+(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)")
+_END = re.compile(
+    r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
+)
 _NOT_END = re.compile(
     r"(?:\b(?i:e\.?\s?g|i\.?\s?e|et\s+al|cf|vs|viz|resp|approx|w\.\s?r\.\s?t|a\.k\.a|i\.i\.d|s\.t|Figs?|Eqs?|Eqn|Secs?|"
     r"Sect|Tab|Refs?|Thm|Alg|App|Appx|Chap|Ch|Prop|Def|Lem|Nos?|St|Dr|Prof|Mrs?|Ms|Jr|Sr|Inc|Ltd|pp|ca|Vol|al)"

@@ -3,13 +3,13 @@
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import yaml
 
 from xkg.sandbox.syntax import syntax_tree
+from xkg.sandbox.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
@@ -29,6 +29,7 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
+_LONGEST_YAML = 100_000  # characters; the parser takes half a second for them
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 
 
@@ -73,7 +74,7 @@ def _reader(name: str) -> Callable[[str], Iterable[object]]:
         "pyproject.toml": _pyproject,
         "setup.cfg": _setup_cfg,
         "setup.py": _setup_py,
-        "Pipfile": lambda text: _tables(tomllib.loads(text).get("packages", {})),
+        "Pipfile": lambda text: _tables(read_toml(text).get("packages", {})),
     }
     if name in exact:
         return exact[name]
@@ -81,7 +82,7 @@ def _reader(name: str) -> Callable[[str], Iterable[object]]:
 
 
 def _pyproject(text: str) -> Iterator[object]:
-    table = tomllib.loads(text)
+    table = read_toml(text)
     project = table.get("project", {})
     yield from project.get("dependencies", ())
     for extra in project.get("optional-dependencies", {}).values():
@@ -133,11 +134,22 @@ def _setup_py(text: str) -> Iterator[object]:
                         yield from (e.value for e in listed.elts if isinstance(e, ast.Constant))
 
 
+class _Plain(yaml.SafeLoader):  # type: ignore[misc]
+    """Without aliases: a few lines of them can stand for more values than memory has room for."""
+
+    def compose_node(self, parent: object, index: object) -> object:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(None, None, "an alias", self.peek_event().start_mark)
+        return super().compose_node(parent, index)
+
+
 def _conda(text: str) -> Iterator[object]:
-    for entry in yaml.safe_load(text).get("dependencies", ()):
+    if len(text) > _LONGEST_YAML:
+        raise ValueError(f"YAML of {len(text):,} characters is more than any honest environment has")
+    for entry in yaml.load(text, _Plain).get("dependencies", ()):
         if isinstance(entry, dict):
             yield from entry.get("pip", ())
-        elif match := _CONDA.match(str(entry).strip()):
+        elif isinstance(entry, str) and (match := _CONDA.match(entry.strip())):
             name = _CONDA_NAMES.get(match[1].lower(), match[1])
             if name is not None:
                 yield name + _conda_version(match[2] or "")

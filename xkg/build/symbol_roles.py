@@ -48,7 +48,8 @@ def _shape_factor(entry: Entry) -> float:
 
 
 _BODY = re.compile(
-    r"^\s*(?:pass|\.\.\.|raise\s+(?:NotImplementedError|None)\b.*|return\s+NotImplemented)\s*$", re.MULTILINE
+    r"^[^\S\n]*+(?:pass|\.\.\.|raise\s+(?:NotImplementedError|None)\b.*|return\s+NotImplemented)[^\S\n]*+$",
+    re.MULTILINE,
 )
 
 

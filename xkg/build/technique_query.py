@@ -8,8 +8,10 @@ from xkg.build.code_words import Vocabulary, content_stems, defined_acronyms, in
 from xkg.build.document import Document
 from xkg.model import Technique
 
-_PARENTHESES = re.compile(r"\s*\(([^()]*)\)")
-_TEX_NAME = re.compile(r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*\*?\s*\{([^{}]*)\}|\\([A-Za-z]{2,})")
+_PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
+_TEX_NAME = re.compile(
+    r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
+)
 # TeX that lays out rather than names; Greek letters and functions (\exp, \log, \max) do name things in code.
 _LAYOUT = frozenset(
     stems(

@@ -146,7 +146,7 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
             break
     while taken and taken[-1].casefold() in LITTLE:
         taken.pop()
-    return re.sub(r"(?:'s|’s|[-–—]+)$", "", " ".join(taken)).strip("'’‘"), end
+    return re.sub(r"(?:'s|’s|(?<![-–—])[-–—]++)$", "", " ".join(taken)).strip("'’‘"), end
 
 
 def _whole(text: str, at: int) -> tuple[str, int]:

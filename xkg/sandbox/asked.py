@@ -19,6 +19,7 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
+_LONGEST_PATH = 500
 _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*@\s*)?git\+(?P<url>\w+://\S+)")
 
 
@@ -57,7 +58,7 @@ def from_elsewhere(lines: Sequence[str]) -> dict[str, str]:
                 host = parts.hostname or ""
             except ValueError:
                 continue
-            path = re.sub(r"(\.git)?(@[^/]*)?/*$", "", unquote(parts.path))
+            path = re.sub(r"(\.git)?(@[^/]*)?/*$", "", unquote(parts.path)[:_LONGEST_PATH])
             egg = re.search(r"egg=([\w.-]+)", parts.fragment)
             name = match["name"] or (egg[1] if egg else path.rpartition("/")[2])
             places.setdefault(canonicalize_name(name), f"{host}{path}")

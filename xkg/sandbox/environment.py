@@ -50,7 +50,7 @@ _MOST_ANSWERED = 16 << 20
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
 # Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
-_SENT = ("inside/forward", "sandbox/installer", "sandbox/wheel_names", "sandbox/wheels")
+_SENT = ("inside/forward", "sandbox/installer", "sandbox/toml_text", "sandbox/wheel_names", "sandbox/wheels")
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"

@@ -13,7 +13,6 @@ import json
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xkg.inside.forward import forwarded
+from xkg.sandbox.toml_text import read_toml
 from xkg.sandbox.wheel_names import foreign
 from xkg.sandbox.wheels import Contents, Failed, Unreachable, Wheel, contents, member
 
@@ -28,6 +28,7 @@ from xkg.sandbox.wheels import Contents, Failed, Unreachable, Wheel, contents, m
 # data. A fixed version, so that one question has one answer.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
+_LONGEST_LOCK = 50_000_000  # uv writes every wheel of every package
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
@@ -82,7 +83,7 @@ class Uv:
         written = self._run("compile", "-", "--format", "pylock.toml", *self._newest, *options, given="\n".join(given))
         return [
             Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
-            for package in tomllib.loads(written).get("packages", ())
+            for package in read_toml(written, _LONGEST_LOCK).get("packages", ())
             for wheel in package.get("wheels", ())[:1]
         ]
 

@@ -14,7 +14,7 @@ from xkg.sandbox.syntax import silently, syntax_tree
 
 _MAX_SOURCE = 5_000_000
 _FRAME = re.compile(r'^  File "[^"]*/implementation\.py", line (\d+)', re.M)
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)([^']*)'")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]++)([^']*+)'")
 _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Group)\b.*|^\w+(?:\.\w+)+: .*")
 
 

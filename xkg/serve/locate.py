@@ -21,7 +21,7 @@ _ROWS = 5
 _SHARE_OF_BEST = 0.5
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 _ID = re.compile(r"(arxiv|doi|title):[^#]+#.")
-_CLAUSE = re.compile(r"[.:;,?!]\s+|\s+[-–—]\s+")
+_CLAUSE = re.compile(r"[.:;,?!]\s+|(?<!\s)\s++[-–—]\s+")
 
 
 def locate(

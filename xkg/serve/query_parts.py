@@ -7,7 +7,7 @@ PART_WORDS = 4
 MOST_PARTS = 8
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
-_CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|\s+(?:and then|then|while|and)\s+")
+_CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
 
 
 def parts(query: str) -> list[str]:

@@ -21,7 +21,7 @@ _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
 _SUBTITLE = re.compile(r":\s+|\s[-–—]+\s")
 _ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.I)
 _DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
-_ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|[a-z-]+(?:\.[a-z]{2})?/[0-9]{7})(?!\d)", re.I | re.ASCII)
+_ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?/[0-9]{7})(?!\d)", re.I | re.ASCII)
 
 
 @dataclass(frozen=True)

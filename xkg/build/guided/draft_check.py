@@ -84,8 +84,8 @@ def script_faults(test: str, implementation: str, allowed: Collection[str]) -> I
 
 
 def documentation_faults(documentation: str) -> Iterator[str]:
-    sentences = re.findall(r"[^\s.!?][^.!?]*[.!?](?=\s|$)", documentation)
-    if len(sentences) < _FEWEST_SENTENCES:
+    ended = re.split(r"[.!?](?=\s|$)", documentation)[:-1]
+    if sum(bool(re.search(r"[^\s.!?]", sentence)) for sentence in ended) < _FEWEST_SENTENCES:
         yield "documentation: write 5 to 10 sentences: what it computes, inputs and outputs, how to call it, parameters"
 
 

@@ -160,7 +160,7 @@ def _foreign(answer: Components, document: Document) -> Iterator[str]:
 
 
 def _bare(address: str) -> str:
-    return re.sub(r"^(?:https?://)?(?:www\.)?|[.,;:/]+$|\\", "", address.casefold())
+    return re.sub(r"^(?:https?://)?(?:www\.)?|(?<![.,;:/])[.,;:/]++$|\\", "", address.casefold())
 
 
 def _folded(name: str) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _folded(name: str) -> tuple[str, ...]:
 def _split(component: Component) -> tuple[str, list[str]]:
     """Name and aliases, where the name was given as "Long form (SHORT)"."""
     name, aliases = " ".join(component.name.split()), list(component.aliases)
-    match = re.fullmatch(r"(.{3,}?)\s*\(\s*([^()\s]{2,15})\s*\)", name)
+    match = re.fullmatch(r"(.{3,300}?)\s*+\(\s*([^()\s]{2,15})\s*\)", name)
     if match and sum(ch.isupper() for ch in match[2]) > 1:
         name = match[1]
         aliases.insert(0, match[2])

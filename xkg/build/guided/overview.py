@@ -84,8 +84,12 @@ def static_overview(codebase: Codebase) -> str:
 def readme_head(codebase: Codebase) -> str:
     """The beginning of the readme without pictures, badges and markup of pages, and without what it says of
     installation, citation and the like, and all of long examples, where it is too long for that."""
-    text = re.sub(r"<!--[\s\S]*?-->|<[^>\n]{1,400}>|\[?!\[[^\]]*\]\([^)]*\)(?:\]\([^)]*\))?", "", codebase.readme)
-    text = re.sub(r"\]\([^)]{40,}\)", "]", text)
+    text = re.sub(
+        r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
+        "",
+        codebase.readme,
+    )
+    text = re.sub(r"\]\([^)]{40,2000}+\)", "]", text)
     text = re.sub(r"\n\s*\n\s*(?:\n\s*)*", "\n\n", text).strip()
     if len(text) > _README:
         text = _of_method(text)

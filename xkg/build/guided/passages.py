@@ -22,14 +22,17 @@ Span = tuple[int, int]
 LONGEST_TABLE = 2500  # characters; a larger one lists results
 _LEAST = 40  # characters of what stands between paragraphs, to be a statement
 _TABLE = re.compile(
-    r"\\begin\{(tabular[x*]?|longtable)\}.*?\\end\{\1\}|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b.*?</table>",
+    r"\\begin\{(tabular[x*]?|longtable)\}.{0,20000}?\\end\{\1\}"
+    r"|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b.{0,20000}?</table>",
     re.DOTALL | re.MULTILINE,
 )
 _SETTINGS = re.compile(
     r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_SPACING = re.compile(r"\\(?:hline|toprule|midrule|bottomrule|cmidrule|centering)\b(?:\([^)]*\))?(?:\{[^}]*\})?")
+_SPACING = re.compile(
+    r"\\(?:hline|toprule|midrule|bottomrule|cmidrule|centering)\b(?:\([^)]{0,200}\))?(?:\{[^}]{0,200}\})?"
+)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ _FRAME = re.compile(r'^(\s+)File "([^"]+)", line \d+')
 _OWN = ("implementation.py", "test.py")
 _FRAMES = 6
 _PRINTED = 500
-_SCRATCH = re.compile(r"(?:/[\w.@+-]+)+/(?=(?:implementation|test)\.py)|(?:/[\w.@+-]+)+/(?:site|dist)-packages/")
-_STANDARD = re.compile(r"(?:/[\w.@+-]+)+/lib/python3\.\d+/")
+_PATH = r"(?:/[\w.@+-]{1,255}){1,40}/"
+_SCRATCH = re.compile(rf"{_PATH}(?=(?:implementation|test)\.py)|{_PATH}(?:site|dist)-packages/")
+_STANDARD = re.compile(rf"{_PATH}lib/python3\.\d+/")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{4,}\b")
 _DURATION = re.compile(r"\b\d+(?:\.\d+)?(?: ?(?:ns|µs|us|ms|s|sec|secs|seconds|minutes)\b|(?:it/s|s/it)\b)")
 _CLOCK = re.compile(r"\b(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?Z?\b")

@@ -12,16 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from xkg.build.parse.macros import expand
 
 _FORMULA = re.compile(
-    r"(?<!\\)\$\$(.+?)\$\$|(?<!\\)\$(.+?)(?<!\\)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]"
-    r"|\\begin\{(equation|align|gather|multline)\*?\}.+?\\end\{\5\*?\}",
+    r"(?<!\\)\$\$(.{1,4000}?)\$\$|(?<!\\)\$(.{1,4000}?)(?<!\\)\$"
+    r"|\\\(((?:\\\\|(?!\\[()]).){1,4000}+)\\\)|\\\[((?:\\\\|(?!\\[\[\]]).){1,4000}+)\\\]"
+    r"|\\begin\{(equation|align|gather|multline)\*?\}(?:(?!\\begin\{(?:equation|align|gather|multline)).){1,4000}?\\end\{\5\*?\}",
     re.DOTALL,
 )
-_PLAIN = r"\d{1,3}(?:,\d{3})+(?![\d,])|\d+"
+_PLAIN = r"\d{1,3}(?:,\d{3}){1,12}+(?![\d,])|\d{1,40}"
 _TIMES = r"(?:\\times|\\cdot|[×·*])"
-_POWER = r"\s*\^\s*\{?\s*([-+]?\s*\d{1,3})\s*\}?"
+_POWER = r"\s{0,3}\^\s{0,3}\{?\s{0,3}([-+]?\s{0,3}\d{1,3})\s{0,3}\}?"
 _NUMBER = re.compile(
-    rf"(?P<fraction>\\[dt]?(?:nice)?frac\s*\{{?\s*(\d+)\s*\}}?\s*\{{?\s*(\d+)\s*\}}?|(?<![\d./])(\d+)\s*/\s*(\d+)(?![\d/]|\.\d))"
-    rf"|(?:(?P<mantissa>(?:{_PLAIN})?(?:\.\d+)?)\s*{_TIMES}\s*)?(?<!\d)10(?P<ten>{_POWER})"
+    rf"(?P<fraction>\\[dt]?(?:nice)?frac\s{{0,3}}\{{?\s{{0,3}}(\d+)\s{{0,3}}\}}?\s{{0,3}}\{{?\s{{0,3}}(\d+)\s{{0,3}}\}}?|(?<![\d./])(\d+)\s{{0,3}}/\s{{0,3}}(\d+)(?![\d/]|\.\d))"
+    rf"|(?:(?P<mantissa>(?:{_PLAIN})?(?:\.\d+)?)\s{{0,3}}{_TIMES}\s{{0,3}})?(?<!\d)10(?P<ten>{_POWER})"
     rf"|(?<![\d.])(?P<base>\d+)(?P<power>{_POWER})"
     rf"|(?P<number>(?:{_PLAIN})(?:\.\d+)?|(?<!\d)\.\d+)(?:[eE](?P<e>[-+]?\d{{1,3}})(?!\d))?"
     r"(?P<unit>\s?\\?%|\s?percent\b|[kKMB](?![\w]))?"
@@ -46,14 +47,14 @@ _GREEK = frozenset(
 )
 # Names that stand for a word, a set or a distribution and not for a quantity.
 _NAMED = re.compile(
-    r"\\(?:mathbb|mathbbm|mathbbold|mathds|Bbb)(?![A-Za-z])\s*(?:\{[^{}]*\}|[A-Za-z0-9])"
-    r"|\\(?:mathcal|cal|mathscr)(?![A-Za-z])\s*(?:\{\s*[NUO]\s*\}|[NUO](?![A-Za-z]))"
-    r"|\\(?:text\w*|mbox|hbox|operatorname\*?|mathop|begin|end|label|tag|[hv]space|color|\w*ref)\s*\{[^{}]*\}"
-    r"|\\(?:math\w+|boldsymbol|bm)\s*\{[^{}]*[A-Za-z]{3,}[^{}]*\}"
-    r"|\^\s*\{?\s*(?:\\(?:mathsf|mathrm|text|rm)\s*)?\{?\s*T\s*\}{0,2}(?![A-Za-z])"
+    r"\\(?:mathbb|mathbbm|mathbbold|mathds|Bbb)(?![A-Za-z])\s{0,3}(?:\{[^{}]*\}|[A-Za-z0-9])"
+    r"|\\(?:mathcal|cal|mathscr)(?![A-Za-z])\s{0,3}(?:\{\s{0,3}[NUO]\s{0,3}\}|[NUO](?![A-Za-z]))"
+    r"|\\(?:text\w*|mbox|hbox|operatorname\*?|mathop|begin|end|label|tag|[hv]space|color|\w*ref)\s{0,3}\{[^{}]*\}"
+    r"|\\(?:math\w+|boldsymbol|bm)\s{0,3}\{(?=[^{}]*[A-Za-z]{3})[^{}]*\}"
+    r"|\^\s{0,3}\{?\s{0,3}(?:\\(?:mathsf|mathrm|text|rm)\s{0,3})?\{?\s{0,3}T\s{0,3}\}{0,2}(?![A-Za-z])"
 )
 _BOUND = re.compile(
-    r"\\(?:sum|prod|max|min|inf|sup|int|bigcup|bigcap|argmax|argmin|forall)(?![A-Za-z])\s*(?:\\limits)?\s*_?\s*\{?\s*"
+    r"\\(?:sum|prod|max|min|inf|sup|int|bigcup|bigcap|argmax|argmin|forall)(?![A-Za-z])\s{0,3}(?:\\limits)?\s{0,3}_?\s{0,3}\{?\s{0,3}"
     r"([A-Za-z])(?![A-Za-z])"
 )
 _CONTROL = re.compile(r"\\([A-Za-z]+)\*?")

@@ -18,7 +18,7 @@ _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
 _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
-_CITE = re.compile(r"\\(?:[a-zA-Z]*[cC]ite[a-zA-Z]*)\*?(?=\s*+[\[{])")
+_CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)[a-zA-Z]++\*?(?=\s*+[\[{])")
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*)\n")

@@ -70,7 +70,9 @@ def _names(chunk: str) -> list[str]:
     for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\n\s*\n|\\newline", chunk):
         marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+", ",", line)
         text = latex_text(marked).replace("\n\n", ", ")
-        pieces = [re.sub(r"[\d*†‡,\s]+$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|\s{2,}", text)]
+        pieces = [
+            re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|\s{2,}", text)
+        ]
         pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
         for piece in pieces:
             if not is_person(piece):

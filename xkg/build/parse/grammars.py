@@ -338,7 +338,9 @@ def load_all() -> None:
 LANGUAGES = "Python, JavaScript, TypeScript, C, C++, CUDA, Julia and Rust"
 
 _CUDA_SIGN = re.compile(r"\b__(?:global|device|host|shared|constant)__\b|<<<")
-_CPP_SIGN = re.compile(r"(?m)^\s*(?:class|namespace|template|using)\b|^\s*(?:public|private|protected)\s*:|\w::\w")
+_CPP_SIGN = re.compile(
+    r"(?m)^[^\S\n]*+(?:(?:class|namespace|template|using)\b|(?:public|private|protected)[^\S\n]*+:)|\w::\w"
+)
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:

@@ -161,6 +161,9 @@ class _Walk:
 
     def _parted(self, text: str, element: Any) -> None:
         """A paragraph, parted by the displayed formulas in it."""
+        if "$$" not in text:
+            self._paragraph(text, element)
+            return
         for part in re.split(r"(\n\$\$\n.*?\n\$\$\n)", text, flags=re.DOTALL):
             if part.startswith("\n$$\n"):
                 self._display(part[4:-4], element)
@@ -289,7 +292,7 @@ def _reference(item: Any) -> Reference | None:
         return None
     title = _first(item, "ltx_bib_title") or (parts[1].rstrip(" .,") if len(parts) > 2 else "")
     found = reference_from_text(text, key=item.get("id"))
-    cited = tag if not authors and re.search(r"[^\W\d_]{2}.*\d{4}", tag) else None
+    cited = tag if not authors and re.search(r"[^\W\d_]{2}.*\d{4}", tag[:300]) else None
     return found.model_copy(update={"title": title if len(title.split()) > 1 else found.title, "cited_as": cited})
 
 

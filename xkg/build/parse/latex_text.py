@@ -13,7 +13,7 @@ from xkg.build.parse.latex_names import ALGORITHMS, BOXES, FIRST_SILENT, HEADING
 from xkg.build.parse.macros import expand, find_macros
 from xkg.build.parse.tex import Environment, Tex, environments
 
-_CITE = re.compile(r"[a-zA-Z]*[cC]ite[a-zA-Z]*$")
+_CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
@@ -284,9 +284,19 @@ class _Reading:
 
 _MARKUP = re.compile(r"[\\{}$~&]|\n[ \t]+\n")
 _QUOTES = re.compile(r"``|''")
-_EMPTY = re.compile(r"[(\[](?:\s|[,;.]|\be\.?g\.?,?|\bsee\b,?|\bcf\.?|\bi\.e\.,?|and)*[)\]]")
-_BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?)\]](?!\d))")
-_REPEATED = re.compile(r"([,;])(?:\s*[,;])+(?=\s)")
+_EMPTY = re.compile(r"[(\[](?:[\s,;.]|\be\.?g|\bsee\b|\bcf|\bi\.e\.|and)*+[)\]]")
+_BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?)\]](?!\d))")
+_REPEATED = re.compile(r"([,;])(?:\s*+[,;])++(\s?)")
+_BEFORE_SPACE = re.compile(r"[,;](?=\s)")
+
+
+def _one_of(match: re.Match[str]) -> str:
+    """Of marks in a row, up to the last one that space follows, the first."""
+    if match[2]:
+        return match[1] + match[2]
+    run = match[0]
+    last = max((found.start() for found in _BEFORE_SPACE.finditer(run)), default=0)
+    return match[1] + run[last + 1 :]
 
 
 def _tidy(text: str) -> str:
@@ -297,7 +307,7 @@ def _tidy(text: str) -> str:
         for index in range(0, len(parts), 2):
             part = re.sub(r"\s+", " ", parts[index])
             part = _EMPTY.sub("", _QUOTES.sub('"', part))
-            part = _REPEATED.sub(r"\1", part)
+            part = _REPEATED.sub(_one_of, part)
             parts[index] = re.sub(r"---", "—", part)
             parts[index] = re.sub(r"(?<!-)--(?!-)", "–", parts[index])
         line = _BEFORE_STOP.sub("", re.sub(r"\s+", " ", "".join(parts))).strip()

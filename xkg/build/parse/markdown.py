@@ -53,9 +53,7 @@ _EMPHASIS = re.compile(
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
-_FRONT_FIELD = re.compile(
-    r"^(title|date|year|doi|arxiv(?:_id)?)\s*:\s*[\"']?(.*?)[\"']?\s*$", re.MULTILINE | re.IGNORECASE
-)
+_FRONT_FIELD = re.compile(r"^(title|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +101,12 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
     )
 
 
+def _unquoted(value: str) -> str:
+    """The value of a field that began with a quote, if at all, before its end."""
+    value = value.rstrip()
+    return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
+
+
 class _Paper:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -118,7 +122,7 @@ class _Paper:
         """What a YAML block at the top says."""
         front = self.regions[0] if self.regions and self.regions[0].kind == "front" else None
         found = _FRONT_FIELD.findall(self.text[front.body_start : front.body_end]) if front else []
-        return {name.lower().removesuffix("_id"): value.strip() for name, value in found}
+        return {name.lower().removesuffix("_id"): _unquoted(value) for name, value in found}
 
     def title(self) -> _Title:
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
@@ -174,7 +178,7 @@ class _Paper:
             return Heading(self.readable(match[2]).strip("* "), level, start, end)
         if after_blank and (match := _BOLD_LINE.match(line)):
             title = self.readable(match[1]).rstrip(" .:")
-            if re.match(r"(?:\d{1,2}\.?)+\s|[A-Z]\.\d", title) or _KNOWN.match(title):
+            if re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or _KNOWN.match(title):
                 return Heading(title, 2 if self._uses_atx() else 1, start, end)
             return None
         if after_blank and index + 1 < len(self.lines) and not _ATX.match(line) and len(line) < 200:
@@ -300,7 +304,7 @@ class _Paper:
                 ",",
                 line,
             )
-            pieces = [re.sub(r"[\d,\s]+$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|·", marked)]
+            pieces = [re.sub(r"(?<![\d,\s])[\d,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|·", marked)]
             pieces = [p for p in pieces if re.search(r"[^\W\d_]{2}", p)]
             if pieces and not all(is_person(piece) for piece in pieces):
                 if names:

@@ -11,13 +11,13 @@ from xkg.build.parse.markdown_blocks import Region, inside_any
 from xkg.build.parse.markdown_text import inline
 
 _HEAD = re.compile(
-    r"[ \t>]*(?:\*\*|#{1,6} |\\textbf\{)?\s*(?:Algorithm|ALGORITHM|Procedure)\s+[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*"
+    r"[ \t>]*+(?:\*\*|#{1,6} |\\textbf\{)?\s*+(?:Algorithm|ALGORITHM|Procedure)\s+[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*"
     r"(?:\*\*|\})?\s*[.:]*\s*(?P<title>[^\n]*)"
 )
 _LINE_NUMBER = re.compile(r"^\d{1,2}\s*:\s+")
-_DISPLAY = re.compile(r"\\\[(.{1,5000}?)\\\]|\$\$(.{1,5000}?)\$\$", re.DOTALL)
+_DISPLAY = re.compile(r"\\\[((?:\\\\|(?!\\[\[\]]).){1,5000}+)\\\]|\$\$(.{1,5000}?)\$\$", re.DOTALL)
 _STEP = re.compile(
-    r"(?i)\s*(?:\d{1,2}\s*[:.]\s*\S|end\s*(?:for|if|while|procedure|function)?\b\s*[.;]?\s*$|"
+    r"(?i)\s*(?:\d{1,2}\s*[:.]\s*\S|end\s*(?:for|if|while|procedure|function)?\b\s*+(?:[.;]\s*+)?$|"
     r"(?:return|input|output|require|ensure|until|repeat|initiali[sz]e|while|for|if|else)\b.{0,300}$|data:|result:)"
 )
 _AFTER_FENCE = re.compile(

@@ -7,7 +7,7 @@ from xkg.build.parse.markdown_text import inline
 from xkg.build.parse.reference_text import reference_from_text
 from xkg.model import Reference
 
-_NUMBERED = re.compile(r"\s*(?:\[\^?[\w+.:’'& -]{1,40}\]|\(?\d{1,3}[.)]\s|[-*+•]\s)")
+_NUMBERED = re.compile(r"\s*+(?:\[\^?[\w+.:’'& -]{1,40}\]|\(?\d{1,3}[.)]\s|[-*+•]\s)")
 _AUTHOR = re.compile(
     r"[^\W\d_][\w'’`\- ]{0,40}, (?:[A-Z][^\W\d_]?\.|[A-Z]\w+)"
     r"|[A-Z][\w'’\-]+(?: [A-Z]\.?)*(?: [A-Z][\w'’\-]+)+(?:,| and )"

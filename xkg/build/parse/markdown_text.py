@@ -15,7 +15,7 @@ _MATH = re.compile(
 _MARKUP = re.compile(r"[$\\*_`\[\]<>(~{}]|-\n|\s[,.;:!?]")
 _MARKER = re.compile(r"^\$\s*\{\s*\}\^\{[^{}$]*(?:\{[^{}$]*\}[^{}$]*)*\}\s*\$$")
 _IMAGE = re.compile(r"!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?")
-_LINK = re.compile(r"\[([^\]\n]{1,300})\]\((?:[^()\n]|\([^()\n]{0,200}\)){0,1000}\)")
+_LINK = re.compile(r"\[([^\]\n]{1,300}+)\]\((?:[^()\n]|\([^()\n]{0,200}+\)){0,1000}+\)")
 _NUMBERS = re.compile(
     r"[ \t]?\[\^?\d{1,3}(?:\s*[,;–-]\s*\d{1,3}){0,40}\]|\[\^[^\]\n]{1,40}\]|[ \t]?\[@[^\]\n]{1,300}\]"
 )
@@ -36,9 +36,9 @@ _QUOTE = re.compile(r"^[ \t]*>[ \t]?", re.MULTILINE)
 _OPEN_END = re.compile(r"[\w,;)\]$’'%-]$")
 _HYPHEN = re.compile(r"([^\W\d_]{2,})-$")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_HYPHENATED = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_HYPHENATED = re.compile(r"(?<![^\W\d_])[^\W\d_]++-[^\W\d_]+")
 _BROKEN_COMPOUND = re.compile(r"[^\W_]-$")
-_BEFORE_STOP = re.compile(r"[ \t]+(?=[,.;:!?](?!\d))")
+_BEFORE_STOP = re.compile(r"(?<![ \t])[ \t]++(?=[,.;:!?](?!\d))")
 
 
 def readable_markdown(document: Document, start: int, end: int) -> str:
@@ -131,7 +131,7 @@ def _words(text: str, mathpix: bool) -> str:
 
 
 def _dehyphenated(text: str) -> str:
-    return re.sub(r"([^\W\d_]{2,})-\n\s*(?=[a-zà-ÿ]{2})", r"\1", text)
+    return re.sub(r"(?<=[^\W\d_]{2})-\n\s*+(?=[a-zà-ÿ]{2})", "", text)
 
 
 def _without_citations(text: str) -> str:

@@ -23,7 +23,7 @@ from xkg.build.parse.pdf_lines import Page, Run, read_pdf
 from xkg.build.parse.reference_text import reference_from_text
 from xkg.model import Reference
 
-_COMPOUND = re.compile(r"[^\W\d_]+-[^\W\d_]+")
+_COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]++-[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
 _SMALL_WORDS = frozenset("a an and as at by for from in of on or the to via with".split())
@@ -153,7 +153,7 @@ class _Writer:
                 yield text + " ", placed
 
     def _keeps_hyphen(self, text: str, following: str) -> bool:
-        head = re.search(r"[^\W\d_]+(?=-$)", text)
+        head = re.search(r"(?<![^\W\d_])[^\W\d_]++(?=-$)", text)
         tail = re.match(r"[^\W\d_]+", following)
         if head is None or tail is None or not tail.group()[0].islower():
             return True

@@ -9,6 +9,7 @@ VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"[ \t]*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
+_MOST_OPTIONS = 9  # no macro takes more arguments
 _LONGEST_OPTION = 1000
 _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
@@ -87,7 +88,10 @@ class Tex:
         return None
 
     def skip_options(self, position: int) -> int:
-        while option := self.option(position):
+        for _ in range(_MOST_OPTIONS):
+            option = self.option(position)
+            if option is None:
+                break
             position = option.after
         return position
 

@@ -1,0 +1,130 @@
+"""How the time of one subject grows with the length of its text, measured in a process of its own that can be ended.
+
+A subject grows too fast where four times the length takes more than six times the processor time. Times under the floor
+are noise; what is over it is measured again before it counts."""
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+from tests.growth.pumping import Pump
+
+FLOOR = 0.02  # seconds
+FACTOR, MOST = 4, 6.0
+_SECONDS = 120  # of processor time for all pumps of one subject
+_MEMORY = 6 << 30
+Action = Callable[[str], object]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`seconds` for `length` characters, `ratio` times as long as for a quarter of it; None where it never ended."""
+
+    pump: Pump
+    length: int
+    seconds: float
+    ratio: float | None
+
+    def __str__(self) -> str:
+        shown = f"{self.pump.before[-60:]!r} + {self.pump.piece[:80]!r} × n + {self.pump.after[:40]!r}"
+        if self.ratio is None:
+            return f"{shown}: no end"
+        return f"{shown}: {self.seconds:.2f} s for {self.length}, {self.ratio:.0f} times that of a quarter"
+
+
+def growths(subject: str, pumps: Sequence[Pump], lengths: Sequence[int]) -> list[Finding]:
+    """Those of `pumps` on which the subject grows too fast. `subject` is JSON for a pattern, or a name of `parsers`."""
+    found: list[Finding] = []
+    at = 0
+    while at < len(pumps):
+        asked = {"subject": subject, "pumps": [asdict(p) for p in pumps[at:]], "lengths": list(lengths)}
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.growth.measuring"],
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+        found += [
+            Finding(pumps[at + line["at"]], line["length"], line["seconds"], line["ratio"])
+            for line in lines
+            if "ratio" in line
+        ]
+        if ran.returncode == 0:
+            return found
+        if not lines or ran.returncode > 0:
+            raise AssertionError(ran.stderr[-2000:])
+        last = at + lines[-1]["at"]  # the one that was under way when the process was ended
+        found.append(Finding(pumps[last], 0, 0, None))
+        at = last + 1
+    return found
+
+
+def _measure(action: Action, pump: Pump, lengths: Sequence[int]) -> tuple[int, float, float] | None:
+    before: float | None = None
+    for length in lengths:
+        text = pump.text(length)
+        took = _seconds(action, text)
+        if before is not None and took > FLOOR and took > MOST * before:
+            shorter = pump.text(length // FACTOR)
+            before = max(before, *(_seconds(action, shorter) for _ in range(3)))
+            took = min(took, *(_seconds(action, text) for _ in range(2))) if took < 5 else took
+            if took > FLOOR and took > MOST * before:
+                return length, took, took / max(before, 1e-9)
+        before = took
+    return None
+
+
+def _seconds(action: Action, text: str) -> float:
+    started = time.process_time()
+    action(text)
+    return time.process_time() - started
+
+
+def _of_pattern(asked: dict[str, object]) -> Action:
+    source = str(asked["pattern"])
+    flags = int(str(asked["flags"]))
+    pattern = re.compile(source.encode("latin-1") if asked["bytes"] else source, flags)  # type: ignore[call-overload]
+    uses = asked["uses"]
+    assert isinstance(uses, list)
+    methods = [getattr(pattern, use) for use in ("match", "fullmatch") if use in uses]
+    if set(uses) - {"match", "fullmatch"}:
+        methods.append(lambda text: sum(1 for _ in pattern.finditer(text)))
+
+    def apply(text: str) -> None:
+        given = text.encode("utf-8") if asked["bytes"] else text
+        for method in methods:
+            method(given)
+
+    return apply
+
+
+def _main() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    asked = json.load(sys.stdin)
+    subject = asked["subject"]
+    if subject.startswith("{"):
+        action = _of_pattern(json.loads(subject))
+    else:
+        from tests.growth.parsers import PARSERS
+
+        action = PARSERS[subject]
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    for at, pump in enumerate(asked["pumps"]):
+        print(json.dumps({"at": at}), file=out, flush=True)
+        if found := _measure(action, Pump(**pump), asked["lengths"]):
+            length, seconds, ratio = found
+            print(json.dumps({"at": at, "length": length, "seconds": seconds, "ratio": ratio}), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    _main()

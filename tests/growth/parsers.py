@@ -1,0 +1,212 @@
+"""Every parser of untrusted text, by name, as something that takes a text; what it documents to raise is no fault."""
+
+import json
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from xkg.build.document import Document
+from xkg.build.extract import extract
+from xkg.build.fingerprint import fingerprinted
+from xkg.build.guided.draft_check import documentation_faults
+from xkg.build.guided.passages import read_passages
+from xkg.build.guided.run_report import steady
+from xkg.build.guided.symbols_in_text import unsupported, unsupported_numbers
+from xkg.build.parse.bibliography import parse_bbl
+from xkg.build.parse.bibtex import entries
+from xkg.build.parse.grammars import grammars_of
+from xkg.build.parse.html import parse_html
+from xkg.build.parse.latex import parse_latex
+from xkg.build.parse.latex_text import latex_text
+from xkg.build.parse.linking import link
+from xkg.build.parse.markdown import parse_markdown
+from xkg.build.parse.notebook import notebook_source, python_cell
+from xkg.build.parse.outline import outline
+from xkg.build.parse.paper_files import MemoryReader, PaperFiles
+from xkg.build.parse.plain import plain
+from xkg.build.parse.python import parse_module
+from xkg.build.parse.reference_text import reference_from_text
+from xkg.build.requirements import requirement_lines, without_versions
+from xkg.errors import XkgError
+from xkg.llm_answer import UnusableError, read_answer
+from xkg.model import Evidence, Level, Paper, Reference
+from xkg.sandbox.causes import last_error
+from xkg.serve.context_parts import first_words, inline
+from xkg.serve.decomposing import by_structure
+from xkg.serve.query_parts import parts
+from xkg.serve.untrusted import fenced, framed
+from xkg.store.citing import cited
+from xkg.store.guard import guard
+from xkg.store.names import names
+from xkg.store.peer import read_peer
+from xkg.store.text import words
+
+
+class _Answer(BaseModel):
+    said: str
+
+
+def _read(document: Document) -> None:
+    plain(document, 0, len(document.text))
+    for section in document.walk()[:20]:
+        plain(document, section.body_start, section.end)
+
+
+def latex(text: str) -> None:
+    _read(parse_latex(PaperFiles(MemoryReader({"main.tex": text.encode("utf-8", "replace")})), "main.tex"))
+
+
+def latex_bibliography(text: str) -> None:
+    main = b"\\documentclass{article}\\begin{document}A\\cite{a}.\\bibliography{refs}\\end{document}"
+    parse_latex(PaperFiles(MemoryReader({"main.tex": main, "refs.bib": text.encode("utf-8", "replace")})), "main.tex")
+
+
+def markdown(text: str) -> None:
+    _read(parse_markdown(PaperFiles(MemoryReader({"main.md": text.encode("utf-8", "replace")})), "main.md"))
+
+
+def html(text: str) -> None:
+    _read(parse_html(text.encode("utf-8", "replace"), Path("paper.html")))
+
+
+def techniques_of_latex(text: str) -> None:
+    files = PaperFiles(MemoryReader({"main.tex": text.encode("utf-8", "replace")}))
+    document = parse_latex(files, "main.tex")
+    extract(document, "paper")
+    read_passages(document)
+
+
+def techniques_of_markdown(text: str) -> None:
+    files = PaperFiles(MemoryReader({"main.md": text.encode("utf-8", "replace")}))
+    document = parse_markdown(files, "main.md")
+    extract(document, "paper")
+    read_passages(document)
+
+
+def source(ending: str, text: str) -> None:
+    found = outline(f"a.{ending}", text, grammars_of(ending, text))
+    for module in link({f"a.{ending}": found}).values():
+        fingerprinted(module)
+
+
+def python(text: str) -> None:
+    fingerprinted(parse_module("a.py", text))
+
+
+def notebook(text: str) -> None:
+    cell = {"cell_type": "code", "source": text}
+    notebook_source(json.dumps({"cells": [cell], "metadata": {}}).encode("utf-8", "replace"))
+    python_cell(text)
+
+
+def notebook_json(text: str) -> None:
+    with suppress(ValueError):  # no notebook
+        notebook_source(text.encode("utf-8", "replace"))
+
+
+def requirements(name: str, text: str) -> None:
+    without_versions(requirement_lines({name: text}))
+
+
+def answer(text: str) -> None:
+    read_answer(text, _Answer)
+
+
+def peer_file(text: str) -> None:
+    _peer(text.encode("utf-8", "replace"))
+
+
+def peer_texts(text: str) -> None:
+    code = {"implementation": text, "test": text, "documentation": text, "package": [text]}
+    technique = {"name": text or "x", "description": text, "code": code, "components": []}
+    file = {"paper_title": text or "x", "paper_abstract": text, "paper_references": [text], "findings": [text]}
+    _peer(json.dumps({**file, "techniques": [technique]}).encode("utf-8", "replace"))
+
+
+def _peer(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "graph.json"
+        path.write_bytes(data)
+        read_peer(path, lambda _: Evidence(level=Level.PARSED))
+
+
+def citations(text: str) -> None:
+    cited([Paper(id="title:a", title=text, references=(Reference(title=text), Reference(title="b", text=text)))])
+
+
+def stored_words(text: str) -> None:
+    words(text)
+    names(text, [text])
+
+
+def shown(text: str) -> None:
+    framed(text)
+    fenced(text, text)
+    inline(text, 200)
+    first_words(text, 200)
+
+
+def question(text: str) -> None:
+    parts(text)
+    by_structure(text)
+
+
+def run_output(text: str) -> None:
+    steady(text)
+    last_error(text)
+
+
+def draft(text: str) -> None:
+    list(documentation_faults(text))
+
+
+def symbols(text: str) -> None:
+    unsupported(text, [text])
+    unsupported_numbers(text, [text])
+
+
+def _tolerant(action: Callable[[str], object]) -> Callable[[str], None]:
+    def apply(text: str) -> None:
+        with suppress(XkgError, UnusableError):
+            action(text)
+
+    return apply
+
+
+_ENDINGS = ("js", "ts", "tsx", "c", "h", "cpp", "cu", "jl", "rs")
+_REQUIREMENTS = ("requirements.txt", "pyproject.toml", "Pipfile", "setup.cfg", "setup.py", "environment.yml")
+PARSERS: dict[str, Callable[[str], None]] = {
+    name: _tolerant(action)
+    for name, action in {
+        "latex": latex,
+        "techniques of latex": techniques_of_latex,
+        "readable latex": latex_text,
+        "bibtex in latex": latex_bibliography,
+        "bibtex": entries,
+        "bbl": parse_bbl,
+        "reference": reference_from_text,
+        "markdown": markdown,
+        "techniques of markdown": techniques_of_markdown,
+        "html": html,
+        "python": python,
+        **{ending: partial(source, ending) for ending in _ENDINGS},
+        "notebook": notebook,
+        "notebook JSON": notebook_json,
+        **{name: partial(requirements, name) for name in _REQUIREMENTS},
+        "answer": answer,
+        "cypher": guard,
+        "peer file": peer_file,
+        "peer texts": peer_texts,
+        "citations": citations,
+        "stored words": stored_words,
+        "shown": shown,
+        "question": question,
+        "run output": run_output,
+        "draft": draft,
+        "symbols": symbols,
+    }.items()
+}

@@ -1,0 +1,70 @@
+"""Every pattern of xkg takes time in proportion to the text that it is given. `make search`."""
+
+import json
+import re
+
+import pytest
+
+from tests.growth.measuring import growths
+from tests.growth.pumping import Pump, pumps_of
+from tests.growth.written import Written, written_patterns
+
+SHARES = 16
+LENGTHS = (400, 1_600, 6_400)
+# Patterns, by how they begin, that are given no more than so many characters; `True` where space in them is single.
+GIVEN: dict[str, tuple[int, bool]] = {
+    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])": (200, False),  # what stands before a run-in heading
+    r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item": (200, False),  # and behind it
+    r" {0,3}(#{1,6})[ \t]+": (1_000, False),  # a line
+    r"([^\W\d_]{2,})-$": (80, False),  # the end of a paragraph
+    r"[^\W\d_]{2}.*\d{4}": (300, False),  # a reference's tag
+    r"(?:[,.]?\s*\(?(?:1[89]|20)\d\d": (4_000, True),  # a reference
+    r"[.,]?\s*(?:URL\s+)?https?:.*$": (4_000, True),
+    r"[,.]?\s*\(?(?:1[89]|20)\d\d[a-z]?\)?\W*$": (4_000, True),
+    r"\b(?:recent|prior|previous|existing": (4_000, True),  # a sentence
+    r"(?:[\w-]+,?\s+){0,3}?(?:the|our": (4_000, True),
+    r"^(?:[\w-]+,\s+)?(?:(?:the|our|an?|this|each)": (4_000, True),
+    r"(\.git)?(@[^/]*)?/*$": (500, False),  # a path in an address
+}
+# Handed on by name; only `match` is asked of them, once a formula.
+MATCHED = (r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", r"((?:[^$\\]|\\.){0,20000}+)\$\$")
+
+
+@pytest.mark.parametrize("share", range(SHARES))
+def test_time_grows_with_the_text(share: int) -> None:
+    patterns, _ = written_patterns()
+    assert len(patterns) > 500
+    found = {
+        f"{one.places[0]} {one.pattern.pattern!r:.80}": [str(each) for each in grown[:3]]
+        for one in patterns[share::SHARES]
+        if (grown := growths(subject(one), *probes(one)))
+    }
+    assert not found
+
+
+def test_a_pattern_that_grows_is_found() -> None:
+    for source in (r"(?m)^\s*(?:class|using)\b", r"(?:\d{1,2}\.?)+\s", r"(a|a?)+$", r"\[[^\]]*\]\("):
+        one = Written(re.compile(source), ["here"], {"search"})
+        assert growths(subject(one), *probes(one)), source
+
+
+def subject(one: Written) -> str:
+    source, flags, uses = one.pattern.pattern, one.pattern.flags, one.uses
+    binary = isinstance(source, bytes)
+    return json.dumps(
+        {
+            "pattern": source.decode("latin-1") if isinstance(source, bytes) else source,
+            "flags": flags if binary else flags & ~re.UNICODE,
+            "bytes": binary,
+            "uses": ["match"] if source in MATCHED else sorted(uses),
+        }
+    )
+
+
+def probes(one: Written) -> tuple[list[Pump], tuple[int, ...]]:
+    source = str(one.pattern.pattern)
+    longest, single = next((given for start, given in GIVEN.items() if source.startswith(start)), (None, False))
+    pumps = pumps_of(one.pattern)
+    if single:
+        pumps = [pump for pump in pumps if not re.search(r"\s\s|\s$", pump.piece * 2)]
+    return pumps, LENGTHS if longest is None else (longest // 4, longest)

@@ -1,0 +1,21 @@
+"""TOML that strangers wrote. The standard parser takes time in proportion to the square of the number of parts of a
+key, so text that could have long ones is refused before it is parsed."""
+
+import tomllib
+from typing import Any
+
+_LONGEST = 300_000  # characters
+_MOST_DOTS = 400  # of one line: a key lies within one
+
+
+def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
+    """The tables of a text of at most so many characters. Raises `ValueError` for what is not TOML, nested too deep,
+    or larger than an honest file."""
+    if len(text) > longest:
+        raise ValueError(f"TOML of {len(text):,} characters is more than any honest file has")
+    if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+        raise ValueError(f"TOML has a line with over {_MOST_DOTS:,} dots, more than any honest file has")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError("TOML is nested too deep") from error
