@@ -36,7 +36,7 @@ Object = dict[str, Any]
 LARGEST = 32 * 1024 * 1024
 """Bytes of a graph file."""
 
-MOST_TECHNIQUES = 10_000
+MOST_TECHNIQUES = 20_000
 """Techniques of a paper; one that is honest has hundreds."""
 
 _MAX_NESTING = 200
