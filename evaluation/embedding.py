@@ -17,14 +17,14 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated import ACTS, ADJECTIVES, NOUNS, VERBS
-from xkg.embed import OnnxEmbedder
-from xkg.embed_cache import CachedEmbedder
+from xkg.embeddings.cache import CachedEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 
 QUERY = "restore a small random share of the weights to the checkpoint"
 _START = f"""
 import time
 began = time.perf_counter()
-from xkg.embed import OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 embedder = OnnxEmbedder(threads=THREADS)
 loaded = time.perf_counter()
 embedder.embed([{QUERY!r}])

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from evaluation.embedding import abstracts
 from xkg.config import EmbeddingSettings
-from xkg.embed import make_embedder
+from xkg.embeddings.onnx import make_embedder
 from xkg.errors import EmbeddingError
-from xkg.store import gpu
+from xkg.store.indexes import gpu
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,7 +88,7 @@ def embedding(texts: list[str], missing: list[str]) -> list[Row]:
 
 
 def index(count: int, missing: list[str]) -> list[Row]:
-    """Building and searching, exactly and with inverted lists of 16-bit numbers as `xkg.store.vectors` builds them."""
+    """Building and searching, exactly and with inverted lists of 16-bit numbers as `xkg.store.indexes.vectors` builds them."""
     import faiss
 
     vectors = clustered(count)

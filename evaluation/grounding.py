@@ -17,19 +17,19 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at
-from xkg.build.code_words import content_stems
-from xkg.build.codebase import Codebase
-from xkg.build.fetch import fetch_repository
-from xkg.build.ground import Grounding, ground
-from xkg.build.parse.repository import parse_repository
-from xkg.build.symbol_index import SymbolIndex, rendering
-from xkg.build.working_copy import WorkingCopy
-from xkg.embed import Embedder, OnnxEmbedder
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.grounding.ground import Grounding, ground
+from xkg.build.grounding.identifier_words import content_stems
+from xkg.build.grounding.symbol_index import SymbolIndex, rendering
+from xkg.build.grounding.working_copy import WorkingCopy
+from xkg.build.sources.repository import fetch_repository
+from xkg.embeddings.onnx import Embedder, OnnxEmbedder
 from xkg.errors import XkgError
+from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import Technique, unique_slugs
-from xkg.ranking import reciprocal_rank_fusion
-from xkg.serve.answers import LocatedPlace
-from xkg.serve.locate import locate
+from xkg.serve.answers.locate import locate
+from xkg.serve.answers.types import LocatedPlace
 
 _CUT = 5
 

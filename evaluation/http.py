@@ -43,7 +43,7 @@ print(listener.getsockname()[1], file=sys.stderr, flush=True)
 app = server.streamable_http_app(stateless_http=True, json_response=True)
 uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listener])
 """
-OURS = "from xkg.cli import main; main()"
+OURS = "from xkg.cli.main import main; main()"
 NO_LIMITS = {"XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_SERVE__HTTP__QUEUE": "1000"}
 WARM_SECONDS = 1.0
 START_SECONDS = 60.0

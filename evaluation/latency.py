@@ -110,7 +110,7 @@ class Pipe:
 
 
 def embedding_seconds(calls: int) -> list[float]:
-    from xkg.embed import OnnxEmbedder
+    from xkg.embeddings.onnx import OnnxEmbedder
 
     embedder = OnnxEmbedder()
     for query in QUERIES:

@@ -25,22 +25,22 @@ from rich.table import Table
 
 from evaluation.generated import ACTS, ADJECTIVES, NOUNS
 from evaluation.generated_graph import TECHNIQUES, bundles
-from xkg.application import embedder
+from xkg.commands.build import embedder
 from xkg.config import Settings, StoreSettings
-from xkg.embed import Embedder
+from xkg.embeddings.base import documents
+from xkg.embeddings.onnx import Embedder
 from xkg.model import PaperBundle
-from xkg.reading import documents
-from xkg.sandbox.levels import check_parsed
-from xkg.store import Hit, Snapshot
-from xkg.store.embedded import EmbeddedStore
+from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store.exchange import import_folder
-from xkg.store.neo4j import reading, writing
-from xkg.store.neo4j.connection import Connection
-from xkg.store.neo4j.migrations import migrate
-from xkg.store.neo4j.search_entries import EntryRow, entry_rows
-from xkg.store.neo4j.search_index import SearchIndex
+from xkg.store.graph_store import Hit, Snapshot
+from xkg.store.index_entries import entries, vector_text
+from xkg.store.local.store import EmbeddedStore
+from xkg.store.neo4j import read, write
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.neo4j.db.migrations import migrate
+from xkg.store.neo4j.search.entries import EntryRow, entry_rows
+from xkg.store.neo4j.search.indexes import SearchIndex
 from xkg.store.neo4j.snapshot import RemoteSnapshot
-from xkg.store.visible import entries, vector_text
 
 AT = 10
 WARM_UP = 20
@@ -112,8 +112,8 @@ def load_remote(connection: Connection, papers: Sequence[PaperBundle], model: Em
 
     started = time.perf_counter()
     for start in range(0, len(papers), PAPERS_A_COMMIT):
-        task = writing.Write(papers[start : start + PAPERS_A_COMMIT], (), model.model, search)
-        connection.write(lambda tx, task=task: writing.replace(tx, writing.begin(tx), task))  # type: ignore[misc]
+        task = write.Write(papers[start : start + PAPERS_A_COMMIT], (), model.model, search)
+        connection.write(lambda tx, task=task: write.replace(tx, write.begin(tx), task))  # type: ignore[misc]
     index.prepare(model.dimension, model.model)
     return index, time.perf_counter() - started
 
@@ -205,7 +205,7 @@ def main() -> None:
             f"{remote_seconds:.1f} s, graph and entries, {PAPERS_A_COMMIT} papers a commit"
         )
         with store.snapshot() as local:
-            remote = RemoteSnapshot(connection, 1, reading.bundles, index=index)
+            remote = RemoteSnapshot(connection, 1, read.bundles, index=index)
             stores: dict[str, Snapshot] = {"local": local, "Neo4j": remote}
             for table in measure(stores, questions(papers, options.queries), by, known):
                 console.print(table)

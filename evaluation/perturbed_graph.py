@@ -31,21 +31,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.generated_graph import bundles as generated_bundles
-from xkg.embed import Embedder, OnnxEmbedder
+from xkg.embeddings.base import documents
+from xkg.embeddings.onnx import Embedder, OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
-from xkg.reading import documents
-from xkg.sandbox.levels import check_parsed
+from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store import bundles
-from xkg.store.building import finish_text
 from xkg.store.bundles import BundleFile
-from xkg.store.catalogue import CatalogueWriter
-from xkg.store.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
-from xkg.store.graph import GraphWriter
-from xkg.store.peer import read_peer
-from xkg.store.publishing import Built, Generations
-from xkg.store.text import TextWriter
-from xkg.store.vectors import VectorsInfo, build
-from xkg.store.visible import Entry, entries, vector_text
+from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.indexes.catalogue import CatalogueWriter
+from xkg.store.indexes.text import TextWriter
+from xkg.store.indexes.vectors import VectorsInfo, build
+from xkg.store.local.build_files import finish_text
+from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
+from xkg.store.local.generations import Built, Generations
+from xkg.store.local.ladybug import GraphWriter
+from xkg.store.peer_format import read_peer
 
 OTHER_WORDS = 0.2
 KEPT_NAMES = 0.1

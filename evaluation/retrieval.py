@@ -4,7 +4,7 @@ plain fusion over the same indexes.
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
 
 Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
-rows (`xkg.serve.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
+rows (`xkg.serve.search.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
 answers are kept in the graph's folder, so that a second run asks nothing. A cross-encoder of the settings
 (`XKG_SERVE__RERANKER`) is used too.
 
@@ -30,21 +30,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from xkg.application import import_graphs
+from xkg.commands.build import import_graphs
+from xkg.commands.costs import costs
 from xkg.config import Settings
-from xkg.costs import costs
-from xkg.embed import OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import slug
-from xkg.ranking import reciprocal_rank_fusion
-from xkg.serve import verifier
-from xkg.serve.answers import SearchAnswer
-from xkg.serve.filters import Filters
-from xkg.serve.fit import FITS
-from xkg.serve.questions import Questions
-from xkg.serve.reranking import CrossEncoder
-from xkg.serve.retrieval import EVERYTHING, Seek, search
-from xkg.store import Snapshot
-from xkg.store.embedded import EmbeddedStore
+from xkg.serve.answers.types import SearchAnswer
+from xkg.serve.search import verifier
+from xkg.serve.search.calibration import FITS
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.model_questions import Questions
+from xkg.serve.search.rerank import CrossEncoder
+from xkg.serve.search.search import EVERYTHING, Seek, search
+from xkg.store.graph_store import Snapshot
+from xkg.store.local.store import EmbeddedStore
 
 Ranker = Callable[[str], list[list[str]]]
 """Rows for a query, best first; a row is the ids it shows, the row's own first."""

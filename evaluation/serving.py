@@ -31,12 +31,12 @@ from evaluation import http
 from evaluation.latency import BARE, Pipe, ours, starts
 from evaluation.metrics import recall_of
 from evaluation.perturbed_graph import KEPT_VECTORS
-from xkg.embed import OnnxEmbedder
-from xkg.serve.candidates import DEPTH
-from xkg.serve.query_readings import QueryReadings
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.remembering import KEPT
-from xkg.store.embedded import EmbeddedStore
-from xkg.store.snapshot import EmbeddedSnapshot
+from xkg.serve.search.candidates import DEPTH
+from xkg.serve.search.query_encoder import QueryReadings
+from xkg.store.local.snapshot import EmbeddedSnapshot
+from xkg.store.local.store import EmbeddedStore
 
 SEARCH = "search_techniques"
 NEW = f"{SEARCH}, new questions"
@@ -177,7 +177,7 @@ def recall(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, kept: Path, quest
     where these are not there."""
     import numpy as np
 
-    from xkg.store.vectors import nearest_rows
+    from xkg.store.indexes.vectors import nearest_rows
 
     if not kept.is_file():
         return None

@@ -52,13 +52,13 @@ class Figure(NamedTuple):
 
 def build(kg: Path) -> Seconds:
     """The generated paper and repository, with the embedding model loaded and every cache empty."""
-    from xkg.application import embedder, open_store
+    from xkg.build.context import Workshop
     from xkg.build.pipeline import build_paper
-    from xkg.build.workshop import Workshop
+    from xkg.commands.build import embedder, open_store
     from xkg.config import Settings
     from xkg.errors import SandboxUnavailableError
-    from xkg.sandbox.choose import runner_for
-    from xkg.sandbox.environment import UvEnvironments
+    from xkg.sandbox.packages.environments import UvEnvironments
+    from xkg.sandbox.select import runner_for
 
     settings = Settings(kg=kg)
     model = embedder(settings)
@@ -82,7 +82,7 @@ def build(kg: Path) -> Seconds:
 
 
 def rerun(kg: Path) -> Seconds:
-    from xkg.application import build as command
+    from xkg.commands.build import build as command
     from xkg.config import LlmSettings, Settings
 
     imported = time.perf_counter()
@@ -93,16 +93,16 @@ def rerun(kg: Path) -> Seconds:
 
 def imports(_: Path) -> Seconds:
     """The imports alone that a rerun needs: the floor of any command that builds."""
-    import xkg.application
     import xkg.build.pipeline
-    import xkg.sandbox.environment
-    import xkg.store.embedded  # noqa: F401
+    import xkg.commands.build
+    import xkg.sandbox.packages.environments
+    import xkg.store.local.store  # noqa: F401
 
     return {}
 
 
 def import_graphs(kg: Path) -> Seconds:
-    from xkg.application import import_graphs as command
+    from xkg.commands.build import import_graphs as command
     from xkg.config import Settings
 
     embedding = _counted_embedding()
@@ -113,10 +113,9 @@ def import_graphs(kg: Path) -> Seconds:
 
 def reopen(kg: Path) -> Seconds:
     started = time.perf_counter()
-    import xkg.store.embedded
-    import xkg.store.text
-    import xkg.store.vectors  # noqa: F401
-    from xkg.application import open_store
+    import xkg.store.indexes.text
+    import xkg.store.indexes.vectors  # noqa: F401
+    from xkg.commands.build import open_store
     from xkg.config import Settings
 
     imported = time.perf_counter()
@@ -134,7 +133,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 def _counted_embedding() -> list[float]:
     """Seconds of each call of the model from now on."""
-    from xkg.embed import OnnxEmbedder
+    from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []
 

@@ -24,9 +24,9 @@ from rich.table import Table
 from evaluation.generated_graph import TECHNIQUES, SeededVectors, bundle, bundles
 from xkg.config import EmbeddingSettings, Settings, StoreSettings
 from xkg.errors import XkgError
-from xkg.store import GraphStore
-from xkg.store.library import Engine, NamedQuery, bind, queries
-from xkg.store.opening import open_graph
+from xkg.store.cypher.named_queries import Engine, NamedQuery, bind, queries
+from xkg.store.graph_store import GraphStore
+from xkg.store.open import open_graph
 
 ROOT = Path(__file__).parents[1]
 BATCH = 200

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
-from xkg.application import build, import_graphs
-from xkg.build.parsing import Parsers
+from xkg.build.parsing.parsers import Parsers
+from xkg.commands.build import build, import_graphs
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 

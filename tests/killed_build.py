@@ -15,21 +15,21 @@ import time
 from pathlib import Path
 
 from tests.tiny_world import settings_for
-from xkg import application
-from xkg.build.stages import Progress, StageReport
+from xkg.build.stage_cache import Progress, StageReport
+from xkg.commands import build
 from xkg.config import Settings
-from xkg.llm import Call
+from xkg.llm.client import Call
 
 
 def main(kg: str, paper: str, repository: str, url: str, concurrency: str) -> None:
     import httpx2  # noqa: F401
     import openai  # noqa: F401
 
-    import xkg.build.arxiv_source
     import xkg.build.guided.stages
     import xkg.build.pipeline
-    import xkg.sandbox.environment
-    import xkg.store.embedded  # noqa: F401
+    import xkg.build.sources.arxiv
+    import xkg.sandbox.packages.environments
+    import xkg.store.local.store  # noqa: F401
 
     settings = settings_for(Path(kg), url, concurrency=int(concurrency))
     for line in sys.stdin:
@@ -55,7 +55,7 @@ def _build(settings: Settings, paper: str, repository: str, killed: Path | None)
             os.kill(os.getpid(), signal.SIGKILL)
 
     try:
-        application.build(settings, paper, repository, notify=notify)
+        build.build(settings, paper, repository, notify=notify)
     except BaseException as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         os._exit(1)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_main import Outcome
 from tests.llm_endpoint import ScriptedEndpoint, status
-from tests.test_cli import Outcome
 from tests.tiny_world import (
     CLIPPING,
     DAMPING,
@@ -21,9 +21,9 @@ from tests.tiny_world import (
     sound,
     written_to,
 )
-from xkg import application
-from xkg.cli import main
-from xkg.llm import LanguageModel
+from xkg.cli.main import main
+from xkg.commands import build
+from xkg.llm.client import LanguageModel
 
 EXHAUSTED = status(429, "You exceeded your current quota", "insufficient_quota")
 
@@ -67,7 +67,7 @@ def embeddings(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         patch.setenv("NO_PROXY", "127.0.0.1")
         patch.setenv("XKG_LLM_KEY", "key")
         with ScriptedEndpoint(answers(modularize=sound)) as endpoint:
-            application.build(settings_for(folder / "kg", endpoint.url), world.paper, str(world.repository))
+            build.build(settings_for(folder / "kg", endpoint.url), world.paper, str(world.repository))
     return (folder / "kg/embeddings.sqlite").read_bytes()
 
 
@@ -82,7 +82,7 @@ def desk(
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     monkeypatch.setenv("XKG_SANDBOX__SECONDS", "10")
-    monkeypatch.setattr("xkg.llm_endpoint._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("xkg.llm.endpoint._FIRST_WAIT", 0.001)
     monkeypatch.setitem(LanguageModel.__init__.__kwdefaults__ or {}, "patience", 0.2)
     (tmp_path / "kg").mkdir()
     (tmp_path / "kg/embeddings.sqlite").write_bytes(embeddings)

@@ -10,14 +10,14 @@ import pytest
 from tests.conftest import EXAMPLE, ROOT
 from tests.llm_endpoint import ScriptedEndpoint
 from tests.replayed_model import replay
+from xkg.build.context import Built, Workshop
 from xkg.build.pipeline import build_paper
-from xkg.build.workshop import Built, Workshop
 from xkg.config import LlmSettings, Settings
-from xkg.embed import OnnxEmbedder
-from xkg.llm import LanguageModel
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.llm.client import LanguageModel
 from xkg.model import Level
-from xkg.sandbox import Environment
-from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.runner import Environment
 
 RECORDING = ROOT / "tests" / "data" / "recordings" / "svgd.json"
 

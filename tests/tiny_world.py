@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.llm_endpoint import Answer
-from xkg.build.guided import PROMPTS, prompt
+from xkg.build.guided.draft import PROMPTS, prompt
 from xkg.config import EnvironmentSettings, LlmSettings, SandboxSettings, Settings
 
 ID = "title:damped-peak-filtering-of-noisy-counts"

@@ -11,6 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from xkg.api import KnowledgeGraph as KnowledgeGraph
+    from xkg.api import open as open
+    from xkg.async_api import AsyncKnowledgeGraph as AsyncKnowledgeGraph
+    from xkg.async_api import open_async as open_async
     from xkg.errors import AnswerError as AnswerError
     from xkg.errors import BudgetError as BudgetError
     from xkg.errors import ConfigError as ConfigError
@@ -31,19 +35,15 @@ if TYPE_CHECKING:
     from xkg.errors import UnknownIdError as UnknownIdError
     from xkg.errors import UnsafeInputError as UnsafeInputError
     from xkg.errors import XkgError as XkgError
-    from xkg.library import KnowledgeGraph as KnowledgeGraph
-    from xkg.library import open as open
-    from xkg.library_async import AsyncKnowledgeGraph as AsyncKnowledgeGraph
-    from xkg.library_async import open_async as open_async
     from xkg.model import Level as Level
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "KnowledgeGraph": "xkg.library",
-    "open": "xkg.library",
-    "AsyncKnowledgeGraph": "xkg.library_async",
-    "open_async": "xkg.library_async",
+    "KnowledgeGraph": "xkg.api",
+    "open": "xkg.api",
+    "AsyncKnowledgeGraph": "xkg.async_api",
+    "open_async": "xkg.async_api",
     "Level": "xkg.model",
 }
 

@@ -57,7 +57,7 @@ def neo4j_url(url: str) -> str:
 
 class EmbeddingSettings(_Section):
     """`provider`: `onnx` runs MiniLM and its like on CPU; `sentence-transformers` any of its models, on a GPU where
-    there is one; `openai` sends texts to `base_url`, with the key that the environment holds (`xkg.embed_openai`).
+    there is one; `openai` sends texts to `base_url`, with the key that the environment holds (`xkg.embeddings.openai`).
     `weights`: a folder with `tokenizer.json` and `model.safetensors` or `.onnx`; None finds an installed one."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"

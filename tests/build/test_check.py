@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.check import check_code
+from xkg.build.package_versions import check_code
 from xkg.model import Code, Evidence, Level
-from xkg.sandbox import Environment, Limits
-from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.runner import Environment, Limits
 
 LIMITS = Limits(seconds=20, memory_mb=300)
 NOTHING = Environment(site=None, hash="0123456789abcdef")

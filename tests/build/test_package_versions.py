@@ -5,7 +5,7 @@ import pytest
 
 from xkg.build.package_versions import Checked, check_with_packages
 from xkg.model import Code, Level
-from xkg.sandbox import Environment, Job, Limits, Outcome
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
 IN_PACKAGE = """Traceback (most recent call last):
   File "<string>", line 1, in <module>

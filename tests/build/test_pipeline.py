@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from xkg.build.context import Built, Workshop
 from xkg.build.pipeline import build_paper
-from xkg.build.stages import Event, StageReport, levels
-from xkg.build.workshop import Built, Workshop
+from xkg.build.stage_cache import Event, StageReport, levels
 from xkg.config import PruneSettings, Settings
-from xkg.embed import Embedder, OnnxEmbedder
-from xkg.embed_cache import CachedEmbedder
+from xkg.embeddings.cache import CachedEmbedder
+from xkg.embeddings.onnx import Embedder, OnnxEmbedder
 from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
-from xkg.sandbox import Environment, Runner
-from xkg.sandbox.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.runner import Environment, Runner
 
 EXAMPLE = Path(__file__).parents[2] / "examples/svgd"
 PAPER = EXAMPLE / "paper/svgd.tex"

@@ -5,9 +5,9 @@ import pytest
 
 from xkg.build.verify import Bench, apply, environments_for, forget, later, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
-from xkg.sandbox import Environment, Job, Limits, Outcome
-from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.causes import Cause
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
 LIMITS = Limits(seconds=5)
 

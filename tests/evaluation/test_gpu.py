@@ -1,7 +1,7 @@
 import pytest
 
 from evaluation.gpu import Row, embedding, index, table
-from xkg.store import gpu
+from xkg.store.indexes import gpu
 
 
 def test_without_a_gpu_the_cpu_is_measured_and_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

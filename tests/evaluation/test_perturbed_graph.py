@@ -8,8 +8,8 @@ from evaluation import perturbed_graph
 from evaluation.generated_graph import bundles
 from evaluation.perturbed_graph import KEPT_VECTORS, all_vectors, papers_of, perturbed, publish, source
 from tests.store.graphs import FakeHashEmbedder
-from xkg.serve.retrieval import search
-from xkg.store.embedded import EmbeddedStore
+from xkg.serve.search.search import search
+from xkg.store.local.store import EmbeddedStore
 
 
 def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:

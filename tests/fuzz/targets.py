@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.build.parse.pdfs import column, pdf
 from tests.growth.parsers import PARSERS
-from xkg.build.parse.paper import parse_paper
+from xkg.build.paper.read import parse_paper
 from xkg.errors import InputError
 
 Parse = Callable[[bytes], None]

@@ -9,41 +9,41 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from xkg.build.document import Document
-from xkg.build.extract import extract
-from xkg.build.fingerprint import fingerprinted
-from xkg.build.guided.draft_check import documentation_faults
-from xkg.build.guided.passages import read_passages
-from xkg.build.guided.run_report import steady
-from xkg.build.guided.symbols_in_text import unsupported, unsupported_numbers
-from xkg.build.parse.bibliography import parse_bbl
-from xkg.build.parse.bibtex import entries
-from xkg.build.parse.grammars import grammars_of
-from xkg.build.parse.html import parse_html
-from xkg.build.parse.latex import parse_latex
-from xkg.build.parse.latex_text import latex_text
-from xkg.build.parse.linking import link
-from xkg.build.parse.markdown import parse_markdown
-from xkg.build.parse.notebook import notebook_source, python_cell
-from xkg.build.parse.outline import outline
-from xkg.build.parse.paper_files import MemoryReader, PaperFiles
-from xkg.build.parse.plain import plain
-from xkg.build.parse.python import parse_module
-from xkg.build.parse.reference_text import reference_from_text
+from xkg.build.code.call_graph import link
+from xkg.build.code.fingerprint import fingerprinted
+from xkg.build.code.grammars import grammars_of
+from xkg.build.code.notebook import notebook_source, python_cell
+from xkg.build.code.python import parse_module
+from xkg.build.code.symbols import outline
+from xkg.build.guided.coding.draft_check import documentation_faults
+from xkg.build.guided.coding.run_report import steady
+from xkg.build.guided.reading.passages import read_passages
+from xkg.build.guided.reading.symbols_in_text import unsupported, unsupported_numbers
+from xkg.build.paper.bibliography import parse_bbl
+from xkg.build.paper.bibtex import entries
+from xkg.build.paper.document import Document
+from xkg.build.paper.files import MemoryReader, PaperFiles
+from xkg.build.paper.latex.document import parse_latex
+from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.markdown.document import parse_markdown
+from xkg.build.paper.pdf_html.html import parse_html
+from xkg.build.paper.plain import plain
+from xkg.build.paper.reference_text import reference_from_text
 from xkg.build.requirements import requirement_lines, without_versions
+from xkg.build.techniques.extract import extract
 from xkg.errors import XkgError
-from xkg.llm_answer import UnusableError, read_answer
+from xkg.llm.parse_answer import UnusableError, read_answer
 from xkg.model import Evidence, Level, Paper, Reference
-from xkg.sandbox.causes import last_error
-from xkg.serve.context_parts import first_words, inline
-from xkg.serve.decomposing import by_structure
-from xkg.serve.query_parts import parts
-from xkg.serve.untrusted import fenced, framed
-from xkg.store.citing import cited
-from xkg.store.guard import guard
-from xkg.store.names import names
-from xkg.store.peer import read_peer
-from xkg.store.text import words
+from xkg.sandbox.evidence.failure_causes import last_error
+from xkg.serve.answers.quoting import fenced, framed
+from xkg.serve.context.parts import first_words, inline
+from xkg.serve.search.candidates import parts
+from xkg.serve.search.task_steps import by_structure
+from xkg.store.concepts.citations import cited
+from xkg.store.concepts.names import names
+from xkg.store.cypher.guard import guard
+from xkg.store.indexes.text import words
+from xkg.store.peer_format import read_peer
 
 
 class _Answer(BaseModel):

@@ -6,7 +6,7 @@ from tests.growth.fragments import FRAGMENTS
 from tests.growth.measuring import growths
 from tests.growth.parsers import PARSERS
 from tests.growth.pumping import Pump
-from xkg.store.cypher_tokens import LONGEST_STATEMENT
+from xkg.store.cypher.tokens import LONGEST_STATEMENT
 
 LENGTHS = (3_000, 12_000)
 LONG = (50_000, 200_000)

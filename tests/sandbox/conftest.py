@@ -10,12 +10,12 @@ from textwrap import dedent
 import pytest
 
 from xkg.errors import SandboxUnavailableError
-from xkg.inside import landlock
-from xkg.sandbox import Job, Limits, Outcome, Runner
-from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.landlock import LandlockRunner
-from xkg.sandbox.warm import WarmRunner
-from xkg.sandbox.watchdog import descendants
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.fork_server import WarmRunner
+from xkg.sandbox.isolation.landlock import LandlockRunner
+from xkg.sandbox.isolation.watchdog import descendants
+from xkg.sandbox.runner import Job, Limits, Outcome, Runner
 
 SMALL = Limits(seconds=40, memory_mb=300, disk_mb=8, processes=24, output_kb=64)
 
@@ -27,9 +27,9 @@ _ORDINARY = ("/usr/bin/setpriv", "--reuid", "54321", "--regid", "54321", "--clea
 _RUN = """
 import sys
 from xkg.errors import SandboxUnavailableError
-from xkg.inside import landlock
-from xkg.sandbox import Job
-from xkg.sandbox.landlock import LandlockRunner
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.runner import Job
+from xkg.sandbox.isolation.landlock import LandlockRunner
 abi = int(sys.argv[1])
 landlock.version = lambda: abi
 try:
@@ -151,7 +151,7 @@ def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         ordinary = LandlockOfOrdinaryUser(landlock.version())
         return attack_on(ordinary if request.param.endswith("user") else LandlockRunner())
     if request.param.endswith("namespace"):
-        monkeypatch.setattr("xkg.sandbox.bubblewrap.outside_uid", lambda **_: None)
+        monkeypatch.setattr("xkg.sandbox.isolation.bubblewrap.outside_uid", lambda **_: None)
     if request.param == "forked":
         require_landlock(landlock.SCOPES_FROM)
         return attack_on(Forked())

@@ -8,14 +8,14 @@ from textwrap import dedent
 import pytest
 
 from tests.sandbox.conftest import require_landlock
-from xkg.inside import landlock
 from xkg.model import Code, Level
-from xkg.sandbox import Environment, Job, Limits, Outcome, Runner
-from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.causes import Cause
-from xkg.sandbox.landlock import LandlockRunner
-from xkg.sandbox.proof import MUTANTS, Proof, prove
-from xkg.sandbox.warm import WarmRunner
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.evidence.prove import MUTANTS, Proof, prove
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.fork_server import WarmRunner
+from xkg.sandbox.isolation.landlock import LandlockRunner
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
 
 LIMITS = Limits(seconds=40, memory_mb=300, output_kb=64)
 NOTHING = Environment(site=None, hash="0" * 16)

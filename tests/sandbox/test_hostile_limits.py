@@ -9,8 +9,8 @@ import pytest
 
 from tests.sandbox.conftest import Attack, attack_on, require_landlock
 from xkg.errors import InputError, UnsafeInputError
-from xkg.sandbox import Job, Limits, Outcome, Runner
-from xkg.sandbox.landlock import LandlockRunner
+from xkg.sandbox.isolation.landlock import LandlockRunner
+from xkg.sandbox.runner import Job, Limits, Outcome, Runner
 
 
 def processes_with(mark: str) -> list[str]:

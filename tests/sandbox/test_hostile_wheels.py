@@ -13,10 +13,10 @@ import pytest
 
 from tests.sandbox.index import Index, serving, wheel
 from xkg.config import EnvironmentSettings
-from xkg.sandbox import Environment, Job
-from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.environment import UvEnvironments
-from xkg.sandbox.unsafe import UnsafeSubprocessRunner
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.runner import Environment, Job
 
 FILE = "alpha-1.0-py3-none-any.whl"
 INFO = "alpha-1.0.dist-info"
@@ -175,7 +175,7 @@ pathlib.Path("/make/work/answer.json").write_text(json.dumps(answer))
 
 def taken_over(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> Environment:
     """An environment where `source` runs in the installer's place."""
-    monkeypatch.setattr("xkg.sandbox.environment._INSTALLER", ("-I", "-c", source))
+    monkeypatch.setattr("xkg.sandbox.packages.environments._INSTALLER", ("-I", "-c", source))
     maker = UvEnvironments(folder / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
     return maker.make(["alpha"])
 
@@ -229,7 +229,7 @@ def test_without_a_box_uv_knows_no_key(index: Index, tmp_path: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     seen = "import json, os, sys; json.dump({'wheels': [], 'missing': {'alpha': str(sorted(os.environ))}, "
     seen += "'unreachable': False}, open(json.load(open('request.json'))['answer'], 'w'))"
-    monkeypatch.setattr("xkg.sandbox.environment._INSTALLER", ("-I", "-c", seen))
+    monkeypatch.setattr("xkg.sandbox.packages.environments._INSTALLER", ("-I", "-c", seen))
     maker = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), UnsafeSubprocessRunner())
     names = maker.make(["alpha"]).missing["alpha"]
     assert "UV_DEFAULT_INDEX" in names, index.url

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.embed import OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import (
     Code,
     Derivation,
@@ -22,7 +22,7 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
-from xkg.store.embedded import EmbeddedStore
+from xkg.store.local.store import EmbeddedStore
 
 
 def technique(paper: str, path: str, name: str, definition: str, **fields: object) -> Technique:

@@ -20,8 +20,8 @@ from xkg.config import (
     ServeSettings,
     Settings,
 )
-from xkg.serve.connections import Connection
-from xkg.serve.http_app import make_app
+from xkg.serve.http.app import make_app
+from xkg.serve.http.connections import Connection
 
 SECONDS = 90
 """On a busy machine a worker takes long to import what it needs; connections wait for it."""

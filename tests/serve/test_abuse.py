@@ -17,11 +17,11 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult
 
 from xkg.config import EmbeddingSettings, Settings
-from xkg.embed import OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.serve.server import make_server
 from xkg.serve.service import Service
-from xkg.store.embedded import EmbeddedStore
+from xkg.serve.stdio import make_server
+from xkg.store.local.store import EmbeddedStore
 
 STEAM = "title:bread/ovens#baking/steam"
 TEXT_ARGUMENT = {

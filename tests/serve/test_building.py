@@ -20,9 +20,9 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import EXAMPLE, ROOT
 from tests.serve.http_server import JSON, Asking, Running, call, running
 from xkg.config import LlmSettings, ServeBuildSettings
-from xkg.serve.job_table import JobTable
-from xkg.serve.server import INSTRUCTIONS_WITH_BUILDS
-from xkg.serve.tokens import SCOPES, Scope, Tokens
+from xkg.serve.http.tokens import SCOPES, Scope, Tokens
+from xkg.serve.jobs.table import JobTable
+from xkg.serve.stdio import INSTRUCTIONS_WITH_BUILDS
 
 TOOLS = {"build", "job_status", "cancel_job"}
 SECONDS = 120
@@ -136,7 +136,7 @@ async def test_tools_that_build_say_that_they_change_something(building: Running
 
 
 def stdio(graph: Path, *options: str) -> StdioServerParameters:
-    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.cli import main; main()"
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.cli.main import main; main()"
     arguments = ["-c", start, "--kg", str(graph), "serve", *options]
     return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd=EXAMPLE)
 
@@ -155,7 +155,15 @@ async def test_over_stdio_a_flag_allows_it(graph_copy: Path) -> None:
 
 def test_without_a_bound_on_cost_no_server_starts(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_LLM__MODEL", "o4-mini")
-    start = [sys.executable, "-c", "from xkg.cli import main; main()", "--kg", str(graph), "serve", "--allow-build"]
+    start = [
+        sys.executable,
+        "-c",
+        "from xkg.cli.main import main; main()",
+        "--kg",
+        str(graph),
+        "serve",
+        "--allow-build",
+    ]
     for options in ([], ["--http", "127.0.0.1:0"]):
         done = subprocess.run([*start, *options], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         assert (done.returncode, "llm.max_cost" in done.stderr, done.stderr.count("\n")) == (2, True, 1)
@@ -200,7 +208,7 @@ def test_an_http_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> 
     start = [
         sys.executable,
         "-c",
-        "from xkg.cli import main; main()",
+        "from xkg.cli.main import main; main()",
         "--kg",
         str(graph_copy),
         "serve",

@@ -9,11 +9,11 @@ from mcp.server import MCPServer
 from mcp_types import Completion, PromptReference, ResourceTemplateReference
 
 from xkg.config import EmbeddingSettings, Settings
-from xkg.embed import OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.serve.server import make_server
 from xkg.serve.service import Service
-from xkg.store.embedded import EmbeddedStore
+from xkg.serve.stdio import make_server
+from xkg.store.local.store import EmbeddedStore
 
 BREAD, BEES = "title:bread/ovens", "arxiv:2001.00001"
 STEAM = f"{BREAD}#baking/steam"

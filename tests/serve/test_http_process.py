@@ -18,17 +18,17 @@ import pytest
 from tests.serve.http_server import JSON, PING, Asking, call
 from xkg.config import HttpSettings, ServeSettings, Settings
 from xkg.errors import ConfigError
-from xkg.sandbox.watchdog import descendants
-from xkg.serve.hosts import is_loopback
-from xkg.serve.http import parse, serve_http
-from xkg.serve.tokens import Tokens
+from xkg.sandbox.isolation.watchdog import descendants
+from xkg.serve.http.dns_rebinding import is_loopback
+from xkg.serve.http.run import parse, serve_http
+from xkg.serve.http.tokens import Tokens
 
 
 @contextmanager
 def served(
     graph: Path, *options: str, before: str = "", **environment: str
 ) -> Iterator[tuple[subprocess.Popen[str], Asking]]:
-    command = [sys.executable, "-c", f"{before}from xkg.cli import main; main()", "--kg", str(graph)]
+    command = [sys.executable, "-c", f"{before}from xkg.cli.main import main; main()", "--kg", str(graph)]
     process = subprocess.Popen(
         [*command, "serve", "--http", "127.0.0.1:0", *options],
         stderr=subprocess.PIPE,
@@ -144,9 +144,7 @@ def test_addresses_are_read() -> None:
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "192.0.2.1", "no.such.host.invalid")] == [False] * 4
 
 
-HOSTILE = (
-    "from xkg.build import parsing; from tests.build.hostile_parsers import HostileParsers; parsing.Parsers = {}; "
-)
+HOSTILE = "from xkg.build import parsing; from tests.build.parsing.hostile_parsers import HostileParsers; parsing.Parsers = {}; "
 
 
 def test_one_folder_that_stops_a_parser_stops_nothing_else(graph: Path, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from mcp import Client, MCPError
 from mcp.server import MCPServer
 
 from xkg.config import EmbeddingSettings, Settings
-from xkg.serve.server import make_server
 from xkg.serve.service import Service
+from xkg.serve.stdio import make_server
 
 TOOL = re.compile(r"\b((?:get|search|find|related|plan)_[a-z]+|locate|cypher)\b")
 

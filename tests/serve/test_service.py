@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from xkg.config import EmbeddingSettings, Settings
-from xkg.embed import OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError
-from xkg.sandbox.watchdog import descendants
+from xkg.sandbox.isolation.watchdog import descendants
 from xkg.serve.service import Service
-from xkg.store.embedded import EmbeddedStore
+from xkg.store.local.store import EmbeddedStore
 
 
 def test_what_is_closed_opens_nothing_any_more(graph: Path) -> None:

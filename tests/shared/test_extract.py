@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.extract import extract
-from xkg.build.parse.paper import parse_paper
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
 
 SHARED = Path(os.environ.get("XKG_SHARED", Path(__file__).parents[3] / "shared"))
 EXPECTED = {

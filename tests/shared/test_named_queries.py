@@ -8,9 +8,9 @@ import pytest
 
 from tests.store.graphs import open_store
 from xkg.model import Evidence, Level
-from xkg.store.embedded import EmbeddedStore
+from xkg.store.cypher.named_queries import bind, find, queries
 from xkg.store.exchange import import_folder
-from xkg.store.library import bind, find, queries
+from xkg.store.local.store import EmbeddedStore
 
 SHARED = Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 PAPER = "title:score-based-generative-modeling-through-stochastic-differential-equations"

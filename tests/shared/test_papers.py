@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.document import Document
-from xkg.build.parse.paper import parse_paper
-from xkg.build.parse.plain import plain
+from xkg.build.paper.document import Document
+from xkg.build.paper.plain import plain
+from xkg.build.paper.read import parse_paper
 
 SHARED = Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 pytestmark = pytest.mark.shared

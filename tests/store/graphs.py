@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from xkg.embeddings.base import Reading
 from xkg.model import (
     Code,
     Derivation,
@@ -24,8 +25,7 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
-from xkg.reading import Reading
-from xkg.store.embedded import EmbeddedStore
+from xkg.store.local.store import EmbeddedStore
 
 REPOSITORY = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", license="MIT")
 

@@ -6,7 +6,7 @@ must not be asked.
 
 from typing import Literal, NamedTuple
 
-from xkg.store.cypher_tokens import LONGEST_STATEMENT
+from xkg.store.cypher.tokens import LONGEST_STATEMENT
 
 GRAPH = [
     "CREATE (:Paper {id: 'p1', title: 'Direct preference', authors: ['A', 'B'], year: 2023, origin: 'built', "

@@ -7,8 +7,8 @@ import pytest
 
 from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
 from xkg.errors import StoreBusyError
-from xkg.store.embedded import EmbeddedStore
-from xkg.store.lock import writing
+from xkg.files import writing
+from xkg.store.local.store import EmbeddedStore
 
 SPAWN = multiprocessing.get_context("spawn")
 

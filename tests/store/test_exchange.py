@@ -11,7 +11,7 @@ from xkg.errors import InputError
 from xkg.model import Evidence, Level, PaperBundle
 from xkg.store import bundles
 from xkg.store.exchange import export_folder, import_folder
-from xkg.store.peer import MOST_TECHNIQUES
+from xkg.store.peer_format import MOST_TECHNIQUES
 
 DATA = Path(__file__).parents[1] / "data" / "peer"
 

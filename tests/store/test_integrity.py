@@ -10,8 +10,8 @@ import pytest
 
 from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
-from xkg.store.embedded import EmbeddedStore
-from xkg.store.snapshot import EmbeddedSnapshot
+from xkg.store.local.snapshot import EmbeddedSnapshot
+from xkg.store.local.store import EmbeddedStore
 
 # Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")

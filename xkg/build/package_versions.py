@@ -4,16 +4,18 @@ together, others are tried."""
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.build.check import check_code
-from xkg.build.imported_names import imported_names
 from xkg.build.requirements import without_versions
-from xkg.model import Code, Level
-from xkg.sandbox import Environment, Limits, Runner
-from xkg.sandbox.environment_space import in_use
-from xkg.sandbox.levels import check_parsed
+from xkg.build.slicing.imported_names import imported_names
+from xkg.model import Code, Evidence, Level
+from xkg.sandbox.evidence.prove import prove
+from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.sandbox.packages.disk_quota import in_use
+from xkg.sandbox.runner import Environment, Limits, Runner
 
 Make = Callable[[Mapping[str, Sequence[str]], Sequence[str], str | None], Environment]
 
@@ -119,3 +121,32 @@ def could_not_be_had(code: Sequence[Code], environment: Environment) -> list[str
         again = "; the next build tries again" if environment.incomplete else ""
         notes.append(f"{what} could not be had: {why}; {cost}{again}")
     return notes
+
+
+_SIDE_BY_SIDE = 2
+
+
+def check_code(
+    candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
+) -> tuple[Code, ...]:
+    """The same code nodes with `level` and `evidence`. Without a runner nothing is run, nor is what is no Python, and
+    the evidence says so.
+
+    Raises `SandboxUnavailableError` as the runner does."""
+
+    def check(candidate: Code) -> Code:
+        if candidate.language != "python":
+            reason = f"not tried: {candidate.language}, and only Python is sliced and run"
+            evidence = Evidence(
+                level=Level.NONE, reason=reason, checked_at=datetime.now(UTC).isoformat(timespec="seconds")
+            )
+        elif runner is None:
+            evidence = check_parsed(candidate.implementation)
+            if evidence.level is Level.PARSED:
+                evidence = evidence.model_copy(update={"reason": "not run: no sandbox on this machine (xkg doctor)"})
+        else:
+            evidence = prove(candidate, runner, environment, limits).evidence
+        return candidate.model_copy(update={"level": evidence.level, "evidence": (evidence,)})
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        return tuple(pool.map(check, candidates))

@@ -4,15 +4,15 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from xkg.build.codebase import Codebase
-from xkg.build.document import Document
-from xkg.build.fetch import Checkout, fetch_repository
-from xkg.build.parsing import deadly
+from xkg.build.code.codebase import Codebase
+from xkg.build.context import Built, Contents, Opened, Workshop
+from xkg.build.paper.document import Document
+from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
-from xkg.build.source import find_paper
-from xkg.build.stages import StageReport, Workbench, folder_name, pipeline_version
-from xkg.build.static import static_stages
-from xkg.build.workshop import Built, Contents, Opened, Workshop
+from xkg.build.sources.paper_source import find_paper
+from xkg.build.sources.repository import Checkout, fetch_repository
+from xkg.build.stage_cache import StageReport, Workbench, folder_name, pipeline_version
+from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from xkg.sandbox.syntax import syntax_tree
-from xkg.sandbox.toml_text import read_toml
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.packages.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")

@@ -13,14 +13,14 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from xkg.build.fidelity import is_met
-from xkg.build.imported_names import imported_names
 from xkg.build.prune import pruned
-from xkg.build.stages import Workbench, folder_name
+from xkg.build.slicing.imported_names import imported_names
+from xkg.build.stage_cache import Workbench, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
-from xkg.sandbox import Environment, EnvironmentMaker, Limits, Runner
-from xkg.sandbox.causes import Cause
-from xkg.sandbox.environment_space import in_use
-from xkg.sandbox.proof import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.packages.disk_quota import in_use
+from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 
 
 class NodeResult(BaseModel):

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from xkg.config import load
-from xkg.serve.server import serve
+from xkg.serve.stdio import serve
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m xkg.serve", description="Serve a graph over MCP on stdio.")

@@ -13,9 +13,9 @@ from mcp_types import INVALID_PARAMS
 from pydantic import Field
 
 from xkg.errors import XkgError
-from xkg.serve.plain_errors import refusal
+from xkg.serve.answers.quoting import one_line
 from xkg.serve.service import Service
-from xkg.serve.untrusted import one_line
+from xkg.serve.tool_errors import refusal
 
 _Paper = Annotated[str, Field(min_length=1, max_length=1000, description="id such as arxiv:1608.04471, or the title")]
 _Repository = Annotated[

@@ -7,10 +7,10 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 
 from xkg.errors import XkgError
-from xkg.serve.answer_json import as_json
-from xkg.serve.answers import Value
-from xkg.serve.plain_errors import refusal
+from xkg.serve.answers.json import as_json
+from xkg.serve.answers.types import Value
 from xkg.serve.service import Service
+from xkg.serve.tool_errors import refusal
 
 
 def add_resources(server: MCPServer, service: Service) -> None:

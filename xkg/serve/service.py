@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from xkg.errors import InputError, StoreError, XkgError
-from xkg.serve.query_readings import QueryReadings
 from xkg.serve.remembering import Remembered
+from xkg.serve.search.query_encoder import QueryReadings
 
 if TYPE_CHECKING:
-    from xkg.build.parsing import Parsers
-    from xkg.build.working_copy import WorkingCopies
+    from xkg.build.grounding.working_copy import WorkingCopies
+    from xkg.build.parsing.parsers import Parsers
     from xkg.config import Settings
-    from xkg.embed import Embedder
-    from xkg.embed_cache import CachedEmbedder
+    from xkg.embeddings.cache import CachedEmbedder
+    from xkg.embeddings.onnx import Embedder
     from xkg.model import Paper
-    from xkg.serve import answers
-    from xkg.serve.context import ContextAnswer, View
-    from xkg.serve.context_parts import CodeForm, Kind
-    from xkg.serve.filters import Filters
-    from xkg.serve.questions import Questions
-    from xkg.serve.related import RelatedAnswer
-    from xkg.serve.reranking import Reranker
-    from xkg.store import GraphStore, Snapshot
+    from xkg.serve.answers import types
+    from xkg.serve.context.context import ContextAnswer, View
+    from xkg.serve.context.parts import CodeForm, Kind
+    from xkg.serve.search.filters import Filters
+    from xkg.serve.search.model_questions import Questions
+    from xkg.serve.search.related import RelatedAnswer
+    from xkg.serve.search.rerank import Reranker
+    from xkg.store.graph_store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
@@ -53,7 +53,7 @@ class Service:
         self._closed = False
         self._warming: threading.Thread | None = None
         self._read = QueryReadings(self._model)
-        self._answers: WeakKeyDictionary[Snapshot, Remembered[answers.SearchAnswer]] = WeakKeyDictionary()
+        self._answers: WeakKeyDictionary[Snapshot, Remembered[types.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
         """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
@@ -71,8 +71,8 @@ class Service:
         verify: bool = False,
     ) -> "answers.SearchAnswer":
         """`papers` and `with_code` narrow it, or `filters` in their place. `verify` asks the language model, waits
-        no longer than `xkg.serve.questions.WAIT_SECONDS`, and says where there was no answer."""
-        from xkg.serve.filters import Filters
+        no longer than `xkg.serve.search.model_questions.WAIT_SECONDS`, and says where there was no answer."""
+        from xkg.serve.search.filters import Filters
 
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
@@ -81,8 +81,8 @@ class Service:
             with self._snapshot() as snapshot:
                 asked = (query, k, repr(chosen))
                 return self._answered(snapshot).get(asked, lambda: self._seek(snapshot, query, k, chosen))
-        from xkg.serve import verifier
-        from xkg.serve.questions import WAIT_SECONDS
+        from xkg.serve.search import verifier
+        from xkg.serve.search.model_questions import WAIT_SECONDS
 
         questions = self._asking()
         with self._snapshot() as snapshot:
@@ -93,8 +93,8 @@ class Service:
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
     ) -> "answers.ImplementationsAnswer":
         """Techniques for each part of a task, `k` at most for one, and how to apply them; `full` adds their code."""
-        from xkg.serve.filters import Filters
-        from xkg.serve.find import find_implementations
+        from xkg.serve.search.filters import Filters
+        from xkg.serve.search.find_implementations import find_implementations
 
         if not task.strip():
             raise InputError("the task is empty: say what is to be implemented")
@@ -102,25 +102,25 @@ class Service:
         return find_implementations(self._snapshot, self._seek, self._asking(), task, k, chosen, full)
 
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
-        from xkg.serve.related import related_papers
+        from xkg.serve.search.related import related_papers
 
         with self._snapshot() as snapshot:
             return related_papers(snapshot, paper, k, exclude)
 
     def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
-        from xkg.serve.lookup import paper_answer
+        from xkg.serve.answers.lookup import paper_answer
 
         with self._snapshot() as snapshot:
             return paper_answer(snapshot, paper, include_code=include_code, full=full)
 
     def technique(self, technique: str, *, full: bool = False) -> "answers.TechniqueAnswer":
-        from xkg.serve.lookup import technique_answer
+        from xkg.serve.answers.lookup import technique_answer
 
         with self._snapshot() as snapshot:
             return technique_answer(snapshot, technique, full=full)
 
     def code(self, code: str, *, full: bool = False) -> "answers.CodeAnswer":
-        from xkg.serve.lookup import code_answer
+        from xkg.serve.answers.lookup import code_answer
 
         with self._snapshot() as snapshot:
             return code_answer(snapshot, code, full=full)
@@ -137,7 +137,7 @@ class Service:
     ) -> "ContextAnswer":
         """A paper as Markdown for a prompt; with all kinds of nodes, or those in `include`. `repository` is a clone of
         the paper's, which raw code is read from instead of what a build has kept."""
-        from xkg.serve.context import KINDS, paper_context
+        from xkg.serve.context.context import KINDS, paper_context
 
         with self._snapshot() as snapshot:
             kinds = KINDS if include is None else include
@@ -159,7 +159,7 @@ class Service:
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run, and
         nothing is read outside of `roots`, where they are given. A copy can be searched without a graph. Raises
         `InputError` too, for a folder that holds no readable source."""
-        from xkg.serve.locate import locate
+        from xkg.serve.answers.locate import locate
 
         copy = None if repository is None else self._working_copies().read(repository, roots)
         with self._opened().snapshot() as snapshot:
@@ -180,20 +180,20 @@ class Service:
             return snapshot.papers()
 
     def schema(self, *, full: bool = True) -> "answers.SchemaAnswer":
-        from xkg.serve.lookup import schema_answer
-        from xkg.store import library
-        from xkg.store.cypher_files import embedded_schema
+        from xkg.serve.answers.lookup import schema_answer
+        from xkg.store.cypher import named_queries
+        from xkg.store.cypher.named_queries import embedded_schema
 
         with self._snapshot() as snapshot:
-            return schema_answer(snapshot, embedded_schema(), map(str, library.queries()), full=full)
+            return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
         """The rows of a statement, or of the named query of that name."""
-        from xkg.serve.lookup import cypher_answer
-        from xkg.store import library
+        from xkg.serve.answers.lookup import cypher_answer
+        from xkg.store.cypher import named_queries
 
         with self._snapshot():
-            statement, values = library.prepare(query, parameters, library.engine(self._settings.store))
+            statement, values = named_queries.prepare(query, parameters, named_queries.engine(self._settings.store))
             return cypher_answer(self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS))
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
@@ -266,7 +266,7 @@ class Service:
         parsers = self._parsing()
         with self._turn:
             if self._copies is None:
-                from xkg.build.working_copy import WorkingCopies
+                from xkg.build.grounding.working_copy import WorkingCopies
 
                 self._copies = WorkingCopies(parsers)
             return self._copies
@@ -276,7 +276,7 @@ class Service:
         with self._turn:
             self._require_open()
             if self._parsers is None:
-                from xkg.build.parsing import Parsers
+                from xkg.build.parsing.parsers import Parsers
 
                 self._parsers = Parsers()
             return self._parsers
@@ -285,7 +285,7 @@ class Service:
         with self._turn:
             self._require_open()
             if self._store is None:
-                from xkg.store.opening import open_graph
+                from xkg.store.open import open_graph
 
                 self._store = open_graph(self._settings, self._cached_model, background=True)
             return self._store
@@ -297,7 +297,7 @@ class Service:
     def _asking(self) -> "Questions":
         with self._turn:
             if self._questions is None:
-                from xkg.serve.questions import Questions
+                from xkg.serve.search.model_questions import Questions
 
                 # Half of the calls that are at work may wait for a model: the others go on.
                 waiting = max(1, self._settings.serve.http.concurrency // 2)
@@ -309,7 +309,7 @@ class Service:
     def _model(self) -> "Embedder":
         with self._turn:
             if self._embedder is None:
-                from xkg.embed import make_embedder
+                from xkg.embeddings.onnx import make_embedder
 
                 self._embedder = make_embedder(self._settings.embedding)
             return self._embedder
@@ -323,8 +323,8 @@ class Service:
         *,
         bar: float | None = None,
     ) -> "answers.SearchAnswer":
-        from xkg.serve.fit import FITS
-        from xkg.serve.retrieval import EVERYTHING, search
+        from xkg.serve.search.calibration import FITS
+        from xkg.serve.search.search import EVERYTHING, search
 
         chosen, least = filters or EVERYTHING, FITS if bar is None else bar
         return search(snapshot, self._read, query, k, chosen, self._second_look(), bar=least)
@@ -335,7 +335,7 @@ class Service:
             return None
         with self._turn:
             if self._reranker is None:
-                from xkg.serve.reranking import CrossEncoder
+                from xkg.serve.search.rerank import CrossEncoder
 
                 self._reranker = CrossEncoder(weights, self._settings.embedding.threads)
             return self._reranker
@@ -346,7 +346,7 @@ class Service:
             return self._model()
         with self._turn:
             if self._cached is None:
-                from xkg.embed_cache import CachedEmbedder
+                from xkg.embeddings.cache import CachedEmbedder
 
                 self._cached = CachedEmbedder(
                     self._model, self.folder / "embeddings.sqlite", self._settings.embedding.vectors

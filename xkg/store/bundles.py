@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from xkg.durable import write_whole
 from xkg.errors import CorruptStoreError, InputError
+from xkg.files import write_whole
 from xkg.model import PaperBundle, paper_of
 
 _HEAD = b'{"format":"xkg-bundle-1","sha256":"'

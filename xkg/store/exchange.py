@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from xkg.durable import read_regular, write_whole
 from xkg.errors import CorruptStoreError, InputError
+from xkg.files import read_regular, write_whole
 from xkg.model import PaperBundle, slug
 from xkg.store import bundles as bundle_files
-from xkg.store.peer import MOST_TECHNIQUES, Check, peer_bytes, read_peer
+from xkg.store.peer_format import MOST_TECHNIQUES, Check, peer_bytes, read_peer
 
 _BUNDLE = b'{"format":"xkg-bundle-'
 _LARGEST_BUNDLE = 256 * 1024 * 1024

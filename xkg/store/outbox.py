@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xkg.durable import private_folder
 from xkg.errors import StoreError
+from xkg.files import private_folder
 from xkg.model import PaperBundle
 from xkg.store import bundles
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from xkg.model import Paper, PaperBundle
-from xkg.store.citing import Stub, cited
-from xkg.store.visible import Entry, encodable
+from xkg.store.concepts.citations import Stub, cited
+from xkg.store.index_entries import Entry, encodable
 
 Value = str | int | float | bool | tuple[str, ...] | None
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from xkg.errors import AnswerError
-from xkg.llm import AnswerType, accept
-from xkg.llm_prompt import Prompt
+from xkg.llm.client import AnswerType, accept
+from xkg.llm.prompt import Prompt
 
 A = TypeVar("A", bound=AnswerType)
 Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping[str, Any]]

@@ -3,11 +3,11 @@
 import traceback
 from types import ModuleType
 
-from xkg.build.guided import Draft
+from xkg.build.guided.draft import Draft
 from xkg.model import Code, code_id
-from xkg.sandbox import Environment, Job, Limits, Outcome
-from xkg.sandbox.mutants import body_lines
-from xkg.sandbox.proof import Proof, prove
+from xkg.sandbox.evidence.mutation import body_lines
+from xkg.sandbox.evidence.prove import Proof, prove
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
 
 class QuickRunner:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.guided.test_debug import DEFINITION, GOOD, TEST, boxed, edit
+from tests.build.guided.coding.test_debug import DEFINITION, GOOD, TEST, boxed, edit
 from tests.llm_endpoint import ScriptedEndpoint
-from xkg.build.guided.debug import debug
+from xkg.build.guided.coding.debug import debug
 from xkg.config import LlmSettings
-from xkg.llm import LanguageModel
+from xkg.llm.client import LanguageModel
 from xkg.model import Level
 
 KEY, SECRET = "sk-planted-51a9c3", "planted-in-a-file-77e2"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.build.guided.test_ground import HashEmbedder
+from tests.build.guided.reading.test_ground import HashEmbedder
 from tests.llm_endpoint import Answer, Said, ScriptedEndpoint, status
 from tests.tiny_world import (
     CLIPPING,
@@ -27,13 +27,13 @@ from tests.tiny_world import (
     written,
     written_to,
 )
+from xkg.build.context import Built, Workshop
 from xkg.build.pipeline import build_paper
-from xkg.build.workshop import Built, Workshop
 from xkg.config import SandboxSettings
-from xkg.llm import LanguageModel
+from xkg.llm.client import LanguageModel
 from xkg.model import Evidence, Level
-from xkg.sandbox.bubblewrap import BubblewrapRunner
-from xkg.sandbox.choose import warmed
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.select import warmed
 
 
 class Pipeline:
@@ -62,7 +62,7 @@ class Pipeline:
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeline]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_LLM_KEY", "a-key-of-mine")
-    monkeypatch.setattr("xkg.llm_endpoint._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("xkg.llm.endpoint._FIRST_WAIT", 0.001)
     made = Pipeline(tmp_path)
     with made.endpoint:
         yield made

@@ -10,8 +10,8 @@ from xkg.build.guided.plan import PlannedStage, plan
 from xkg.build.pipeline import open_paper
 from xkg.config import LlmSettings, Price
 from xkg.errors import AnswerError
-from xkg.llm_prices import Prices
-from xkg.sandbox import Runner
+from xkg.llm.prices import Prices
+from xkg.sandbox.runner import Runner
 
 BEFORE = ["extract", "enrich", "overview", "ground", "modularize", "debug", "check"]
 

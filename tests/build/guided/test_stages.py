@@ -8,7 +8,7 @@ import pytest
 
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import QuickRunner
-from tests.build.guided.test_ground import HashEmbedder
+from tests.build.guided.reading.test_ground import HashEmbedder
 from tests.tiny_world import (
     CLIPPING,
     DAMPING,
@@ -25,14 +25,14 @@ from tests.tiny_world import (
     verdict,
     written_to,
 )
+from xkg.build.context import Built, Workshop
 from xkg.build.pipeline import build_paper
-from xkg.build.stages import Event, Progress, StageReport
+from xkg.build.stage_cache import Event, Progress, StageReport
 from xkg.build.verify import apply
-from xkg.build.workshop import Built, Workshop
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
-from xkg.llm_prompt import Prompt
+from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
-from xkg.sandbox import Runner
+from xkg.sandbox.runner import Runner
 
 STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
 

@@ -8,8 +8,8 @@ import pytest
 from tests.neo4j_server import Neo4jServer
 from tests.store.neo4j.loading import Graph
 from xkg.config import StoreSettings
-from xkg.store.neo4j.connection import Connection
-from xkg.store.neo4j.migrations import migrate
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.neo4j.db.migrations import migrate
 
 
 @pytest.fixture

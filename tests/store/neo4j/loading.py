@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from neo4j import ManagedTransaction
 
 from tests.store.graphs import FakeHashEmbedder
-from xkg.embed import Embedder
+from xkg.embeddings.base import documents
+from xkg.embeddings.onnx import Embedder
 from xkg.model import PaperBundle
-from xkg.reading import documents
-from xkg.store.neo4j import reading, writing
-from xkg.store.neo4j.connection import Connection
-from xkg.store.neo4j.search_entries import EntryRow, entry_rows
-from xkg.store.visible import entries, vector_text
+from xkg.store.index_entries import entries, vector_text
+from xkg.store.neo4j import read, write
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.neo4j.search.entries import EntryRow, entry_rows
 
 EMBEDDER = FakeHashEmbedder()
 
@@ -32,7 +32,7 @@ class Graph:
 
     def read(self, transaction: ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
         self.reads.append(list(papers))
-        return reading.bundles(transaction, papers)
+        return read.bundles(transaction, papers)
 
     def bundles(self, papers: Sequence[str]) -> Iterator[PaperBundle]:
         return iter(self.connection.read(lambda transaction: list(self.read(transaction, papers))))
@@ -44,5 +44,5 @@ class Graph:
                 return []
             return entry_rows(bundle, visible, documents(embedder, [vector_text(entry) for entry in visible]))
 
-        task = writing.Write(new, gone, embedder.model, search)
-        self.connection.write(lambda transaction: writing.replace(transaction, writing.begin(transaction), task))
+        task = write.Write(new, gone, embedder.model, search)
+        self.connection.write(lambda transaction: write.replace(transaction, write.begin(transaction), task))

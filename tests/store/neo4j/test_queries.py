@@ -22,13 +22,13 @@ from neo4j.exceptions import Neo4jError
 from tests.neo4j_server import Neo4jServer, empty
 from tests.store.statements import ATTACKS, DIALECTS, GRAPH, HARM, PARAMETERS, RESEARCH, UNBOUNDED, Harm, filled
 from xkg.errors import QueryFailedError, QueryRefusedError
-from xkg.store import Table
-from xkg.store.cypher_files import embedded_schema
-from xkg.store.cypher_tokens import tokenize
-from xkg.store.guard import PROCEDURES, guard
+from xkg.store.cypher.guard import PROCEDURES, guard
+from xkg.store.cypher.named_queries import embedded_schema
+from xkg.store.cypher.process import QueryProcess
+from xkg.store.cypher.tokens import tokenize
+from xkg.store.graph_store import Table
 from xkg.store.neo4j import queries
 from xkg.store.neo4j.queries import read
-from xkg.store.query_process import QueryProcess
 
 SECRET = "s3cr3t"
 

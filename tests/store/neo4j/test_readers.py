@@ -1,4 +1,4 @@
-"""Readers with a copy each, on one graph on a real Neo4j; `tests/store/test_replica.py` has the many cases."""
+"""Readers with a copy each, on one graph on a real Neo4j; `tests/store/local/test_replica.py` has the many cases."""
 
 import random
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_readers_that_were_restarted_find_what_a_fresh_one_finds(
 ) -> None:
     draw = random.Random(seed)
     writer = open_remote(server, tmp_path / "writer")
-    with mock.patch.multiple("xkg.store.replica", SMALL=0, SHARE=100.0):  # layers, however small the graph
+    with mock.patch.multiple("xkg.store.local.replica", SMALL=0, SHARE=100.0):  # layers, however small the graph
         writer.publish([a_paper(1), a_paper(2)])
         readers = [open_remote(server, tmp_path / str(number)) for number in range(3)]
         for turn in range(STEPS):
@@ -51,7 +51,7 @@ def test_readers_that_were_restarted_find_what_a_fresh_one_finds(
                 readers[one] = open_remote(server, tmp_path / str(one))
             found(readers[one])
     # whatever comes next is made one with the base
-    with mock.patch.multiple("xkg.store.replica", SMALL=0, SHARE=0.0):
+    with mock.patch.multiple("xkg.store.local.replica", SMALL=0, SHARE=0.0):
         writer.publish([a_paper(6)])
         fresh = open_remote(server, tmp_path / "fresh")
         expected = found(fresh)

@@ -7,7 +7,7 @@ from tests.store.graphs import FakeHashEmbedder, a_paper
 from tests.store.neo4j.loading import Graph
 from xkg.errors import UnknownIdError
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.store.embedded import EmbeddedStore
+from xkg.store.local.store import EmbeddedStore
 from xkg.store.neo4j.snapshot import RemoteSnapshot
 
 FIRST, SECOND = "arxiv:2101.00001", "arxiv:2101.00002"

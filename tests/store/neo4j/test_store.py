@@ -14,10 +14,10 @@ from tests.store.neo4j.stores import forget, open_remote
 from tests.store.test_bundles import any_bundle
 from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import Code, Finding, Location, Paper, PaperBundle, Symbol, Technique
-from xkg.store.decisions import Decision, judged, text_hash
-from xkg.store.embedded import EmbeddedStore
-from xkg.store.feed import Position
-from xkg.store.neo4j.migrations import read_state
+from xkg.store.change_feed import Position
+from xkg.store.concepts.decisions import Decision, judged, text_hash
+from xkg.store.local.store import EmbeddedStore
+from xkg.store.neo4j.db.migrations import read_state
 from xkg.store.neo4j.store import Neo4jStore
 
 FIRST, SECOND = a_paper(1), a_paper(2)

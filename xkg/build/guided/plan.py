@@ -10,17 +10,17 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.build.codebase import Codebase
-from xkg.build.extract import extract
-from xkg.build.ground import ground
+from xkg.build.code.codebase import Codebase
+from xkg.build.context import Opened, Workshop
+from xkg.build.grounding.ground import ground
+from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.stages import GuidedBuild
-from xkg.build.guided.trial import Trials
-from xkg.build.workshop import Opened, Workshop
+from xkg.build.techniques.extract import extract
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError
-from xkg.llm import AnswerType, Ask, accept
-from xkg.llm_prices import Prices, estimate, model_of
-from xkg.llm_prompt import Prompt
+from xkg.llm.client import AnswerType, Ask, accept
+from xkg.llm.prices import Prices, estimate, model_of
+from xkg.llm.prompt import Prompt
 
 A = TypeVar("A", bound=AnswerType)
 

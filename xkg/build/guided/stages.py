@@ -5,26 +5,26 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from xkg.build.codebase import Codebase
-from xkg.build.extract import Extraction
-from xkg.build.ground import Grounding
-from xkg.build.guided import prompt
-from xkg.build.guided.coding import Coded, Desk, Model, code_techniques
-from xkg.build.guided.enrich import Enriched, enrich_with_model
-from xkg.build.guided.extract import extract_with_model
-from xkg.build.guided.ground import GuidedGrounding, ground_with_model
-from xkg.build.guided.overview import overview, static_overview
-from xkg.build.guided.trial import Trials
-from xkg.build.modularize import slice_symbols
+from xkg.build.code.codebase import Codebase
+from xkg.build.context import CodeNodes, Contents, Opened, Stopped, Workshop
+from xkg.build.grounding.ground import Grounding
+from xkg.build.guided.coding.technique import Coded, Desk, Model, code_techniques
+from xkg.build.guided.coding.trial import Trials
+from xkg.build.guided.draft import prompt
+from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
+from xkg.build.guided.reading.extract import extract_with_model
+from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
+from xkg.build.guided.reading.overview import overview, static_overview
 from xkg.build.package_versions import could_not_be_had
-from xkg.build.stages import levels
-from xkg.build.static import found
-from xkg.build.workshop import CodeNodes, Contents, Opened, Stopped, Workshop
+from xkg.build.slicing.slice import slice_symbols
+from xkg.build.stage_cache import levels
+from xkg.build.static_stages import found
+from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, LanguageModelError
-from xkg.llm import LanguageModel
+from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, Technique
-from xkg.sandbox import Environment
-from xkg.sandbox.choose import limits_for
+from xkg.sandbox.runner import Environment
+from xkg.sandbox.select import limits_for
 
 
 class Overview(BaseModel):

@@ -6,13 +6,13 @@ from typing import Annotated
 from mcp.server import MCPServer
 from pydantic import Field
 
-from xkg.llm_prices import tokens
-from xkg.serve.answers import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
-from xkg.serve.budget import TOKENS, fitted
-from xkg.serve.context import ContextAnswer
-from xkg.serve.paging import Page
+from xkg.llm.prices import tokens
+from xkg.serve.answers.budget import TOKENS, fitted
+from xkg.serve.answers.paging import Page
+from xkg.serve.answers.types import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
+from xkg.serve.context.context import ContextAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.registering import Cursor, Detail, Id, registering
+from xkg.serve.tools.register import Cursor, Detail, Id, registering
 
 
 def add(server: MCPServer, service: Service) -> None:

@@ -19,10 +19,10 @@ from neo4j.spatial import Point
 from neo4j.time import Date, DateTime, Duration, Time
 
 from xkg.errors import QueryFailedError, QueryRefusedError
-from xkg.store import Table
-from xkg.store.asking import checked_parameters, failure, overran
-from xkg.store.guard import guard
-from xkg.store.query_worker import plain
+from xkg.store.cypher.guard import guard
+from xkg.store.cypher.parameters import checked_parameters, failure, overran
+from xkg.store.cypher.worker import plain
+from xkg.store.graph_store import Table
 from xkg.store.rows import EDGES, NODES
 
 log = logging.getLogger(__name__)

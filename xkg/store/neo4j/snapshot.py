@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
 
 from neo4j import ManagedTransaction
 
+from xkg.embeddings.base import Reading
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
-from xkg.reading import Reading
-from xkg.store import Background, Facts, Heading, Hit, Link, TechniqueView, rows, text
-from xkg.store.catalogue import name_key
-from xkg.store.citing import among, cited
-from xkg.store.interaction import interaction
-from xkg.store.neo4j import name_lookup
-from xkg.store.unknown import unknown_id
-from xkg.store.visible import encodable, entries
+from xkg.store import rows
+from xkg.store.concepts.citations import among, cited
+from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
+from xkg.store.index_entries import encodable, entries
+from xkg.store.indexes import text
+from xkg.store.indexes.catalogue import name_key
+from xkg.store.indexes.late_interaction import interaction
+from xkg.store.neo4j.search import name_lookup
+from xkg.store.unknown_id import unknown_id
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.store.neo4j.connection import Connection
-    from xkg.store.neo4j.search_index import SearchIndex
+    from xkg.store.neo4j.db.connection import Connection
+    from xkg.store.neo4j.search.indexes import SearchIndex
 
 ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle]]
 """Papers by their own ids, those that are not there left out."""

@@ -15,19 +15,21 @@ import neo4j
 from xkg.config import Settings
 from xkg.errors import StoreError, UnknownIdError
 from xkg.model import PaperBundle
-from xkg.store import Snapshot, Table, bundles
-from xkg.store.decisions import Decision
-from xkg.store.feed import Changes, Position
-from xkg.store.neo4j import connecting, migrations, reading, writing
-from xkg.store.neo4j.connection import Connection
-from xkg.store.neo4j.search import Search
+from xkg.store import bundles
+from xkg.store.change_feed import Changes, Position
+from xkg.store.concepts.decisions import Decision
+from xkg.store.graph_store import Snapshot, Table
+from xkg.store.local.replica import Replica
+from xkg.store.neo4j import cross_paper_edges, read, write
+from xkg.store.neo4j.db import migrations
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.neo4j.search.queries import Search
 from xkg.store.neo4j.snapshot import RemoteSnapshot
-from xkg.store.replica import Replica
 from xkg.store.rows import key
 
 if TYPE_CHECKING:
-    from xkg.embed import Embedder
-    from xkg.store.neo4j.search_index import SearchIndex
+    from xkg.embeddings.onnx import Embedder
+    from xkg.store.neo4j.search.indexes import SearchIndex
 
 T = TypeVar("T")
 
@@ -36,7 +38,7 @@ _LARGEST_COMMIT = 16 << 20
 
 
 class Neo4jStore:
-    """`xkg.store.GraphStore` on the Neo4j that the settings name; a `xkg.store.feed.Feed` too.
+    """`xkg.store.GraphStore` on the Neo4j that the settings name; a `xkg.store.change_feed.Feed` too.
 
     Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
     work. Safe to use from several threads, and in a forked child."""
@@ -96,7 +98,7 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
             revised = []
-            for one, stored in reading.read_locked(transaction, keys).items():
+            for one, stored in read.read_locked(transaction, keys).items():
                 # A transaction may be done twice; who counts in `change` is asked once for one bundle.
                 if one not in changed or changed[one][0] != stored.bundle:
                     changed[one] = (stored.bundle, change(stored.bundle))
@@ -105,7 +107,7 @@ class Neo4jStore:
                     revised.append(changed[one][1])
             if not revised:
                 raise _Unchanged
-            writing.replace(transaction, state, self._task(revised, ()))
+            write.replace(transaction, state, self._task(revised, ()))
             return state.generation
 
         try:
@@ -123,7 +125,7 @@ class Neo4jStore:
 
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
-            writing.decide(transaction, state, decisions)
+            write.decide(transaction, state, decisions)
             return state.generation
 
         self._write(work)
@@ -139,7 +141,7 @@ class Neo4jStore:
 
     def _connect(self) -> int:
         with closing(self._make_replica()) if self._background else nullcontext(self._replica()) as copy:
-            generation = connecting.connect(self.connection, copy.snapshot)
+            generation = cross_paper_edges.connect(self.connection, copy.snapshot)
         self._written = False
         return generation
 
@@ -147,7 +149,7 @@ class Neo4jStore:
         """Takes papers out in one step, and gives the number of the commit. Raises as `publish` does, and
         `UnknownIdError`."""
         self._prepare()
-        known = {paper for paper, _ in reading.papers(self.connection)}
+        known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
             if paper not in known:
                 near = difflib.get_close_matches(paper, sorted(known)[:5000], n=3, cutoff=0.3) or sorted(known)[:3]
@@ -166,13 +168,13 @@ class Neo4jStore:
         """Links all papers anew with the embedding model in force, and has every copy of the graph made anew; gives the
         number of the commit, and notes."""
         self._prepare()
-        self._write(lambda transaction: writing.renew(transaction, self._begin(transaction), self._model))
+        self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         self._search.rebuild()
         return self._connect(), []
 
     def check(self) -> list[str]:
         """What is wrong with the graph, one line each, every paper read in full; empty where all is well."""
-        from xkg.store.neo4j.checking import problems
+        from xkg.store.neo4j.integrity import problems
 
         return problems(self.connection, self._model)
 
@@ -198,18 +200,18 @@ class Neo4jStore:
         _ = self.connection.driver
 
     def decisions(self) -> Sequence[Decision]:
-        return reading.all_decisions(self.connection)
+        return read.all_decisions(self.connection)
 
     def bundles(self) -> Iterator[PaperBundle]:
         """Every paper's bundle in id order. Raises `CorruptStoreError`."""
-        keys = [one for _, one in sorted(reading.papers(self.connection))]
-        return (stored.bundle for stored in reading.read(self.connection, keys))
+        keys = [one for _, one in sorted(read.papers(self.connection))]
+        return (stored.bundle for stored in read.read(self.connection, keys))
 
     def position(self) -> Position:
-        return reading.position(self.connection)
+        return read.position(self.connection)
 
     def changes(self, since: Position | None) -> Changes:
-        return reading.changes(self.connection, since)
+        return read.changes(self.connection, since)
 
     def close(self) -> None:
         """Draws what follows from what was written, and lets go of the server; the store can be used again. Raises as
@@ -231,7 +233,7 @@ class Neo4jStore:
         with self._turn:
             held = self._remote
             if held is None or held[0] != at or held[1].searchable != (index is not None):
-                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, reading.bundles, index=index)
+                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, read.bundles, index=index)
             return held[1]
 
     def _replica(self) -> Replica:
@@ -244,8 +246,8 @@ class Neo4jStore:
         folder = self._settings.kg / "replica"
         return Replica(folder, self, self._embedder, model=self._model, background=background)
 
-    def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> writing.Write:
-        return writing.Write(new, gone, self._model, self._search.entries)
+    def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> write.Write:
+        return write.Write(new, gone, self._model, self._search.entries)
 
     def _prepare(self) -> migrations.State:
         """The graph as it was before this store wrote to it, made where there was none: every commit looks again."""
@@ -254,12 +256,12 @@ class Neo4jStore:
         return self._prepared
 
     def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
-        return migrations.require_schema(writing.begin(transaction), self.connection)
+        return migrations.require_schema(write.begin(transaction), self.connection)
 
     def _replace(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> int:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
-            writing.replace(transaction, state, self._task(new, gone))
+            write.replace(transaction, state, self._task(new, gone))
             return state.generation
 
         return self._write(work)

@@ -1,0 +1,250 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.build.code.codebase import Codebase, SourceSymbol
+from xkg.build.code.grammars import SUFFIXES, grammars_of
+from xkg.build.code.repository import parse_repository
+from xkg.build.code.symbols import outline
+from xkg.build.sources.repository import fetch_repository
+
+LANGUAGES = Path(__file__).parents[2] / "data" / "languages"
+FILES = sorted(str(p.relative_to(LANGUAGES)) for p in LANGUAGES.rglob("*.*"))
+
+
+@pytest.fixture(scope="module")
+def codebase() -> Codebase:
+    return parse_repository(fetch_repository(str(LANGUAGES), Path("unused")))
+
+
+def symbols(codebase: Codebase, path: str) -> dict[str, SourceSymbol]:
+    module = next(m for m in codebase.modules if m.path == path)
+    return {s.symbol.id.rpartition(path)[2].removeprefix("::"): s for s in module.symbols}
+
+
+def outlined(codebase: Codebase, path: str) -> dict[str, tuple[str, int, int]]:
+    found = symbols(codebase, path)
+    return {n: (s.symbol.kind, s.symbol.start_line, s.symbol.end_line) for n, s in found.items() if n}
+
+
+def calls(codebase: Codebase, path: str, name: str) -> list[str]:
+    start = f"{codebase.repository.id}:"
+    return [c.removeprefix(start) for c in symbols(codebase, path)[name].calls]
+
+
+def test_cuda(codebase: Codebase) -> None:
+    assert outlined(codebase, "cuda/stein.cu") == {
+        "stein.detail.squared_distance": ("function", 10, 17),
+        "stein.detail.repulsion_kernel": ("function", 19, 25),
+        "stein.unnamed_helper": ("function", 30, 30),
+        "stein.median_bandwidth": ("function", 33, 35),
+        "stein.Ensemble.step": ("method", 37, 41),
+        "stein.Ensemble.release": ("method", 43, 43),
+        "stein_create": ("function", 47, 49),
+    }
+    assert outlined(codebase, "cuda/stein.cuh") == {
+        "BLOCK_SIZE": ("constant", 4, 4),
+        "LAUNCH_GRID": ("function", 5, 5),
+        "stein.Ensemble": ("class", 15, 30),
+        "stein.Ensemble.Ensemble": ("method", 17, 17),
+        "stein.Ensemble.~Ensemble": ("method", 18, 18),
+        "stein.Ensemble.count": ("method", 23, 23),
+        "stein.Ensemble.operator+=": ("method", 24, 24),
+        "stein.Tile": ("class", 32, 40),
+        "stein.Tile.sum": ("method", 35, 39),
+    }
+    source = symbols(codebase, "cuda/stein.cu")
+    kernel = source["stein.detail.repulsion_kernel"].symbol
+    assert kernel.signature == (
+        "__global__ void repulsion_kernel(const float* x, float* out, int n, int width, float h)"
+    )
+    assert source["stein.detail.squared_distance"].docstring == "Squared distance of two particles."
+    assert source["stein.detail.squared_distance"].comments == "one coordinate"
+    assert source[""].docstring == ""  # a licence says nothing about the file
+    assert {m.language for m in codebase.modules if m.path.startswith("cuda/")} == {"cuda"}
+
+
+def test_documentation_of_a_prototype_goes_to_the_definition(codebase: Codebase) -> None:
+    source = symbols(codebase, "cuda/stein.cu")
+    assert source["stein.median_bandwidth"].docstring == "Bandwidth of the kernel by the median heuristic."
+    assert source["stein.Ensemble.step"].docstring == "Moves all particles along the Stein direction."
+    assert symbols(codebase, "plainc/ring.c")["ring_push"].docstring == "Adds one value; the oldest falls out."
+
+
+def test_calls_of_cuda_are_followed_through_launches_namespaces_and_headers(codebase: Codebase) -> None:
+    assert calls(codebase, "cuda/stein.cu", "stein.Ensemble.step") == [
+        "cuda/stein.cu::stein.median_bandwidth",
+        "cuda/stein.cuh::stein.Ensemble.count",
+        "cuda/stein.cu::stein.detail.repulsion_kernel",
+        "cuda/stein.cu::stein.unnamed_helper",
+        "cuda/stein.cu::stein.Ensemble.release",
+    ]
+    assert calls(codebase, "cuda/stein.cu", "stein.unnamed_helper") == ["cuda/stein.cuh::LAUNCH_GRID"]
+    assert calls(codebase, "cuda/stein.cu", "stein_create") == ["cuda/stein.cuh::stein.Ensemble"]
+    assert calls(codebase, "cuda/stein.cu", "stein.detail.repulsion_kernel") == [
+        "cuda/stein.cu::stein.detail.squared_distance"
+    ]
+    include = next(m for m in codebase.modules if m.path == "cuda/stein.cu").imports
+    assert [(i.module, i.target) for i in include] == [("stein.cuh", "cuda/stein.cuh"), ("cuda_runtime.h", None)]
+
+
+def test_c(codebase: Codebase) -> None:
+    assert outlined(codebase, "plainc/ring.c") == {
+        "ring": ("class", 4, 7),
+        "wrap": ("function", 9, 9),
+        "ring_push": ("function", 11, 15),
+        "ring_data": ("function", 17, 17),
+    }
+    assert outlined(codebase, "plainc/ring.h") == {"cursor_t": ("class", 7, 10)}
+    assert calls(codebase, "plainc/ring.c", "ring_push") == ["plainc/ring.c::ring", "plainc/ring.c::wrap"]
+
+
+def test_julia(codebase: Codebase) -> None:
+    assert outlined(codebase, "julia/Annealing.jl") == {
+        "Annealing.Proposal": ("class", 10, 10),
+        "Annealing.Walk": ("class", 13, 16),
+        "Annealing.Walk.Walk": ("method", 15, 15),
+        "Annealing.LOWEST": ("constant", 18, 18),
+        "Annealing.anneal": ("function", 25, 30),
+        "Annealing.propose": ("function", 33, 33),
+        "Annealing.accept": ("function", 34, 34),
+        "Annealing.Walk-2": ("function", 35, 35),
+        "Annealing.Base.show": ("function", 36, 36),
+        "Annealing.fast": ("function", 37, 39),
+        "Annealing.repeated": ("function", 41, 43),
+        "Annealing.Inner.halve": ("function", 46, 46),
+    }
+    source = symbols(codebase, "julia/Annealing.jl")
+    assert source[""].docstring == "Annealed sampling on a temperature ladder."
+    assert source["Annealing.Walk"].docstring == "A random walk with a fixed width."
+    assert source["Annealing.anneal"].docstring.endswith("Moves `x` through the ladder.")
+    assert source["Annealing.propose"].docstring == "A symmetric proposal."
+    assert source["Annealing.anneal"].symbol.signature == (
+        "function anneal(target, x::AbstractVector{T}; steps=10) where {T}"
+    )
+    assert calls(codebase, "julia/Annealing.jl", "Annealing.anneal") == [
+        "julia/ladder.jl::ladder",
+        "julia/Annealing.jl::Annealing.accept",
+        "julia/Annealing.jl::Annealing.propose",
+        "julia/Annealing.jl::Annealing.Walk",
+    ]
+
+
+def test_rust(codebase: Codebase) -> None:
+    assert outlined(codebase, "rust/src/lib.rs") == {
+        "Head": ("class", 9, 12),
+        "Attend": ("class", 14, 21),
+        "Attend.best": ("method", 18, 20),
+        "Head.new": ("method", 25, 28),
+        "Head.scores": ("method", 32, 35),
+        "Mask": ("class", 38, 41),
+        "EPSILON": ("constant", 43, 43),
+        "cache.build": ("function", 46, 48),
+        "scaled": ("function", 51, 55),
+    }
+    source = symbols(codebase, "rust/src/lib.rs")
+    assert source[""].docstring == "Attention without a matrix of all scores."
+    assert source["Head"].docstring == "A head with its own projections."
+    assert source["Head.new"].docstring == "A head of this width."
+    assert source["Head.scores"].parent == source["Head"].symbol.id
+    assert {"rust/src/softmax.rs::running_max", "rust/src/softmax.rs::normalise"} <= set(
+        calls(codebase, "rust/src/lib.rs", "Head.scores")
+    )
+    assert "rust/src/lib.rs::Head.new" in calls(codebase, "rust/src/lib.rs", "cache.build")
+
+
+def test_javascript_and_typescript(codebase: Codebase) -> None:
+    assert outlined(codebase, "web/scatter.js") == {
+        "Scatter": ("class", 8, 16),
+        "Scatter.create": ("method", 10, 10),
+        "Scatter.draw": ("method", 11, 14),
+        "Scatter.place": ("method", 15, 15),
+        "Scatter.zoom": ("method", 18, 20),
+        "start": ("function", 24, 24),
+        "tools.hull": ("function", 29, 29),
+        "tools.area": ("function", 30, 30),
+    }
+    assert outlined(codebase, "web/layout.ts") == {
+        "Point": ("class", 1, 1),
+        "nearest": ("function", 4, 6),
+        "force.repel": ("function", 9, 9),
+        "Layout": ("class", 12, 15),
+        "Layout.relax": ("method", 14, 14),
+        "MAX_STEPS": ("constant", 17, 17),
+    }
+    assert outlined(codebase, "web/Panel.tsx") == {
+        "Props": ("class", 5, 5),
+        "Panel": ("function", 8, 11),
+        "Badge": ("function", 13, 17),
+    }
+    assert symbols(codebase, "web/Panel.tsx")["Panel"].docstring == "Shows one cluster."
+    assert calls(codebase, "web/scatter.js", "Scatter.draw") == [
+        "web/scatter.js::Scatter.place",
+        "web/layout.ts::nearest",
+    ]
+    assert calls(codebase, "web/layout.ts", "Layout.relax") == ["web/layout.ts::Point", "web/layout.ts::force.repel"]
+    assert calls(codebase, "web/Panel.tsx", "Badge") == ["web/layout.ts::nearest"]
+    assert "web/Panel.tsx::Badge" in calls(codebase, "web/Panel.tsx", "Panel")
+
+
+def test_broken_files_give_what_can_be_read(codebase: Codebase) -> None:
+    assert {m.path for m in codebase.modules if m.broken} == {"broken.cpp"}
+    found = outlined(codebase, "broken.cpp")
+    assert {"whole", "kept", "after"} <= {name.rpartition(".")[2] for name in found}
+
+
+def test_types_in_javascript_are_read(codebase: Codebase) -> None:
+    assert outlined(codebase, "flow.js") == {"typed": ("function", 2, 2)}
+
+
+def check_lines(path: str, text: str) -> None:
+    for grammar in grammars_of(path.rpartition(".")[2], text):
+        module = outline(path, text, (grammar,), "R").module
+        assert module.symbols[0].symbol.kind == "module"
+        identities = [s.symbol.id for s in module.symbols]
+        assert len(set(identities)) == len(identities)
+        count = len(text.split("\n"))
+        around: list[tuple[int, int]] = []
+        for source in module.symbols:
+            start, end = source.symbol.start_line, source.symbol.end_line
+            assert 1 <= start <= end <= count
+            assert source.parent in (None, *identities)
+            while around and around[-1][1] <= start and (start, end) != around[-1]:
+                around.pop()
+            if around and source.symbol.qualified_name:
+                assert end <= around[-1][1] or start == around[-1][1]
+            around.append((start, end))
+
+
+@given(path=st.sampled_from(FILES), data=st.data())
+def test_lines_lie_in_the_file_and_nest_whatever_is_cut_out(path: str, data: st.DataObject) -> None:
+    text = (LANGUAGES / path).read_text()
+    at = data.draw(st.integers(0, len(text)))
+    length = data.draw(st.integers(0, 80))
+    put = data.draw(st.sampled_from(["", "{", "}", "(", "*/", "/*", '"', "é", "\0", "\n\n", "template <"]))
+    check_lines(path, text[:at] + put + text[at + length :])
+
+
+@given(
+    ending=st.sampled_from(sorted(SUFFIXES)),
+    text=st.text(st.sampled_from("(){}<>;:=*/#&.,'\"@ \nabfn struct"), max_size=200),
+)
+def test_any_text_is_read(ending: str, text: str) -> None:
+    check_lines(f"any.{ending}", text)
+
+
+@pytest.mark.parametrize("ending", ["c", "cpp", "cu", "js", "tsx", "jl", "rs"])
+@pytest.mark.parametrize("piece", ["(", "{", "a::", "a.", "f(", "/*", "struct a {", "namespace a {", "x => "])
+def test_deep_nesting_ends_in_time(ending: str, piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.code.symbols.SECONDS", 0.1)
+    check_lines(f"deep.{ending}", piece * 3000)
+
+
+def test_a_file_that_cannot_be_read_in_time_is_broken_and_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.code.symbols.SECONDS", 0.0)
+    text = "int f(void) { return 0; }\n" * 10_000
+    module = outline("slow.c", text, grammars_of("c", text), "R").module
+    assert module.broken
+    assert [(s.symbol.kind, s.symbol.end_line) for s in module.symbols] == [("module", 10_000)]

@@ -1,0 +1,87 @@
+"""How prose and identifiers are made comparable."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.build.grounding.identifier_words import Vocabulary, content_stems, defined_acronyms, initials, stems, words
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("FRENetwork", ["fre", "network"]),
+        ("BaM", ["bam"]),
+        ("LoRALayer", ["lora", "layer"]),
+        ("GCDataset", ["gc", "dataset"]),
+        ("run_f1", ["run", "f1"]),
+        ("GPT2", ["gpt", "gpt2"]),
+        ("BBoxHead", ["bbox", "box", "head"]),
+        ("rgb_to_YCbCr", ["rgb", "to", "ycbcr"]),
+        ("a x_ 2024", []),
+        ("Näherung der Größe", ["näherung", "der", "größe"]),
+    ],
+)
+def test_words_of_identifiers_and_prose(text: str, found: list[str]) -> None:
+    assert words(text) == found
+
+
+@pytest.mark.parametrize(
+    ("prose", "code"),
+    [("regularization", "Regularizer"), ("factorizing rewards", "factorized_reward"), ("decoding", "decode")],
+)
+def test_inflection_is_forgotten(prose: str, code: str) -> None:
+    assert stems(prose) == stems(code)
+
+
+def test_content_leaves_out_what_every_paper_says() -> None:
+    assert content_stems("We propose a novel method that uses the step of the kernel") == ["kernel"]
+
+
+def test_initials_with_and_without_little_words() -> None:
+    assert initials("batch and match") == {"bam", "bm"}
+    assert initials("Direct Preference Optimization") == {"dpo"}
+    assert initials("kernel") == set()
+
+
+def test_acronyms_that_a_text_defines() -> None:
+    text = (
+        "Implicit Q-learning (IQL) and the cross-entropy method (CEM) differ. We call it Batch and Match (BaM), see "
+        "(A) and (Smith, 2020) and (see above). Again interquartile length (IQL)."
+    )
+    assert defined_acronyms(text) == {
+        "IQL": "Implicit Q-learning",
+        "CEM": "cross-entropy method",
+        "BaM": "Batch and Match",
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("initi", "init"), ("control", "ctrl"), ("regular", "reg"), ("patchif", "patchifi"), ("predict", "pred")],
+)
+def test_names_shorten_words(word: str, name: str) -> None:
+    assert 0 < Vocabulary([name]).related(word)[name] < 1
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("index", "in"), ("regular", "rag"), ("loss", "lossless"), ("rate", "ratio")]
+)
+def test_other_words_are_not_taken_for_short_ones(word: str, name: str) -> None:
+    assert Vocabulary([name]).related(word) == {}
+
+
+def test_neighbours_written_as_one_word() -> None:
+    assert Vocabulary(["lowrank", "updat"]).compounds(["low", "rank", "updat"]) == {"lowrank": {0, 1}}
+
+
+@given(st.text(max_size=200), st.lists(st.text(alphabet="abcdefgrst", min_size=1, max_size=8), max_size=20))
+def test_any_text_is_taken(text: str, names: list[str]) -> None:
+    vocabulary = Vocabulary(names)
+    for word in stems(text):
+        related = vocabulary.related(word)
+        assert set(related) <= set(names)
+        assert all(0 < sure <= 1 for sure in related.values())
+        assert related.get(word, 1) == 1
+    assert set(vocabulary.compounds(stems(text))) <= set(names)
+    assert all(short in text and long in text for short, long in defined_acronyms(text).items() if " " not in long)

@@ -1,0 +1,309 @@
+"""The loop of running and mending, with a scripted model."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.build.guided.fake_model import FakeModel
+from tests.build.guided.quick_runner import quickly
+from xkg.build.guided.coding.debug import Debugged, debug
+from xkg.build.guided.coding.edits import Edit, EditError, applied
+from xkg.build.guided.coding.run_report import LONGEST, report, steady
+from xkg.build.guided.draft import Draft
+from xkg.errors import AnswerError, BudgetError
+from xkg.model import Code, Evidence, Level, code_id
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.evidence.prove import Proof, prove
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.runner import Environment, Limits
+
+MODULE = """\
+def weights(values):
+    total = sum(values)
+    return [v / total for v in values]
+
+
+def effective_size(values):
+    return 1.0 / sum(w**2 for w in weights(values))
+"""
+TEST = """\
+from implementation import effective_size, weights
+
+assert weights([1.0, 3.0]) == [0.25, 0.75]
+assert effective_size([1.0, 1.0]) == 2.0
+assert abs(effective_size([1.0, 3.0]) - 1.6) < 1e-9
+"""
+GOOD = Draft(
+    technique="Effective sample size",
+    name="Effective sample size",
+    implementation=MODULE,
+    test=TEST,
+    documentation="",
+    sources=(),
+    excerpt="def ess(w):\n    w = w / w.sum()\n    return 1.0 / (w ** 2).sum()\n",
+)
+DEFINITION = "The effective sample size of importance weights: one over the sum of the squared normalised weights."
+
+
+def boxed(draft: Draft) -> Proof:
+    code = Code(
+        id=code_id("p#t", draft.implementation, draft.test),
+        technique="p#t",
+        implementation=draft.implementation,
+        test=draft.test,
+    )
+    return prove(code, BubblewrapRunner(), Environment(site=None, hash="0" * 16), Limits(seconds=20, memory_mb=300))
+
+
+def said(cause: Cause, level: Level = Level.IMPORTED, reason: str = "ValueError: no", output: str = "") -> Proof:
+    return Proof(evidence=Evidence(level=level, reason=reason, output_end=output), cause=cause)
+
+
+def scripted(proofs: Mapping[str, Proof]) -> Callable[[Draft], Proof]:
+    """A trial that finds the first of the texts in the implementation."""
+    return lambda draft: next(proof for text, proof in proofs.items() if text in draft.implementation)
+
+
+def edit(search: str, replace: str, file: str = "implementation", cause: str = "a slip") -> dict[str, Any]:
+    return {"cause": cause, "edits": [{"file": file, "search": search, "replace": replace}]}
+
+
+def broken(old: str, new: str, file: str = "implementation") -> Draft:
+    text = GOOD.implementation if file == "implementation" else GOOD.test
+    assert text.count(old) == 1
+    return GOOD.model_copy(update={file: text.replace(old, new)})
+
+
+def test_a_draft_that_runs_at_once_costs_no_question() -> None:
+    ask = FakeModel({})
+    done = debug(GOOD, DEFINITION, quickly, ask)
+    assert (done.draft, done.repairs, done.rounds, done.failed) == (GOOD, 0, 0, None)
+    assert done.proof.evidence.level is Level.TESTED
+    assert done.first == done.proof.evidence
+    assert ask.asked == []
+
+
+def test_a_bug_is_mended_and_the_first_run_is_kept() -> None:
+    ask = FakeModel({"repair": [edit("v * total", "v / total")]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, boxed, ask)
+    assert (done.draft, done.repairs, done.refused) == (GOOD, 1, 0)
+    assert done.first.level is Level.IMPORTED
+    assert done.proof.evidence.level is Level.TESTED
+    _, about, inputs, _ = ask.asked[0]
+    assert about == "Effective sample size"
+    assert "AssertionError" in inputs["failure"]
+    assert "assert weights([1.0, 3.0]) == [0.25, 0.75]" in inputs["failure"]
+    assert "def ess" in inputs["sources"]
+
+
+def test_a_repair_that_cheats_is_refused_with_words_and_asked_again() -> None:
+    cheat = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0]) is not None", "test")
+    ask = FakeModel({"repair": [cheat, edit("v * total", "v / total")]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    assert (done.draft, done.repairs, done.refused, done.rounds) == (GOOD, 1, 1, 1)
+    complaint = ask.asked[0][3]
+    assert complaint is not None
+    assert "weights([1.0, 3.0]) == [0.25, 0.75]" in complaint
+
+
+def test_a_wrong_expected_value_is_corrected() -> None:
+    ask = FakeModel({"repair": [edit("- 1.7)", "- 1.6)", "test")]})
+    done = debug(broken("- 1.6)", "- 1.7)", "test"), DEFINITION, quickly, ask)
+    assert (done.draft, done.passed) == (GOOD, True)
+
+
+def test_edits_that_do_not_fit_are_told_so() -> None:
+    ask = FakeModel({"repair": [edit("v ** total", "v"), edit("values", "v"), edit("v * total", "v / total")]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    assert done.passed
+    first, second, third = (complaint for *_, complaint in ask.asked)
+    assert first is not None
+    assert second is not None
+    assert "does not occur in the implementation" in first
+    assert "occurs 5 times" in second
+    assert third is None
+    assert done.refused == 0
+
+
+def test_it_ends_after_the_rounds_with_the_best_draft() -> None:
+    numbers = iter(range(100))
+    ask = FakeModel({"repair": lambda _: edit("", f"{MODULE}\nSPARE = {next(numbers)}\nraise ValueError(SPARE)\n")})
+    start = broken("v / total", "v * total")
+    done = debug(start, DEFINITION, quickly, ask, rounds=3)
+    assert (done.draft, done.rounds, done.repairs) == (start, 3, 0)
+    assert done.stopped == "does not pass after 3 rounds"
+    assert done.failed is None
+    assert "taken back" in ask.asked[2][2]["tried"]
+
+
+def test_the_same_repair_twice_is_not_run_twice() -> None:
+    runs: list[Draft] = []
+
+    def trial(draft: Draft) -> Proof:
+        runs.append(draft)
+        return quickly(draft)
+
+    worse = edit("v * total", "v - total")
+    ask = FakeModel({"repair": [worse, edit("v - total", "v * total"), edit("v - total", "v / total")]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
+    assert done.passed
+    assert len(runs) == 3
+    assert "run already" in (ask.asked[1][3] or "")
+
+
+def test_a_missing_package_asks_no_model() -> None:
+    ask = FakeModel({})
+    done = debug(GOOD, DEFINITION, lambda _: said(Cause.MISSING_PACKAGE, reason="missing package torch"), ask)
+    assert ask.asked == []
+    assert done.stopped is not None
+    assert "missing package torch" in done.stopped
+    assert (done.rounds, done.failed) == (0, None)
+
+
+def test_a_repair_that_wants_a_package_that_is_not_there_is_taken_back() -> None:
+    trial = scripted(
+        {
+            "import torch": said(Cause.MISSING_PACKAGE, Level.PARSED, "missing package torch"),
+            "v / total": said(Cause.PASSES, Level.TESTED),
+            "v * total": said(Cause.OWN_BUG),
+        }
+    )
+    ask = FakeModel({"repair": [edit("def weights", "import torch\n\n\ndef weights"), edit("v * total", "v / total")]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
+    assert (done.draft, done.repairs, done.rounds) == (GOOD, 1, 2)
+    assert "missing package torch" in ask.asked[1][2]["tried"]
+
+
+def test_a_wanted_download_is_told_what_to_do_and_later_rounds_save_the_sources() -> None:
+    trial = scripted({"v / total": said(Cause.PASSES, Level.TESTED), "def": said(Cause.DOWNLOAD)})
+    ask = FakeModel({"repair": [edit("v * total", "total * v"), edit("total * v", "v / total")]})
+    debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
+    assert "no network" in ask.asked[0][2]["hint"]
+    assert "def ess" in ask.asked[0][2]["sources"]
+    assert "def ess" not in ask.asked[1][2]["sources"]
+
+
+def test_no_answer_keeps_the_best_draft_and_says_so() -> None:
+    ask = FakeModel({"repair": [edit("v * total", "v - total"), AnswerError("debug: no answer that can be used")]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    assert done.failed == "debug: no answer that can be used"
+    assert "v - total" in done.draft.implementation
+    assert done.repairs == 1
+
+
+def test_only_refused_repairs_are_counted_and_the_draft_stays() -> None:
+    ask = FakeModel({"repair": lambda _: edit("return [v * total for v in values]", "return [0.25, 0.75]")})
+    start = broken("v / total", "v * total")
+    done = debug(start, DEFINITION, quickly, ask)
+    assert (done.draft, done.refused, done.repairs) == (start, 4, 0)
+    assert done.failed is not None
+
+
+def test_a_model_that_sees_no_way_ends_it() -> None:
+    ask = FakeModel({"repair": [{"cause": "it needs a GPU", "edits": []}]})
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+    assert done.stopped == "cannot be mended: it needs a GPU"
+    assert len(ask.asked) == 1
+
+
+def test_a_spent_budget_is_for_the_caller() -> None:
+    ask = FakeModel({"repair": [BudgetError("spent")]})
+    with pytest.raises(BudgetError):
+        debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
+
+
+def test_a_long_source_is_cut_to_what_a_prompt_holds() -> None:
+    start = broken("v / total", "v * total").model_copy(update={"excerpt": "x = 1  # é\n" * 9000})
+    ask = FakeModel({"repair": [edit("v * total", "v / total")]})
+    debug(start, DEFINITION, quickly, ask)
+    inputs = ask.asked[0][2]
+    code = "".join(inputs[name] for name in ("implementation", "test", "sources"))
+    assert len(code.encode()) < 52_200
+    assert inputs["sources"].endswith("(cut)")
+
+
+# --- what of a run enters a prompt
+
+TRACEBACK = """\
+epoch 1 took 3.21 s
+Traceback (most recent call last):
+  File "/tmp/box-81hd/harness.py", line 60, in main
+    exec(test, module.__dict__)
+  File "/tmp/box-81hd/test.py", line 9, in <module>
+    main()
+    ~~~~^^
+  File "/tmp/box-81hd/implementation.py", line 4, in weights
+    return library.scale(values)
+           ^^^^^^^^^^^^^^^^^^^^^
+  File "/home/me/env/site/lib/python3.11/site-packages/library/core.py", line 10, in scale
+    return inner(x)
+  File "/home/me/env/site/lib/python3.11/site-packages/library/deep.py", line 99, in inner
+    raise ValueError(f"bad {x}")
+ValueError: bad <object at 0x7f12ab34cd56>
+expected another
+"""
+
+
+def test_a_report_has_the_draft_s_own_frames_and_the_error_and_nothing_of_one_run() -> None:
+    text = report(said(Cause.OWN_BUG, reason="ValueError: bad <object at 0x7f12ab34cd56>", output=TRACEBACK))
+    other = TRACEBACK.replace("81hd", "x9qq").replace("7f12ab34cd56", "7fffff000000").replace("3.21", "4.5")
+    assert text == report(said(Cause.OWN_BUG, reason="ValueError: bad <object at 0x7fffff000000>", output=other))
+    assert 'File "implementation.py", line 4, in weights' in text
+    assert 'File "test.py", line 9, in <module>' in text
+    assert 'File "library/deep.py", line 99, in inner' in text
+    assert "expected another" in text
+    for noise in ("harness", "library/core.py", "/tmp", "^^^", "0x7f"):
+        assert noise not in text
+
+
+def test_a_report_is_short_whatever_was_printed() -> None:
+    assert len(report(said(Cause.OWN_BUG, reason="x" * 9000, output="y" * 9000))) <= LONGEST
+    deep = "Traceback (most recent call last):\n" + '  File "/b/test.py", line 3, in f\n    f()\n' * 400
+    text = report(said(Cause.OWN_BUG, output=deep + "RecursionError: maximum depth\n"))
+    assert len(text) <= LONGEST
+    assert text.endswith("RecursionError: maximum depth")
+
+
+def test_shapes_and_numbers_of_a_message_stay() -> None:
+    line = "shapes (3,4) and (5,6) not aligned: 4 (dim 1) != 5 (dim 0), got 1e-05 and 2.5"
+    assert steady(line) == line
+
+
+# --- edits
+
+
+def edited(*edits: tuple[str, str, str]) -> Draft:
+    return applied(GOOD, [Edit.model_validate({"file": f, "search": s, "replace": r}) for f, s, r in edits])
+
+
+def test_edits_are_made_in_order_and_only_in_their_file() -> None:
+    draft = edited(("implementation", "v / total", "v / whole"), ("implementation", "v / whole", "v / all_"))
+    assert "v / all_" in draft.implementation
+    assert draft.test == GOOD.test
+
+
+def test_a_whole_file_may_be_given() -> None:
+    assert edited(("test", "", "assert weights([1.0]) == [1.0]")).test == "assert weights([1.0]) == [1.0]\n"
+
+
+def test_blanks_at_line_ends_do_not_matter() -> None:
+    draft = edited(
+        (
+            "implementation",
+            "def weights(values):   \n    total = sum(values)\t\n",
+            "def weights(values):\n    total = 1\n",
+        )
+    )
+    assert "    total = 1\n    return" in draft.implementation
+
+
+@pytest.mark.parametrize(("search", "replace"), [("nowhere", "x"), ("values", "x"), ("", " \n")])
+def test_an_edit_that_fits_nowhere_or_everywhere_is_an_error(search: str, replace: str) -> None:
+    with pytest.raises(EditError):
+        edited(("implementation", search, replace))
+
+
+def test_the_outcome_survives_the_disk() -> None:
+    done = debug(GOOD, DEFINITION, quickly, FakeModel({}))
+    assert Debugged.model_validate_json(done.model_dump_json()) == done

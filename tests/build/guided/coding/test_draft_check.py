@@ -1,0 +1,138 @@
+from textwrap import dedent
+
+import pytest
+
+from xkg.build.guided.coding.draft_check import documentation_faults, implementation_faults, script_faults
+
+GOOD = """
+import math
+
+class Decay:
+    def __init__(self, rate=0.5):
+        self.rate = rate
+
+    def at(self, step):
+        return math.exp(-self.rate * step)
+"""
+TEST = """
+import numpy as np
+from implementation import Decay
+
+for step in (0.3, 2.5):
+    assert abs(Decay().at(step) - np.exp(-0.5 * step)) < 1e-9
+"""
+
+
+def said(source: str, test: str = TEST) -> str:
+    found = [*implementation_faults(source, ["numpy", "torch"])]
+    return "\n".join([*found, *script_faults(test, source, ["numpy", "torch"])])
+
+
+def test_nothing_is_held_against_good_code() -> None:
+    assert said(GOOD) == ""
+    assert not [*documentation_faults("It decays. It takes a step. It gives a number.")]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def f(:\n    return 1\n", "does not parse"),
+        ("def f(x):\n    return y\n", "undefined: y"),
+        ("from .other import g\n\ndef f(x):\n    return g(x)\n", "relative import of .other"),
+        ("from math import *\n\ndef f(x):\n    return exp(x)\n", "import by name"),
+        (
+            "import svgd\n\ndef f(x):\n    return svgd.f(x)\n",
+            "svgd, which is not allowed (allowed packages: numpy, torch)",
+        ),
+        ("import argparse\n\ndef f(x):\n    return argparse\n", "argparse, which only serves experiments"),
+        (
+            "import subprocess\n\ndef f(x):\n    return subprocess.run(x)\n",
+            "there is no network, and nothing to read or start",
+        ),
+        ("def f(x):\n    return open(x).read()\n", "it calls open (line 2)"),
+        ("import torch\n\ndef f(x):\n    return torch.load(x)\n", "it calls torch.load"),
+        ("import torch\n\ndef f(x):\n    return x.from_pretrained('a')\n", "it calls x.from_pretrained"),
+        ("def f(x):\n    return x.cuda() + 1\n", "moves data to a GPU"),
+        ("RATE = 3\n", "no public function or class"),
+        ("def _f(x):\n    return x + 1\n", "no public function or class"),
+        ("def f(x):\n    return x + 1\n\ndef g(x):\n    pass\n", "g has no body that works"),
+        ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no body that works"),
+    ],
+)
+def test_what_is_wrong_with_an_implementation_is_said(source: str, words: str) -> None:
+    assert words in "\n".join(implementation_faults(source, ["numpy", "torch"]))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def open(x):\n    return x + 1\n\ndef f(x):\n    return open(x)\n",
+        "class Base:\n    def f(self):\n        raise NotImplementedError\n\n"
+        "class A(Base):\n    def f(self):\n        return 1 + 1\n",
+        "import torch\n\ndef f(x):\n    return x + torch.cuda.is_available()\n",
+        "from abc import ABC, abstractmethod\n\n"
+        "class A(ABC):\n    @abstractmethod\n    def f(self): ...\n    def g(self):\n        return 2 + 1\n",
+    ],
+)
+def test_what_only_looks_wrong_is_let_through(source: str) -> None:
+    assert not [*implementation_faults(source, ["numpy", "torch"])]
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        ("from implementation import (", "does not parse"),
+        ("assert Decay().at(1) == 1", "undefined: Decay; import from implementation"),
+        ("assert 1 + 1 == 2", "imports nothing from implementation"),
+        ("from implementation import Decay\n\nDecay().at(1)", "asserts nothing"),
+        ("from implementation import Decay\n\nDecay().at(1)\nassert True", "asserts nothing"),
+        ("from implementation import Decay, Rise\n\nassert Decay().at(1) < Rise", "does not define Rise"),
+        ("from implementation import *\n\nassert Decay().at(1) < 1", "import by name"),
+        (
+            "from implementation import Decay\n\ntry:\n    assert Decay().at(1) < 1\nexcept Exception:\n    pass",
+            "catches exceptions",
+        ),
+        (
+            "import contextlib\nfrom implementation import Decay\n\nwith contextlib.suppress(Exception):\n"
+            "    assert Decay().at(1) < 1",
+            "suppresses exceptions",
+        ),
+        (
+            "from implementation import Decay\n\ndef test_it():\n    assert Decay().at(1) < 1\n",
+            "test_it is defined and never",
+        ),
+        ("import pytest\nfrom implementation import Decay\n\nassert Decay().at(1) == pytest", "imports pytest"),
+        (
+            "from unittest.mock import Mock\nfrom implementation import Decay\n\nassert Decay().at(1) < Mock()",
+            "imports unittest",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_test_is_said(test: str, words: str) -> None:
+    assert words in said(GOOD, test)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "import implementation\n\nassert implementation.Decay().at(1) < 1",
+        "from implementation import Decay\n\ndef check():\n    assert Decay().at(1) < 1\n\ncheck()",
+        "import numpy as np\nfrom implementation import Decay\n\nnp.testing.assert_allclose(Decay().at(0), 1)",
+        "from implementation import Decay, math\n\n"
+        "if abs(Decay().at(1) - math.exp(-0.5)) > 1e-9:\n    raise AssertionError",
+        "from implementation import Decay\n\ndef test_a():\n    assert Decay().at(1) < 1\n\n"
+        "for name, f in list(globals().items()):\n    if name.startswith('test_'):\n        f()",
+    ],
+)
+def test_other_ways_to_write_a_test_are_fine(test: str) -> None:
+    assert said(GOOD, test) == ""
+
+
+@pytest.mark.parametrize("text", ["", "It decays.", "Decays. v1.2 of it"])
+def test_short_documentation_is_asked_again(text: str) -> None:
+    assert [*documentation_faults(text)]
+
+
+def test_documentation_counts_sentences_not_dots() -> None:
+    assert [*documentation_faults("It uses 0.5 and v.1.2 of np.exp as it is.")]
+    assert not [*documentation_faults(dedent("One is\nhere. Two `a.b` is! Three is?"))]

@@ -1,0 +1,277 @@
+"""What becomes of a draft that runs: sharper tests, fidelity, one revision, and how few questions that takes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.build.guided.coding.test_debug import edit
+from tests.build.guided.fake_model import FakeModel
+from tests.build.guided.quick_runner import quickly
+from xkg.build.guided.coding.debug import Debugged, debug
+from xkg.build.guided.coding.fidelity import judge_fidelity
+from xkg.build.guided.coding.judge import Checked, check
+from xkg.build.guided.coding.strengthen import strengthen, unnoticed
+from xkg.build.guided.draft import Draft
+from xkg.errors import AnswerError, ModelUnavailableError
+from xkg.model import Evidence, Level
+from xkg.sandbox.evidence.failure_causes import Cause
+
+MODULE = '''\
+def normalised(values):
+    """Values that sum to one."""
+    total = sum(values)
+    return [v / total for v in values]
+
+
+def effective_size(values):
+    """One over the sum of squares."""
+    return 1.0 / sum(w**2 for w in normalised(values))
+'''
+LINES = """\
+# --- particles/resample.py:3-9 @ 1234567
+def normalise(log, w):
+    s = sum(w)
+    return [x / s for x in w]
+
+def ess(w):
+    n = normalise(w)
+    return 1.0 / sum(x ** 2 for x in n)
+"""
+OTHER_LINES = """\
+def entropy(p):
+    q = np.clip(p, 1e-12, None)
+    return -(q * np.log(q)).sum(axis=-1)
+"""
+SHARP = """\
+assert normalised([1.0, 3.0]) == [0.25, 0.75]
+assert effective_size([1.0, 1.0]) == 2.0
+assert abs(effective_size([1.0, 3.0]) - 1.6) < 1e-9
+"""
+BLUNT = """\
+assert len(normalised([1.0, 3.0])) == 2
+assert isinstance(effective_size([1.0, 1.0]), float)
+"""
+GOOD = Draft(
+    technique="Effective sample size",
+    name="Effective sample size",
+    implementation=MODULE,
+    test=SHARP,
+    documentation="",
+    sources=(),
+    excerpt=LINES,
+)
+DEFINITION = "One over the sum of the squared normalised weights."
+FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "faults": []}
+FOREIGN = {
+    "compared": "",
+    "faults": [{"kind": "foreign", "remark": "effective_size cubes the weights; the lines square them"}],
+}
+
+
+def ready(draft: Draft) -> Debugged:
+    return debug(draft, DEFINITION, quickly, FakeModel({}))
+
+
+def checked(draft: Draft, ask: FakeModel) -> Checked:
+    return check(ready(draft), DEFINITION, quickly, ask)
+
+
+def asked(ask: FakeModel) -> list[str]:
+    return [name for name, *_ in ask.asked]
+
+
+def cubed(draft: Draft = GOOD) -> Draft:
+    """Runs and is proven, but does not square."""
+    return draft.model_copy(
+        update={
+            "implementation": draft.implementation.replace("w**2", "w**3"),
+            "test": draft.test.replace("== 2.0", "== 4.0").replace("1.6", "1.0 / 0.4375"),
+        }
+    )
+
+
+def test_a_technique_that_runs_at_once_costs_one_question() -> None:
+    ask = FakeModel({"fidelity": [FAITHFUL]})
+    done = checked(GOOD, ask)
+    assert done.level is Level.FAITHFUL
+    assert asked(ask) == ["fidelity"]
+    (evidence,) = done.evidence
+    assert (evidence.reason, evidence.repairs, done.failed, done.unrelated) == (None, 0, None, None)
+    assert evidence.fidelity is not None
+    assert evidence.fidelity.share >= 0.7
+    assert evidence.fidelity.faults == ()
+    assert SHARP not in "".join(ask.asked[0][2].values())
+
+
+def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
+    ask = FakeModel({"strengthen": [edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
+    done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
+    assert (done.level, asked(ask)) == (Level.FAITHFUL, ["strengthen", "fidelity"])
+    assert done.draft.implementation == MODULE
+    assert [e.level for e in done.evidence] == [Level.EXECUTED, Level.FAITHFUL]
+    assert done.evidence[-1].repairs == 1
+    missed = ask.asked[0][2]["unnoticed"]
+    assert "line 4, `return [v / total for v in values]`" in missed
+    assert "the test still passed" in missed
+
+
+def test_a_test_too_slow_to_be_tried_on_changes_is_told_so() -> None:
+    slow = Evidence(level=Level.EXECUTED, seconds=27.3, reason="whether the test can fail was not settled within 600 s")
+    assert "it has to be much quicker" in unnoticed(MODULE, slow)
+    assert "quicker" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
+
+
+def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
+    answers: list[Any] = [
+        edit("w**2", "w**3"),
+        edit("", SHARP.splitlines()[0], "test"),
+        edit("", BLUNT + SHARP, "test"),
+    ]
+    ask = FakeModel({"strengthen": answers, "fidelity": [FAITHFUL]})
+    done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
+    assert done.level is Level.FAITHFUL
+    complaints = [complaint or "" for name, *_, complaint in ask.asked if name == "strengthen"]
+    assert "only the test may change" in complaints[0]
+    assert "isinstance" in complaints[1]
+    assert done.refused == 1
+
+
+def test_a_sharper_test_that_is_wrong_is_debugged_with_what_is_left() -> None:
+    wrong = BLUNT + SHARP.replace("1.6", "1.7")
+    ask = FakeModel({"strengthen": [edit("", wrong, "test")], "repair": [edit("1.7", "1.6", "test")]})
+    start = GOOD.model_copy(update={"test": BLUNT})
+    after = strengthen(ready(start), DEFINITION, quickly, ask, rounds=1)
+    assert after.proof.evidence.level is Level.TESTED
+    assert (after.repairs, after.rounds, asked(ask)) == (2, 1, ["strengthen", "repair"])
+    none_left = FakeModel({"strengthen": [edit("", wrong, "test")]})
+    assert strengthen(ready(start), DEFINITION, quickly, none_left, rounds=0).draft == start
+
+
+def test_a_sharper_test_that_proves_no_more_is_not_kept() -> None:
+    ask = FakeModel({"strengthen": [edit("", f"{BLUNT}assert effective_size([1.0]) is not None\n", "test")]})
+    start = GOOD.model_copy(update={"test": BLUNT})
+    done = checked(start, ask)
+    assert (done.draft, done.level, asked(ask)) == (start, Level.EXECUTED, ["strengthen"])
+    assert done.proof.cause is Cause.PROVES_NOTHING
+    assert done.evidence[-1].fidelity is not None
+    assert done.evidence[-1].fidelity.faults is None
+
+
+def test_a_foreign_formula_is_revised_and_judged_again() -> None:
+    answer = {
+        "cause": "cubes",
+        "edits": [
+            {"file": "implementation", "search": "w**3", "replace": "w**2"},
+            {"file": "test", "search": "== 4.0", "replace": "== 2.0"},
+            {"file": "test", "search": "1.0 / 0.4375", "replace": "1.6"},
+        ],
+    }
+    ask = FakeModel({"fidelity": [FOREIGN, FAITHFUL], "revise": [answer]})
+    done = checked(cubed(), ask)
+    assert (done.draft, done.level) == (GOOD, Level.FAITHFUL)
+    assert asked(ask) == ["fidelity", "revise", "fidelity"]
+    assert "foreign: effective_size cubes" in ask.asked[1][2]["findings"]
+    assert done.evidence[-1].repairs == 1
+
+
+def test_a_revision_that_breaks_the_code_is_not_kept() -> None:
+    ask = FakeModel(
+        {
+            "fidelity": [FOREIGN],
+            "revise": [edit("w**3", "w**2")],
+            "repair": lambda inputs: edit("total = sum(values)", f"total = sum(values) + {len(inputs['tried'])}"),
+        }
+    )
+    done = check(ready(cubed()), DEFINITION, quickly, ask, rounds=2)
+    assert (done.draft, done.level) == (cubed(), Level.TESTED)
+    assert done.evidence[-1].reason is not None
+    assert "cubes the weights" in done.evidence[-1].reason
+    assert (done.rounds, asked(ask).count("fidelity")) == (2, 1)
+
+
+def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None:
+    ask = FakeModel({"revise": [{"cause": "it is another method", "edits": []}]})
+    start = GOOD.model_copy(update={"excerpt": OTHER_LINES})
+    done = checked(start, ask)
+    assert (done.level, asked(ask)) == (Level.TESTED, ["revise"])
+    assert "- line 4: return [v / total for v in values]" in ask.asked[0][2]["findings"]
+    assert "of its statements have a counterpart" in (done.evidence[-1].reason or "")
+
+
+def test_unrelated_is_not_mended_and_said() -> None:
+    ask = FakeModel(
+        {"fidelity": [{"compared": "", "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}]}]}
+    )
+    done = checked(GOOD, ask)
+    assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
+    assert asked(ask) == ["fidelity"]
+    assert "unrelated, this computes an entropy" in (done.evidence[-1].reason or "")
+
+
+@pytest.mark.parametrize("stage", ["strengthen", "fidelity", "revise", "fidelity again"])
+def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
+    error = AnswerError("check: no answer that can be used")
+    script: dict[str, dict[str, Any]] = {
+        "strengthen": {"strengthen": [error]},
+        "fidelity": {"fidelity": [error]},
+        "revise": {"fidelity": [FOREIGN], "revise": [error]},
+        "fidelity again": {
+            "fidelity": [FOREIGN, error],
+            "revise": [edit("total = sum(values)", "total = sum(values)\n    count = len(values)")],
+        },
+    }
+    start = GOOD.model_copy(update={"test": BLUNT}) if stage == "strengthen" else GOOD
+    done = checked(start, FakeModel(script[stage]))
+    assert done.failed == "check: no answer that can be used"
+    assert done.level is (Level.EXECUTED if stage == "strengthen" else Level.TESTED)
+    assert done.draft == start
+    if stage != "revise" and stage != "fidelity again":
+        assert "no answer" in (done.evidence[-1].reason or "")
+
+
+def test_without_lines_to_compare_nothing_is_asked() -> None:
+    ask = FakeModel({})
+    done = checked(GOOD.model_copy(update={"excerpt": "fn main() { let x = 1; }"}), ask)
+    assert (done.level, done.evidence[-1].fidelity, done.failed) == (Level.TESTED, None, None)
+    assert "no source lines in Python" in (done.evidence[-1].reason or "")
+
+
+def test_what_does_not_run_is_not_judged() -> None:
+    broken = GOOD.model_copy(update={"implementation": MODULE.replace("v / total", "v / totals")})
+    state = debug(broken, DEFINITION, quickly, FakeModel({}), rounds=0)
+    ask = FakeModel({})
+    done = check(state, DEFINITION, quickly, ask)
+    assert (done.level, asked(ask)) == (Level.NONE, [])
+    assert "totals" in (done.evidence[-1].reason or "")
+
+
+def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
+    with pytest.raises(ModelUnavailableError):
+        checked(GOOD, FakeModel({"fidelity": [ModelUnavailableError("down")]}))
+
+
+def test_a_fault_without_words_is_asked_again() -> None:
+    ask = FakeModel({"fidelity": [{"compared": "", "faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
+    proof = quickly(GOOD)
+    assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()
+    assert "has no remark" in (ask.asked[0][3] or "")
+
+
+def test_a_low_share_costs_no_question() -> None:
+    fidelity = judge_fidelity(GOOD, DEFINITION, quickly(GOOD), 0.69, FakeModel({}))
+    assert (fidelity.share, fidelity.faults) == (0.69, None)
+
+
+def test_the_outcome_survives_the_disk() -> None:
+    done = checked(GOOD, FakeModel({"fidelity": [FAITHFUL]}))
+    assert Checked.model_validate_json(done.model_dump_json()) == done
+
+
+def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
+    dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
+    ask = FakeModel({"fidelity": [FAITHFUL]})
+    judge_fidelity(dropped, DEFINITION, quickly(GOOD), 0.9, ask)
+    inputs = ask.asked[0][2]
+    assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
+    assert inputs["unmatched"] == ""

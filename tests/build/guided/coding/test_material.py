@@ -1,0 +1,106 @@
+import pytest
+
+from tests.build.slicing.test_slice import codebase_of
+from xkg.build.guided.coding.material import MAX_BYTES, material, without
+from xkg.errors import UnknownIdError
+
+FILES = {
+    "rates.py": '''import numpy as np
+import wandb
+
+FLOOR = 1e-8
+
+def decay(step):
+    """Decays."""
+    return np.maximum(FLOOR, np.exp(-step))
+
+def schedule(steps):
+    wandb.log(steps)
+    return [decay(s) for s in range(steps)]
+
+class Plan:
+    def rate(self, s):
+        return decay(s)
+
+def alone():
+    return 1
+''',
+    "old.py": "import os, scipy\nfrom rates import decay\n\n"
+    "def speak(x):\n    print x\n\ndef shout(x):\n    print x, '!'\n",
+    "fast.cpp": "int add(int a, int b) {\n  return a + b;\n}\n",
+    "long.py": "\n".join(
+        ["def main():", "    return " + " + ".join(f"part{i}()" for i in range(60)), ""]
+        + [f"def part{i}():\n    x = '{'y' * 1500}'\n    return {i}\n" for i in range(60)]
+    ),
+    "huge.py": "def huge():\n"
+    + "    x = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'\n" * 1400
+    + "    return x\n",
+}
+
+
+def shown(*symbols: str):  # type: ignore[no-untyped-def]
+    return material(codebase_of(FILES), [f"local:made@0123456789:{s}" for s in symbols])
+
+
+def short(identities: tuple[str, ...]) -> list[str]:
+    return [identity.rpartition(":")[2] for identity in identities]
+
+
+def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
+    found = shown("rates.py::decay", "rates.py::alone")
+    assert "def decay" in found.code
+    assert "def alone" in found.code
+    assert "schedule" not in found.code
+    assert found.packages == ("numpy",)
+    assert short(found.used) == ["decay", "alone"]
+    assert short(found.sources) == ["decay", "alone", "FLOOR"]
+    assert found.entries == ("decay", "alone")
+    assert found.remarks == ()
+
+
+def test_what_is_in_the_slice_already_is_used() -> None:
+    found = shown("rates.py::schedule", "rates.py::decay", "rates.py::Plan", "rates.py::Plan.rate")
+    assert short(found.used) == ["schedule", "decay", "Plan", "Plan.rate"]
+    assert found.packages == ("numpy", "wandb")
+
+
+def test_further_places_that_would_make_it_long_are_left_out() -> None:
+    found = shown("rates.py::decay", "long.py::main", "rates.py::alone")
+    assert short(found.used) == ["decay", "alone"]
+
+
+def test_a_long_slice_is_cut_to_the_limit_and_says_what_is_missing() -> None:
+    found = shown("long.py::main")
+    assert len(found.code.encode()) <= MAX_BYTES
+    assert "def main" in found.code
+    assert any("Left out" in remark and "part" in remark for remark in found.remarks)
+    huge = shown("huge.py::huge")
+    assert len(huge.code.encode()) <= MAX_BYTES
+    assert huge.code.endswith("\n")
+    assert any("cut off" in remark for remark in huge.remarks)
+
+
+def test_what_cannot_be_sliced_is_shown_as_it_stands() -> None:
+    found = shown("old.py::shout")
+    assert "print x, '!'" in found.code
+    assert "def speak" in found.code
+    assert any("Python 2" in remark for remark in found.remarks)
+    assert found.packages == ("scipy",)
+    other = shown("fast.cpp::add", "rates.py::alone")
+    assert other.code.startswith("// --- fast.cpp:1-4 @ 0123456\nint add")
+    assert "def alone" in other.code
+    assert any("write it in Python" in remark for remark in other.remarks)
+    assert short(other.used) == short(other.sources) == ["add", "alone"]
+
+
+def test_an_unknown_symbol_is_refused() -> None:
+    with pytest.raises(UnknownIdError):
+        shown("rates.py::nothing")
+
+
+def test_definitions_that_components_have_are_not_shown_again() -> None:
+    code = "X = 1\n\n@mark\ndef a():\n    return 1\n\n\nclass B:\n    pass\n\ndef c():\n    return a()\n"
+    assert without(code, {"a", "B", "X", "c"}, {"c"}) == (
+        "X = 1\n\n# a: see the components\n\n# B: see the components\n\ndef c():\n    return a()\n"
+    )
+    assert without("print x", {"a"}, ()) == "print x"

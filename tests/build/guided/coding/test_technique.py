@@ -1,0 +1,345 @@
+"""Code for the techniques of a paper, one after the other, with a scripted model and a runner without a sandbox."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.guided.fake_model import FakeModel
+from tests.build.guided.quick_runner import QuickRunner
+from tests.build.slicing.test_slice import codebase_of
+from tests.tiny_world import (
+    FILES,
+    Question,
+    code,
+    declined,
+    script,
+    sound,
+    verdict,
+    written,
+)
+from xkg.build.guided.coding.technique import Coded, Desk, code_techniques
+from xkg.build.guided.coding.trial import Trials
+from xkg.config import LlmSettings, Settings
+from xkg.errors import AnswerError, BudgetError, LanguageModelError, ModelUnavailableError
+from xkg.llm.prompt import Prompt
+from xkg.model import Code, Level, Technique
+from xkg.sandbox.runner import Environment, Limits
+
+TOP = Technique(id="p#top", name="Damped peak filter", definition="Clips counts, then damps them.")
+CLIPPING = Technique(id="p#top/clip", name="Median peak clipping", definition="Clips.", parent=TOP.id)
+DAMPING = Technique(id="p#top/damp", name="Exponential damping", definition="Damps.", parent=TOP.id)
+ALL = [TOP, CLIPPING, DAMPING]
+
+
+def symbol(name: str) -> str:
+    return f"local:made@0123456789:{name}"
+
+
+LOCATED = {
+    TOP.id: [symbol("counts/filtering.py::filter_counts")],
+    CLIPPING.id: [symbol("counts/clipping.py::clip_peaks")],
+    DAMPING.id: [symbol("counts/damping.py::damp")],
+}
+CODEBASE = codebase_of(FILES)
+
+
+class Build:
+    """Makes code in one folder, with the answers given; a second call is a second build. `progress` is what the last
+    one told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.model = FakeModel({})
+        self.progress: list[tuple[int, int, str]] = []
+        self.incomplete = False
+        self.prompts = "1"
+
+    def for_paper(self, _: str) -> FakeModel:
+        return self.model
+
+    def identity(self, *prompts: Prompt) -> Mapping[str, str]:
+        return {prompt.name: self.prompts for prompt in prompts}
+
+    def __call__(
+        self,
+        techniques: Sequence[Technique] = ALL,
+        located: Mapping[str, Sequence[str]] = LOCATED,
+        *,
+        runs: bool = True,
+        jobs: int = 1,
+        **changed: Callable[[Question], Any],
+    ) -> tuple[dict[str, Coded], LanguageModelError | None]:
+        self.model = FakeModel(script(**{"modularize": sound, **changed}))
+        self.progress = []
+        settings = Settings(kg=self.folder, llm=LlmSettings(concurrency=jobs))
+        environment = Environment(site=None, hash="none", incomplete=self.incomplete)
+        trials = Trials(self.folder / "runs", QuickRunner(), Limits(), lambda *_: environment, [], None, {})
+        desk = Desk(
+            folder=self.folder,
+            title="A paper",
+            why={},
+            settings=settings,
+            codebase=CODEBASE,
+            model=self,
+            ask=self.model,
+            trials=trials if runs else None,
+            runs=runs,
+        )
+        return code_techniques(techniques, located, desk, lambda *told: self.progress.append(told))
+
+    @property
+    def asked(self) -> list[tuple[str, str]]:
+        """Prompts, with the technique that each was about, in the order in which they were answered."""
+        return [(name, _about(name, inputs)) for name, _, inputs, _ in self.model.asked]
+
+
+def _about(name: str, inputs: Mapping[str, str]) -> str:
+    return Question(name, inputs, None).technique
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    return Build(tmp_path)
+
+
+def code_of(coded: Coded) -> Code:
+    assert coded.code is not None
+    return coded.code
+
+
+def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
+    coded, stopped = build()
+    assert stopped is None
+    assert [name for prompt, name in build.asked if prompt == "modularize"] == [CLIPPING.name, DAMPING.name, TOP.name]
+    assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]  # in the order of the paper
+    assert {c.code.level for c in coded.values() if c.code} == {Level.FAITHFUL}
+    assert build.progress == [(1, 3, CLIPPING.name), (2, 3, DAMPING.name), (3, 3, TOP.name)]
+    whole = code_of(coded[TOP.id]).implementation
+    assert all(part in whole for part in ("# --- component: Median peak clipping", "def clip_peaks", "def damp"))
+    assert {d.symbol for d in coded[TOP.id].derivations} == {s for found in LOCATED.values() for s in found}
+    assert {d.code for d in coded[TOP.id].derivations} == {code_of(coded[TOP.id]).id}
+
+
+def test_what_came_of_it_is_counted(build: Build) -> None:
+    coded, _ = build(modularize=code)
+    assert (coded[DAMPING.id].first, coded[DAMPING.id].repairs) == (Level.IMPORTED, 1)
+    assert (coded[CLIPPING.id].first, coded[CLIPPING.id].repairs) == (Level.EXECUTED, 1)
+    assert (coded[TOP.id].first, coded[TOP.id].repairs) == (Level.TESTED, 1)
+    assert [e.level for e in code_of(coded[TOP.id]).evidence] == [Level.TESTED, Level.FAITHFUL]
+    assert "clip_peaks(values, factor)" in code_of(coded[TOP.id]).implementation
+
+
+STAGE = Technique(id="p#top/stage", name="Smoothing stage", definition="Smooths.", parent=TOP.id)
+DEEP = DAMPING.model_copy(update={"parent": STAGE.id})
+
+
+@pytest.mark.parametrize("fate", ["not located", "declined", "no answer", "does not run", "something else"])
+def test_a_component_without_running_code_gives_way_to_its_own_components(build: Build, fate: str) -> None:
+    located = {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]}
+    if fate == "not located":
+        del located[STAGE.id]
+    broken = written("def smooth(values):\n    return damp(values[9])\n", "from implementation import smooth\n\n"
+                     "assert smooth([1.0]) == [1.0]\n")  # fmt: skip
+    other = written(
+        "def smooth(values):\n    return damp(values, 0.5)\n",
+        "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n",
+    )
+
+    def answer(asked: Question) -> Any:
+        if asked.technique != STAGE.name:
+            return sound(asked)
+        if fate == "no answer":
+            raise AnswerError("modularize, Smoothing stage: none")
+        return {"declined": declined("It only calls."), "does not run": broken, "something else": other}[fate]
+
+    def judged(asked: Question) -> Any:
+        odd = asked.technique == STAGE.name
+        return verdict(("unrelated", "this is another filter")) if odd else verdict()
+
+    def repair(_: Question) -> Any:
+        return {"cause": "nothing can be done", "edits": []}
+
+    coded, stopped = build([TOP, CLIPPING, STAGE, DEEP], located, modularize=answer, fidelity=judged, repair=repair)
+    assert stopped is None
+    assert code_of(coded[TOP.id]).level is Level.FAITHFUL
+    offered = next(i["components"] for name, _, i, _ in build.model.asked if _about(name, i) == TOP.name)
+    assert "def damp(values, rate=0.25)" in offered
+    assert "def smooth" not in offered
+
+
+def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Build) -> None:
+    good = written(
+        "def smooth(values):\n    return damp(values, 0.5)\n",
+        "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n",
+    )
+    build(
+        [TOP, CLIPPING, STAGE, DEEP],
+        {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]},
+        modularize=lambda asked: good if asked.technique == STAGE.name else sound(asked),
+        fidelity=lambda _: verdict(),
+        revise=lambda _: {"cause": "all holds", "edits": []},
+        strengthen=lambda _: {"cause": "all is noticed", "edits": []},
+    )
+    offered = next(i["components"] for name, _, i, _ in build.model.asked if _about(name, i) == TOP.name)
+    assert "def smooth(values)" in offered
+    assert "Exponential damping" not in offered  # what it takes of that comes with it
+    assert offered.count("def damp(") == 1
+
+
+def test_a_technique_that_the_model_cannot_do_leaves_the_others(build: Build) -> None:
+    def answer(asked: Question) -> Any:
+        if asked.technique == DAMPING.name:
+            raise AnswerError("modularize, Exponential damping: no usable answer")
+        return sound(asked)
+
+    coded, stopped = build(modularize=answer)
+    assert stopped is None
+    failed = coded[DAMPING.id]
+    assert (failed.code, failed.derivations) == (None, ())
+    assert failed.failed == "modularize, Exponential damping: no usable answer"
+    assert failed.reason == f"its code could not be written: {failed.failed}"
+    assert code_of(coded[CLIPPING.id]).level is Level.FAITHFUL
+    again, _ = build()  # what failed is asked again, and the composite since its components are others now
+    assert code_of(again[DAMPING.id]).level is Level.FAITHFUL
+    assert [name for prompt, name in build.asked if prompt == "modularize"] == [DAMPING.name, TOP.name]
+
+
+def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_again(build: Build) -> None:
+    def judged(asked: Question) -> Any:
+        if asked.technique == CLIPPING.name:
+            raise AnswerError("check: no usable answer")
+
+    coded, _ = build(fidelity=judged)
+    assert (code_of(coded[CLIPPING.id]).level, coded[CLIPPING.id].reason) == (Level.TESTED, None)
+    assert coded[CLIPPING.id].failed == "check: no usable answer"
+    again, _ = build()
+    assert (code_of(again[CLIPPING.id]).level, again[CLIPPING.id].failed) == (Level.FAITHFUL, None)
+    assert {name for _, name in build.asked} == {CLIPPING.name}
+
+
+def test_declined_is_an_answer_and_kept(build: Build) -> None:
+    first, _ = build(modularize=lambda a: declined("It plots.") if a.technique == CLIPPING.name else sound(a))
+    assert first[CLIPPING.id].reason == "the model found no code for it: It plots."
+    assert (first[CLIPPING.id].failed, first[CLIPPING.id].code) == (None, None)
+    assert code_of(first[TOP.id]).level is Level.FAITHFUL
+    again, _ = build(modularize=lambda _: pytest.fail("asked again"))
+    assert again == first
+
+
+@pytest.mark.parametrize("error", [BudgetError("code: spent"), ModelUnavailableError("code: down")])
+def test_a_stop_keeps_what_is_finished_and_the_next_build_asks_the_rest(build: Build, error: Exception) -> None:
+    def answer(asked: Question) -> Any:
+        if asked.technique == DAMPING.name:
+            raise error
+        return sound(asked)
+
+    coded, stopped = build(modularize=answer)
+    assert stopped is error
+    assert list(coded) == [CLIPPING.id]
+    assert build.progress == [(1, 3, CLIPPING.name)]
+    again, stopped = build()
+    assert stopped is None
+    assert list(again) == [TOP.id, CLIPPING.id, DAMPING.id]
+    assert again[CLIPPING.id] == coded[CLIPPING.id]
+    assert CLIPPING.name not in {name for _, name in build.asked}
+
+
+def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(build: Build) -> None:
+    stopped_there = threading.Event()
+
+    def answer(asked: Question) -> Any:
+        if asked.technique == DAMPING.name:
+            stopped_there.set()
+            raise BudgetError("code: spent")
+        assert stopped_there.wait(10)
+        return sound(asked)
+
+    coded, stopped = build(modularize=answer, jobs=2)
+    assert isinstance(stopped, BudgetError)
+    assert list(coded) == [CLIPPING.id]
+    assert TOP.name not in {name for _, name in build.asked}
+
+
+def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
+    def judged(_: Question) -> Any:
+        raise BudgetError("check: spent")
+
+    coded, stopped = build(fidelity=judged)
+    assert isinstance(stopped, BudgetError)
+    assert coded == {}
+    runs = {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}
+    assert runs
+    coded, _ = build()
+    assert len(coded) == 3
+    assert runs.items() < {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}.items()
+
+
+def test_a_second_build_asks_nothing_and_gives_the_same(build: Build) -> None:
+    first, _ = build(modularize=code)
+    again, _ = build(modularize=lambda _: pytest.fail("asked again"), fidelity=lambda _: pytest.fail("asked again"))
+    assert again == first
+    assert len(build.progress) == 3
+
+
+@pytest.mark.parametrize("change", ["definition", "places", "prompts", "sandbox"])
+def test_what_decides_a_technique_s_code_is_asked_anew_and_only_that(build: Build, change: str) -> None:
+    build()
+    techniques, located, runs = list(ALL), dict(LOCATED), True
+    if change == "definition":
+        techniques[2] = DAMPING.model_copy(update={"definition": "Damps more."})
+    elif change == "places":
+        located[DAMPING.id] = [*LOCATED[DAMPING.id], *LOCATED[TOP.id]]
+    elif change == "prompts":
+        build.prompts = "2"
+    else:
+        runs = False
+    build(techniques, located, runs=runs)
+    asked = {name for prompt, name in build.asked if prompt == "modularize"}
+    assert DAMPING.name in asked
+    assert (CLIPPING.name in asked) == (change in ("prompts", "sandbox"))
+
+
+def test_what_met_a_registry_that_was_down_is_not_kept(build: Build) -> None:
+    build.incomplete = True
+    first, _ = build()
+    assert not any(c.final for c in first.values())
+    build.incomplete = False
+    again, _ = build()
+    assert all(c.final for c in again.values())
+    assert {name for prompt, name in build.asked if prompt == "modularize"} == {t.name for t in ALL}
+
+
+def test_without_a_sandbox_code_is_parsed_and_says_so(build: Build) -> None:
+    coded, _ = build(runs=False, fidelity=lambda _: pytest.fail("nothing is judged that did not run"))
+    assert {code_of(c).level for c in coded.values()} == {Level.PARSED}
+    for c in coded.values():
+        (evidence,) = code_of(c).evidence
+        assert evidence.reason == "not run: no sandbox here"
+        assert (evidence.runner, c.first, c.repairs) == (None, Level.PARSED, 0)
+
+
+def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) -> None:
+    def timeless(coded: Mapping[str, Coded]) -> dict[str, Any]:
+        update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
+        return {
+            key: c.model_copy(
+                update={
+                    "code": code_of(c).model_copy(
+                        update={"evidence": tuple(e.model_copy(update=update) for e in code_of(c).evidence)}
+                    )
+                }
+            )
+            for key, c in coded.items()
+        }
+
+    one, _ = Build(tmp_path / "one")(modularize=code)
+    four, _ = Build(tmp_path / "four")(modularize=code, jobs=4)
+    assert timeless(one) == timeless(four)
+
+
+def test_nothing_located_asks_nothing(build: Build) -> None:
+    assert build(located={}) == ({}, None)
+    assert build.asked == []

@@ -1,0 +1,222 @@
+"""Runs of drafts: once for the same draft, with the packages it needs, and never more than two at a time."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.build.guided.quick_runner import QuickRunner
+from tests.build.test_package_versions import IN_PACKAGE
+from xkg.build.guided.coding.trial import Trials, node
+from xkg.build.guided.draft import Draft
+from xkg.build.guided.parallel import each
+from xkg.model import Level, code_id
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome
+
+DAY = "2024-03-25"
+MODULE = "def twice(x):\n    return x + x\n"
+TEST = "from implementation import twice\n\nassert twice(3) == 6\nassert twice(-0.5) == -1.0\n"
+
+
+def draft(implementation: str = MODULE, test: str = TEST) -> Draft:
+    return Draft(
+        technique="p#t",
+        name="T",
+        implementation=implementation,
+        test=test,
+        documentation="D.",
+        sources=(),
+        excerpt="lines",
+    )
+
+
+class Place:
+    """A runner and a maker of environments that count what they are asked for. `failing` are the numbers of the
+    environments in which a package does not work, `same` makes all of them one."""
+
+    name = "quick"
+    weaker: tuple[str, ...] = ()
+
+    def __init__(
+        self, failing: Sequence[int] = (), *, same: bool = False, incomplete: bool = False, without: Sequence[int] = ()
+    ) -> None:
+        self.failing = failing
+        self.same = same
+        self.incomplete = incomplete
+        self.without = without
+        self.asked: list[tuple[dict[str, Sequence[str]], list[str], str | None]] = []
+        self.jobs: list[Job] = []
+        self.ended: Outcome | None = None
+        self.under_way = 0
+        self.most_under_way = 0
+        self.pause = 0.0
+        self._lock = threading.Lock()
+
+    def make(self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], day: str | None) -> Environment:
+        asked = (dict(imports), list(requirements), day)
+        self.asked.append(asked)
+        number = 0 if self.same else self.asked.index(asked)
+        site = None if number in self.without else Path(f"/nowhere/{number}/site")
+        return Environment(site=site, hash=f"h{number}", incomplete=self.incomplete)
+
+    def run(self, job: Job) -> Outcome:
+        with self._lock:
+            self.jobs.append(job)
+            self.under_way += 1
+            self.most_under_way = max(self.most_under_way, self.under_way)
+        time.sleep(self.pause)
+        try:
+            if self.ended is not None:
+                return self.ended
+            if job.site is not None and int(job.site.parent.name) in self.failing:
+                return Outcome(
+                    ended="exited",
+                    exit_code=1,
+                    output=IN_PACKAGE,
+                    seconds=0,
+                    peak_memory_mb=0,
+                    runner="quick",
+                    command="quick",
+                )
+            return QuickRunner().run(job)
+        finally:
+            with self._lock:
+                self.under_way -= 1
+
+    def trials(
+        self,
+        folder: Path,
+        requirements: Sequence[str] = ("flax==0.7",),
+        base: Mapping[str, Sequence[str]] | None = None,
+        limits: Limits | None = None,
+    ) -> Trials:
+        return Trials(folder, self, limits or Limits(), self.make, requirements, DAY, base or {})
+
+
+def test_the_same_draft_is_run_once_also_by_a_later_build(tmp_path: Path) -> None:
+    place = Place()
+    trials = place.trials(tmp_path)
+    first = trials(draft())
+    assert (first.evidence.level, first.cause) == (Level.TESTED, Cause.PASSES)
+    runs = len(place.jobs)
+    assert trials(draft()) == first
+    assert place.trials(tmp_path)(draft()) == first
+    assert len(place.jobs) == runs
+    assert trials.final
+
+
+def test_documentation_and_technique_do_not_decide_a_run(tmp_path: Path) -> None:
+    place = Place()
+    place.trials(tmp_path)(draft())
+    runs = len(place.jobs)
+    place.trials(tmp_path)(draft().model_copy(update={"documentation": "Other.", "sources": ("s",)}))
+    assert len(place.jobs) == runs
+
+
+@pytest.mark.parametrize("change", ["implementation", "test", "limits", "runner"])
+def test_what_decides_a_run_is_run_anew(tmp_path: Path, change: str) -> None:
+    place = Place()
+    place.trials(tmp_path)(draft())
+    runs = len(place.jobs)
+    limits = Limits(seconds=5) if change == "limits" else None
+    if change == "runner":
+        place.name = "other"
+    other = draft().model_copy(update={"test": TEST + "\n"} if change == "test" else {})
+    if change == "implementation":
+        other = draft("def twice(x):\n    return 2 * x\n")
+    place.trials(tmp_path, limits=limits)(other)
+    assert len(place.jobs) > runs
+
+
+def test_packages_are_those_of_the_paper_with_the_draft_s_own_and_its_test_s(tmp_path: Path) -> None:
+    place = Place(failing=[0])
+    implementation = "import math\nimport jax.numpy as jnp\nfrom torch import nn, optim\n\ndef f(x):\n    return x\n"
+    test = "from implementation import f\nimport scipy\n\nassert f(1) == 1\n"
+    place.trials(tmp_path, base={"numpy": (), "torch": ("Tensor",)})(draft(implementation, test))
+    imports, requirements, day = place.asked[0]
+    assert sorted(imports) == ["jax", "numpy", "scipy", "torch"]
+    assert set(imports["torch"]) == {"Tensor", "nn", "optim"}
+    assert (requirements, day) == (["flax==0.7"], DAY)
+
+
+def test_drafts_that_import_nothing_new_share_the_paper_s_packages(tmp_path: Path) -> None:
+    place = Place(same=True)
+    trials = place.trials(tmp_path, base={"numpy": ()})
+    trials(draft())
+    trials(draft("import numpy\n" + MODULE))
+    assert place.asked[0] == place.asked[1]
+    assert set(trials.environments) == {"h0"}
+
+
+def test_where_a_package_fails_other_versions_are_tried(tmp_path: Path) -> None:
+    place = Place(failing=[0, 1])
+    proof = place.trials(tmp_path)(draft())
+    assert [asked[1:] for asked in place.asked] == [(["flax==0.7"], DAY), (["flax"], DAY), (["flax"], None)]
+    assert (proof.evidence.level, proof.evidence.environment) == (Level.TESTED, "h2")
+
+
+def test_the_best_of_several_versions_counts_and_then_the_first(tmp_path: Path) -> None:
+    place = Place(failing=[0, 1, 2])
+    trials = place.trials(tmp_path)
+    proof = trials(draft())
+    assert (proof.evidence.level, proof.evidence.environment) == (Level.PARSED, "h0")
+    assert set(trials.environments) == {"h0", "h1", "h2"}
+    assert place.trials(tmp_path)(draft()) == proof
+
+
+def test_a_failure_of_its_own_is_not_tried_with_other_versions(tmp_path: Path) -> None:
+    place = Place()
+    assert place.trials(tmp_path)(draft("1 / 0\n" + MODULE)).evidence.level is Level.PARSED
+    assert len(place.asked) == 1
+
+
+def test_versions_that_come_to_the_same_or_to_nothing_are_not_run(tmp_path: Path) -> None:
+    same = Place(failing=[0], same=True)
+    same.trials(tmp_path / "same")(draft())
+    assert (len(same.asked), len(same.jobs)) == (3, 1)
+    nothing = Place(failing=[0], without=[1, 2])
+    nothing.trials(tmp_path / "nothing")(draft())
+    assert (len(nothing.asked), len(nothing.jobs)) == (3, 1)
+
+
+def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> None:
+    place = Place(failing=[0], incomplete=True)
+    trials = place.trials(tmp_path)
+    assert trials.final
+    assert trials(draft()).evidence.level is Level.PARSED
+    assert not trials.final
+    assert len(place.asked) == 1  # the first thing to try is the same again
+    up = Place()
+    later = up.trials(tmp_path)
+    assert later(draft()).evidence.level is Level.TESTED
+    assert later.final
+
+
+def test_a_run_that_was_killed_is_not_kept(tmp_path: Path) -> None:
+    place = Place()
+    place.ended = Outcome(
+        ended="killed", exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"
+    )
+    assert place.trials(tmp_path)(draft()).cause is Cause.KILLED
+    place.ended = None
+    assert place.trials(tmp_path)(draft()).cause is Cause.PASSES
+
+
+def test_two_run_at_a_time(tmp_path: Path) -> None:
+    place = Place()
+    place.pause = 0.002
+    trials = place.trials(tmp_path)
+    drafts = [draft(test=TEST + f"assert twice({n}) == {2 * n}\n") for n in range(6)]
+    proofs = each(trials, drafts, 6)
+    assert [proof.evidence.level for proof in proofs] == [Level.TESTED] * 6
+    assert place.most_under_way == 2
+
+
+def test_the_node_of_a_draft_has_its_packages_and_no_level() -> None:
+    code = node(draft("import os\nimport numpy as np\nimport scipy.linalg\n", "import torch\n"))
+    assert code.id == code_id("p#t", code.implementation, code.test)
+    assert code.packages == ("numpy", "scipy")
+    assert (code.level, code.evidence, code.documentation) == (Level.NONE, (), "D.")

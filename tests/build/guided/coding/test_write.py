@@ -1,0 +1,214 @@
+from typing import Any
+
+import pytest
+
+from tests.build.guided.fake_model import FakeModel
+from tests.build.slicing.test_slice import codebase_of
+from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
+from xkg.build.guided.draft import Draft
+from xkg.errors import AnswerError
+from xkg.model import Code, Level, Technique
+from xkg.sandbox.evidence.prove import prove
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.runner import Environment, Limits
+
+FILES = {
+    "rates.py": '''import math
+
+FLOOR = 1e-8
+
+def decay(step):
+    """Decays."""
+    return max(FLOOR, math.exp(-step))
+''',
+    "train.py": "from rates import decay\n\n"
+    "def schedule(steps, base=0.5):\n    return [base * decay(s) for s in range(steps)]\n",
+}
+DOCUMENTATION = "It decays. It takes a step. It gives a rate. It is called with a step. The floor is 1e-8."
+DECAY: dict[str, Any] = {
+    "declined": None,
+    "implementation": FILES["rates.py"],
+    "test": "import math\nfrom implementation import decay\n\nfor step in (0.3, 2.5):\n"
+    "    assert abs(decay(step) - math.e**-step) < 1e-12\nassert decay(100.0) == 1e-8\nassert decay(0.0) == 1.0\n",
+    "documentation": f"  {DOCUMENTATION}\n",
+}
+SCHEDULE: dict[str, Any] = {
+    "declined": None,
+    "implementation": '"""Schedules."""\n\n\ndef schedule(steps: int, base: float = 0.5) -> list[float]:\n'
+    '    """Rates, one a step."""\n    return [base * decay(s) for s in range(steps)]\n',
+    "test": "import math\nfrom implementation import schedule\n\nfound = schedule(40)\nassert len(found) == 40\n"
+    "for step in range(40):\n    assert abs(found[step] - 0.5 * max(1e-8, math.e**-step)) < 1e-12\n"
+    "assert abs(schedule(3, 0.25)[2] - 0.25 * math.e**-2) < 1e-12\n",
+    "documentation": DOCUMENTATION,
+}
+TECHNIQUE = Technique(id="p#decay", name="Decay", definition="Rates decay\nby exp.")
+WHOLE = Technique(id="p#schedule", name="Schedule", definition="A rate for each step.")
+
+
+def symbol(name: str) -> str:
+    return f"local:made@0123456789:{name}"
+
+
+def written(model: FakeModel, *components: Component, technique: Technique = TECHNIQUE) -> Draft | Declined:
+    place = "rates.py::decay" if technique is TECHNIQUE else "train.py::schedule"
+    return modularize_with_model(technique, [symbol(place)], components, codebase_of(FILES), model, "On\nrates")
+
+
+def proven(draft: Draft | Declined) -> Level:
+    assert isinstance(draft, Draft)
+    code = Code(id="c", technique=draft.technique, implementation=draft.implementation, test=draft.test)
+    return prove(code, UnsafeSubprocessRunner(), Environment(site=None, hash=""), Limits()).evidence.level
+
+
+def component() -> Component:
+    draft = written(FakeModel({"modularize": [DECAY]}))
+    assert isinstance(draft, Draft)
+    given = draft.model_dump(include={"technique", "implementation", "sources", "excerpt"})
+    return Component(name="Decay", **given)
+
+
+def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
+    model = FakeModel({"modularize": [DECAY]})
+    draft = written(model)
+    assert isinstance(draft, Draft)
+    assert (draft.technique, draft.implementation, draft.test) == (TECHNIQUE.id, DECAY["implementation"], DECAY["test"])
+    assert draft.documentation == DOCUMENTATION
+    assert draft.sources == (symbol("rates.py::decay"), symbol("rates.py::FLOOR"))
+    assert "# --- rates.py:3-7" in draft.excerpt
+    [(_, about, inputs, complaint)] = model.asked
+    assert (about, complaint) == ("Decay", None)
+    assert inputs["paper"] == "On rates"
+    assert inputs["technique"] == "Decay: Rates decay by exp."
+    assert inputs["located"] == "- rates.py::decay (function, lines 5-7)"
+    assert inputs["code"] == draft.excerpt
+    assert (inputs["packages"], inputs["components"], inputs["remarks"]) == ("numpy", "", "")
+    assert proven(draft) is Level.TESTED
+
+
+def test_a_composite_has_its_components_code_in_front() -> None:
+    model = FakeModel({"modularize": [SCHEDULE]})
+    draft = written(model, component(), technique=WHOLE)
+    assert isinstance(draft, Draft)
+    inputs = model.asked[0][2]
+    assert inputs["components"].startswith("import math\n\n# --- component: Decay\nFLOOR = 1e-8\n")
+    assert "_all" not in inputs["components"]
+    assert "return max(FLOOR, math.exp(-step))" in inputs["components"]
+    assert "math.exp" not in inputs["code"]
+    assert "# decay: see the components" in inputs["code"]
+    assert "math.exp" in draft.excerpt
+    assert draft.implementation.startswith('"""Schedules."""\n\nimport math\n\n# --- component: Decay\nFLOOR = 1e-8\n')
+    assert "# --- new\ndef schedule" in draft.implementation
+    assert set(draft.sources) == {symbol(s) for s in ("train.py::schedule", "rates.py::decay", "rates.py::FLOOR")}
+    assert proven(draft) is Level.TESTED
+
+
+def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
+    other = Component(
+        name="Other",
+        technique="p#other",
+        implementation="def rise(x):\n    return x + 1\n",
+        sources=("elsewhere",),
+        excerpt="other = 1\n",
+    )
+    draft = written(FakeModel({"modularize": [SCHEDULE]}), component(), other, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert "elsewhere" not in draft.sources
+    assert "other = 1" not in draft.excerpt
+    assert "rise" not in draft.implementation
+
+
+def test_the_same_code_in_two_components_stands_there_once() -> None:
+    twin = component().model_copy(update={"name": "Twin", "technique": "p#twin"})
+    draft = written(FakeModel({"modularize": [SCHEDULE]}), component(), twin, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert draft.implementation.count("def decay") == 1
+
+
+def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
+    twin = Component(
+        name="Rise",
+        technique="p#rise",
+        implementation="def rise(x):\n    return x + 1\n",
+        sources=("elsewhere",),
+        excerpt=component().excerpt + "\n# --- more.py:1-2 @ 0123456\ndef rise(x):\n    return x + 1\n",
+    )
+    both = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("base * decay(s)", "base * decay(rise(s))")}
+    draft = written(FakeModel({"modularize": [both]}), component(), twin, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert draft.excerpt.count("math.exp(-step)") == 1
+    assert draft.excerpt.count("def rise") == 1
+
+
+def test_long_components_are_told_by_their_signatures() -> None:
+    body = "".join(f"    step = step * {i} + math.exp(-step)\n" for i in range(300))
+    long = component().model_copy(
+        update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
+    )
+    model = FakeModel({"modularize": [SCHEDULE]})
+    written(model, long, technique=WHOLE)
+    assert model.asked[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
+
+
+def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
+    cut = component().model_copy(
+        update={"implementation": "import math\n\ndef decay(rate, step):\n    return math.exp(-rate * step)\n"}
+    )
+    model = FakeModel({"modularize": [SCHEDULE]})
+    written(model, cut, technique=WHOLE)
+    assert "return max(FLOOR, math.exp(-step))" in model.asked[0][2]["code"]
+
+
+def test_a_test_of_a_component_that_is_not_used_is_told_why_it_is_not_there() -> None:
+    other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
+    wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
+    model = FakeModel({"modularize": [wrong, SCHEDULE]})
+    written(model, component(), other, technique=WHOLE)
+    assert "does not define rise; of the components it has only what your code uses" in str(model.asked[0][3])
+
+
+def test_the_model_may_decline() -> None:
+    declined = {"declined": "It only\nlogs.", "implementation": "", "test": "", "documentation": ""}
+    assert written(FakeModel({"modularize": [declined]})) == Declined(technique=TECHNIQUE.id, reason="It only logs.")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"declined": " "}, "one sentence that says why"),
+        ({"declined": "no"}, "decide"),
+        ({"implementation": "def decay(x):\n    return floor(x)\n"}, "undefined: floor"),
+        ({"implementation": "def decay(:\n"}, "does not parse"),
+        ({"implementation": "from rates import decay\n\ndef f(x):\n    return decay(x)\n"}, "imports rates"),
+        ({"test": "print(1)"}, "asserts nothing"),
+        ({"documentation": "Short."}, "5 to 10 sentences"),
+    ],
+)
+def test_what_is_wrong_is_said_and_asked_again(change: dict[str, Any], said: str) -> None:
+    model = FakeModel({"modularize": [DECAY | change, DECAY]})
+    assert isinstance(written(model), Draft)
+    assert said in str(model.asked[0][3])
+    assert model.asked[1][3] is None
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    wrong = DECAY | {
+        "implementation": "import argparse\n\ndef decay(x):\n    return open(x)\n",
+        "test": "x = 1",
+        "documentation": "",
+    }
+    model = FakeModel({"modularize": [wrong, DECAY]})
+    written(model)
+    said = str(model.asked[0][3])
+    assert all(word in said for word in ("argparse", "open", "imports nothing", "asserts nothing", "sentences"))
+
+
+def test_a_composite_that_cannot_be_put_together_is_asked_again() -> None:
+    wrong = SCHEDULE | {"implementation": "from decay import decay\n\ndef schedule(n):\n    return decay(n)\n"}
+    model = FakeModel({"modularize": [wrong, SCHEDULE]})
+    written(model, component(), technique=WHOLE)
+    assert "imports decay, which is not allowed" in str(model.asked[0][3])
+
+
+def test_no_usable_answer_is_raised() -> None:
+    with pytest.raises(AnswerError):
+        written(FakeModel({"modularize": AnswerError("no")}))

@@ -1,0 +1,211 @@
+"""What a user sees of the extraction with a model, with answers written for these tests."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.guided.fake_model import FakeModel
+from xkg.build.guided.reading.extract import extract_with_model
+from xkg.build.paper.document import Document
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import Extraction
+from xkg.errors import AnswerError, BudgetError
+
+DATA = Path(__file__).parents[2] / "data" / "extract"
+PAPER = "title:tidecache"
+
+
+@pytest.fixture(scope="module")
+def document() -> Document:
+    return parse_paper(DATA / "systems.tex")
+
+
+def number_of(paper: str, words: str) -> int:
+    """The number of the passage of a prompt that has these words."""
+    found = [int(m[1]) for m in re.finditer(r"^\[(\d+)\] ([^\n]*)", paper, re.MULTILINE) if words in m[2]]
+    assert len(found) == 1, (words, found)
+    return found[0]
+
+
+def component(name: str, **said: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": "technique",
+        "parent": None,
+        "aliases": [],
+        "definition": "It takes pages, writes them as one block, and gives the block's address.",
+        "passages": [1],
+    } | said
+
+
+def answer(*components: dict[str, Any]) -> dict[str, Any]:
+    return {"components": list(components)}
+
+
+def good(inputs: Mapping[str, str]) -> dict[str, Any]:
+    paper = inputs["paper"]
+    return answer(
+        component("Exponential Moving Average", parent="Look-ahead Prefetcher", aliases=["EMA"]),
+        component(
+            "TideCache",
+            type="methodology",
+            definition="A serving system that keeps idle keys and values on slower storage.",
+            passages=[number_of(paper, "Serving language models with long contexts")],
+        ),
+        component("Page Coalescing", parent="TideCache", passages=[number_of(paper, "gathers the pages")]),
+        component("Look-ahead Prefetcher", parent="tidecache", passages=[number_of(paper, "predicts when")]),
+        component(
+            "TideCache serves 2.3 times more requests",
+            type="finding",
+            definition="On two models it serves 2.3 times more.",
+        ),
+    )
+
+
+def read(document: Document, *answers: Any, window: int = 128_000) -> tuple[Extraction, FakeModel]:
+    model = FakeModel({"extract": list(answers)})
+    return extract_with_model(document, PAPER, model, window), model
+
+
+def test_a_hierarchy_with_ids_and_places(document: Document) -> None:
+    found, model = read(document, good)
+    assert [(t.id, t.depth, t.kind) for t in found.techniques] == [
+        (f"{PAPER}#tidecache", 0, "methodology"),
+        (f"{PAPER}#tidecache/page-coalescing", 1, "technique"),
+        (f"{PAPER}#tidecache/look-ahead-prefetcher", 1, "technique"),
+        (f"{PAPER}#tidecache/look-ahead-prefetcher/exponential-moving-average", 2, "technique"),
+    ]
+    coalescing = found.techniques[1]
+    assert coalescing.parent == found.techniques[0].id
+    assert coalescing.weight == pytest.approx(0.5)
+    (excerpt,) = coalescing.excerpts
+    assert "one contiguous block" in document.text[excerpt.start : excerpt.end]
+    assert (excerpt.section, excerpt.path) == ("Page coalescing", "systems.tex")
+    assert document.place(excerpt.start) == (excerpt.path, excerpt.line)
+    assert [f.id for f in found.findings] == [f"{PAPER}#finding/1"]
+    assert [(about, complaint) for _, about, _, complaint in model.asked] == [(document.title, None)]
+
+
+def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(document: Document) -> None:
+    found, _ = read(document, good)
+    assert [(r.id, r.description) for r in found.resources] == [
+        (f"{PAPER}#resource/1", "Code: https://github.com/example/tidecache")
+    ]
+
+    def told(inputs: Mapping[str, str]) -> dict[str, Any]:
+        released = component("TideCache code", type="resource", definition="At github.com/example/tidecache.")
+        return answer(*good(inputs)["components"], released)
+
+    assert [r.name for r in read(document, told)[0].resources] == ["TideCache code"]
+
+
+def test_an_abbreviation_in_the_name_is_an_alias(document: Document) -> None:
+    found, _ = read(document, answer(component("Tiered Key-Value Cache (TKVC)", aliases=["TKVC", "TideCache"])))
+    (technique,) = found.techniques
+    assert (technique.name, technique.aliases) == ("Tiered Key-Value Cache", ("TKVC", "TideCache"))
+
+
+def test_a_parent_may_be_named_by_its_alias_and_parts_are_techniques(document: Document) -> None:
+    found, _ = read(
+        document,
+        answer(component("Tiered Cache (TC)"), component("Block Writer", type="methodology", parent="TC")),
+    )
+    assert [(t.name, t.depth, t.kind) for t in found.techniques] == [
+        ("Tiered Cache", 0, "technique"),
+        ("Block Writer", 1, "technique"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("components", "words"),
+    [
+        ([], "no methodology"),
+        ([component("Only a Finding", type="finding")], "no methodology"),
+        ([component("Page Coalescing", parent="Storage Engine")], "'Storage Engine'"),
+        ([component("A Claim", type="finding"), component("Page Coalescing", parent="A Claim")], "'A Claim'"),
+        ([component("Cache A", parent="Cache B"), component("Cache B", parent="Cache A")], "circle"),
+        ([component("Cache", parent="Cache")], "circle"),
+        ([component("Page Coalescing"), component("page coalescing")], "twice"),
+        ([component("Page Coalescing", definition="  ")], "no definition"),
+        ([component("  ")], "no name"),
+        ([component("Our loss")], "academic name"),
+        ([component("Step 2")], "academic name"),
+        ([component("Loss Function")], "academic name"),
+        ([component("Page Coalescing", definition="It works as in Section 3.")], "'Section 3'"),
+        ([component("Page Coalescing", definition=r"It minimises Eq. (4).")], "'Eq. (4)'"),
+        ([component("Page Coalescing (PC)"), component("Page Coalescing")], "twice"),
+        ([component("Page Coalescing", definition="It writes blocks of 16 MB.")], "16 in the definition"),
+        ([component("Page Coalescing", passages=[])], "names no passage"),
+        ([component("Page Coalescing", passages=[0, 4000])], "names no passage"),
+        ([component(f"Cache Number {n} of Many") for n in range(60)], "too many"),
+        (
+            [
+                component("Page Coalescing"),
+                component("Code", type="resource", definition="https://github.com/else/where"),
+            ],
+            "github.com/else/where",
+        ),
+    ],
+)
+def test_what_is_surely_wrong_is_asked_again(document: Document, components: list[dict[str, Any]], words: str) -> None:
+    found, model = read(document, answer(*components), good)
+    assert words in (model.asked[0][3] or "")
+    assert found.techniques[0].name == "TideCache"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Batch Step", "Multiple Instance Learning", "Adam", "k-Means", "L2 Regularization", "Top-k Sampling", "U-Net",
+     "Stage-wise Training", "Section Pooling", "Policy Gradient with Baseline", "Step Size Adaptation", "DPO"],
+)  # fmt: skip
+def test_names_that_are_no_fault(document: Document, name: str) -> None:
+    assert read(document, answer(component(name)))[1].asked[0][3] is None
+
+
+def test_an_answer_that_stays_wrong_is_an_error(document: Document) -> None:
+    with pytest.raises(AnswerError):
+        read(document, *[answer()] * 4)
+
+
+def test_a_spent_budget_goes_through(document: Document) -> None:
+    with pytest.raises(BudgetError):
+        read(document, BudgetError("spent"))
+
+
+def test_the_prompt_has_the_method_and_not_the_bibliography(document: Document) -> None:
+    paper = read(document, good)[1].asked[0][2]["paper"]
+    assert "s_i = d_i - t - c_i" in paper
+    assert "## Crash recovery" in paper
+    assert "Long, A." not in paper
+    assert "We propose nothing in this caption" not in paper
+
+
+def test_a_small_window_keeps_abstract_and_method(document: Document) -> None:
+    model = FakeModel({"extract": answer(component("TideCache"))})
+    long = document.model_copy(update={"title": "T"})
+    extract_with_model(long, PAPER, model, 4_000)
+    paper = model.asked[0][2]["paper"]
+    assert len(paper) <= 4 * 1000 + 50
+    assert "We present" in paper
+    assert "gathers the pages" in paper
+
+
+def test_a_paper_without_text_still_asks_and_complains() -> None:
+    empty = Document(format="markdown", title="Nothing", abstract="", text="")
+    with pytest.raises(AnswerError):
+        extract_with_model(empty, PAPER, FakeModel({"extract": answer(component("Page Coalescing"))}), 8_000)
+
+
+def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "paper.md"
+    path.write_text(
+        "# Loud Descent\n\n## Method\n\n[77] Loud descent repeats each step, and says so.\n", encoding="utf-8"
+    )
+    found, model = read(
+        parse_paper(path), answer(component("Loud Descent", passages=[77])), answer(component("Loud Descent"))
+    )
+    assert "names no passage" in (model.asked[0][3] or "")
+    assert found.techniques[0].excerpts

@@ -1,0 +1,244 @@
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from tests.build.guided.fake_model import FakeModel
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.grounding.ground import candidates
+from xkg.build.guided.reading.ground import GuidedGrounding, batches, ground_with_model
+from xkg.build.sources.repository import fetch_repository
+from xkg.errors import AnswerError, BudgetError
+from xkg.model import Repository, Technique
+
+DATA = Path(__file__).parents[2] / "data" / "ground"
+
+
+class HashEmbedder:
+    """Says nothing of meaning: what is found is found by words."""
+
+    model = "hash"
+    dimension = 8
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        rows = [np.random.default_rng(len(t)).normal(size=8) for t in texts]
+        return np.array([r / np.linalg.norm(r) for r in rows], dtype=np.float32).reshape(-1, 8)
+
+
+def technique(name: str, definition: str, parent: str | None = None) -> Technique:
+    return Technique(id=f"p#{name}", name=name, definition=definition, parent=parent, depth=parent is not None)
+
+
+TERN = technique("Temporal Echo Retrieval Network", "Gates a spectrum and retrieves the nearest echo from a memory.")
+MEMORY = technique("Echo memory", "Slots of past spectra, of which the oldest is overwritten.", TERN.id)
+GATE = technique("Spectral gating", "Frequency bands below a learned noise floor are suppressed.", TERN.id)
+CONTRAST = technique("Nearest Echo Contrast", "The echo is drawn to the anchor, others are pushed away.", TERN.id)
+ALL = [TERN, MEMORY, GATE, CONTRAST]
+
+
+@pytest.fixture(scope="module")
+def codebase(tmp_path_factory: pytest.TempPathFactory) -> Codebase:
+    return parse_repository(fetch_repository(str(DATA), tmp_path_factory.mktemp("cache")))
+
+
+def located(
+    codebase: Codebase, model: FakeModel, techniques: Sequence[Technique] = ALL, jobs: int = 2
+) -> GuidedGrounding:
+    return ground_with_model(techniques, codebase, HashEmbedder(), None, "A network of echoes.", model, jobs)
+
+
+def number(inputs: Mapping[str, str], name: str) -> int:
+    found = re.search(rf"^\[(\d+)\] \S+ \w+ {re.escape(name)}$", inputs["candidates"], re.M)
+    assert found, name
+    return int(found[1])
+
+
+def asked(inputs: Mapping[str, str]) -> list[str]:
+    return re.findall(r"^\d+\. ([^(]+) \(", inputs["techniques"], re.M)
+
+
+def answering(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> Any:
+    """The answer that locates each technique (by name) at the symbols given, with how sure."""
+
+    def answer(inputs: Mapping[str, str]) -> Any:
+        return {
+            "techniques": [
+                {
+                    "technique": i,
+                    "why": "because",
+                    "places": [{"symbol": number(inputs, s), "sure": sure} for s, sure in wanted.get(name, ())],
+                }
+                for i, name in enumerate(asked(inputs), start=1)
+            ]
+        }
+
+    return answer
+
+
+def names(found: GuidedGrounding, technique: Technique) -> list[str]:
+    return [location.symbol.rpartition("::")[2] for location in found.grounding.of(technique.id)]
+
+
+def test_places_come_in_the_order_of_the_answer_with_scores_that_fall(codebase: Codebase) -> None:
+    wanted = {
+        MEMORY.name: [("EchoMemory", "high"), ("SpectralGate", "high"), ("nec_loss", "low")],
+        GATE.name: [("SpectralGate", "low"), ("EchoMemory", "high")],
+    }
+    found = located(codebase, FakeModel({"ground": answering(wanted)}))
+    assert names(found, MEMORY) == ["EchoMemory", "SpectralGate", "nec_loss"]
+    locations = found.grounding.of(MEMORY.id)
+    assert [location.rank for location in locations] == [1, 2, 3]
+    assert 1 >= locations[0].score > locations[1].score > locations[2].score > 0
+    low = [location.score for location in found.grounding.of(GATE.id)]
+    assert low[0] >= low[1]
+    assert found.grounding.doubtful == (GATE.id,)
+    assert {t: s.rpartition("::")[2] for t, s in found.grounding.primaries.items()} == {
+        MEMORY.id: "EchoMemory",
+        GATE.id: "SpectralGate",
+    }
+
+
+def test_none_is_an_answer_and_no_failure(codebase: Codebase) -> None:
+    found = located(codebase, FakeModel({"ground": answering({})}))
+    assert (found.grounding.locations, dict(found.grounding.primaries), dict(found.failed)) == ((), {}, {})
+
+
+def test_a_prompt_shows_each_candidate_once_and_what_the_techniques_are(codebase: Codebase) -> None:
+    model = FakeModel({"ground": answering({})})
+    located(codebase, model)
+    [(_, about, inputs, _)] = model.asked
+    assert about == ", ".join(t.name for t in ALL)
+    heads = re.findall(r"^\[\d+\] (\S+ .*)$", inputs["candidates"], re.M)
+    assert len(heads) == len(set(heads)) > 5
+    assert [int(n) for n in re.findall(r"^\[(\d+)\]", inputs["candidates"], re.M)] == list(range(1, len(heads) + 1))
+    assert f"part of {TERN.name}" in inputs["techniques"]
+    assert "oldest is overwritten" in inputs["techniques"]
+    assert inputs["overview"] == "A network of echoes."
+    assert "class EchoMemory" in inputs["candidates"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([(1, [999])], "no candidate 999"),
+        ([(1, [0])], "no candidate 0"),
+        ([(1, [1, 1])], "twice"),
+        ([(1, [1, 2, 3, 4, 5, 6])], "at most 5"),
+        ([], "from 1 to 1 once"),
+        ([(1, []), (1, [])], "from 1 to 1 once"),
+        ([(2, [])], "from 1 to 1 once"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_is_said(
+    codebase: Codebase, answer: list[tuple[int, list[int]]], said: str
+) -> None:
+    wrong = {
+        "techniques": [
+            {"technique": t, "why": "", "places": [{"symbol": s, "sure": "high"} for s in symbols]}
+            for t, symbols in answer
+        ]
+    }
+    model = FakeModel({"ground": [wrong, answering({MEMORY.name: [("EchoMemory", "high")]})]})
+    found = located(codebase, model, [MEMORY])
+    assert said in str(model.asked[0][3])
+    assert names(found, MEMORY) == ["EchoMemory"]
+
+
+def test_a_technique_that_gets_no_usable_answer_does_not_take_others_with_it(codebase: Codebase) -> None:
+    right = answering({t.name: [("EchoMemory", "high")] for t in ALL})
+
+    def answer(inputs: Mapping[str, str]) -> Any:
+        if GATE.name in asked(inputs):
+            raise AnswerError("ground: nothing that can be used")
+        return right(inputs)
+
+    found = located(codebase, FakeModel({"ground": answer}), jobs=1)
+    assert dict(found.failed) == {GATE.id: "ground: nothing that can be used"}
+    assert [names(found, t) for t in ALL] == [["EchoMemory"], ["EchoMemory"], [], ["EchoMemory"]]
+
+
+def test_a_spent_budget_ends_it(codebase: Codebase) -> None:
+    with pytest.raises(BudgetError):
+        located(codebase, FakeModel({"ground": BudgetError("spent")}))
+
+
+def test_the_order_in_which_answers_come_does_not_matter(codebase: Codebase) -> None:
+    many = [t.model_copy(update={"id": f"{t.id}{i}"}) for i in range(5) for t in ALL]
+    plain = answering({t.name: [("EchoMemory", "medium"), ("SpectralGate", "low")] for t in ALL})
+    lock = threading.Lock()
+    turn = iter(range(100))
+
+    def answer(inputs: Mapping[str, str]) -> Any:
+        with lock:
+            wait = 0.02 * (3 - next(turn) % 4)
+        time.sleep(wait)
+        return plain(inputs)
+
+    results = {
+        located(codebase, FakeModel({"ground": function}), many, jobs).model_dump_json()
+        for function, jobs in ((plain, 1), (answer, 4), (answer, 3))
+    }
+    assert len(results) == 1
+
+
+def test_nothing_is_asked_where_there_is_nothing_to_locate(codebase: Codebase) -> None:
+    empty = Codebase(repository=Repository(id="local:empty@0", url=""))
+    model = FakeModel({})
+    assert located(codebase, model, []).grounding.locations == ()
+    assert located(empty, model).grounding.locations == ()
+    assert candidates(ALL, empty, HashEmbedder(), limit=3) == {t.id: () for t in ALL}
+
+
+def test_candidates_are_as_many_as_asked_however_little_speaks_for_them(codebase: Codebase) -> None:
+    foreign = technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword.")
+    found = candidates([MEMORY, foreign], codebase, HashEmbedder(), limit=7)
+    assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
+    assert found[MEMORY.id][0].endswith("::EchoMemory")
+    assert all(len(set(symbols)) == 7 for symbols in found.values())
+
+
+@given(st.integers(0, 60))
+def test_batches_hold_everything_in_order_and_about_as_much_each(n: int) -> None:
+    techniques = [technique(str(i), "") for i in range(n)]
+    found = batches(techniques)
+    assert [t for batch in found for t in batch] == techniques
+    sizes = [len(batch) for batch in found]
+    assert all(0 < size <= 6 for size in sizes)
+    assert not sizes or (max(sizes) - min(sizes) <= 1 and len(sizes) == -(-n // 6))
+
+
+def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:
+    model = FakeModel({"ground": answering({})})
+    located(codebase, model, [technique("Echo memory", "slots " * 600)])
+    assert model.asked[0][2]["techniques"].endswith("slots …")
+    assert 1_000 < len(model.asked[0][2]["techniques"]) < 1_500
+
+
+def test_functions_are_shown_whole_as_long_as_there_is_room(tmp_path: Path) -> None:
+    long = "slots_of_past_spectra_of_the_memory_of_echoes_of_a_network" * 2
+
+    def asked_about(functions: int) -> str:
+        folder = tmp_path / str(functions)
+        folder.mkdir()
+        for i in range(functions):
+            lines = "".join(f"    echo{j} = echo{j - 1} * memory + {j} * {long} / oldest\n" for j in range(1, 51))
+            (folder / f"m{i}.py").write_text(f"def echo{i}(echo0, memory, {long}, oldest):\n{lines}    return echo50\n")
+        code = parse_repository(fetch_repository(str(folder), tmp_path / "cache"))
+        model = FakeModel({"ground": answering({})})
+        located(code, model, [MEMORY, GATE, CONTRAST])
+        return str(model.asked[0][2]["candidates"])
+
+    few, many = asked_about(2), asked_about(30)
+    assert few.count("echo27 = echo26") == 2
+    assert "    …" not in few
+    assert len(many) <= 28_000
+    assert many.count("    …") >= 10

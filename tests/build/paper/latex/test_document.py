@@ -1,0 +1,185 @@
+from pathlib import Path
+
+import pytest
+
+from tests.build.parse import papers
+from xkg.build.paper.document import Document
+from xkg.build.paper.plain import plain
+from xkg.build.paper.read import parse_paper
+
+
+def paper(folder: Path, body: str, preamble: str = "") -> Document:
+    path = folder / "p.tex"
+    path.write_text(f"\\documentclass{{article}}\n{preamble}\n\\begin{{document}}\n{body}\n\\end{{document}}\n")
+    return parse_paper(path)
+
+
+def outline(document: Document) -> list[tuple[int, str]]:
+    return [(section.level, section.title) for section in document.walk()]
+
+
+def test_a_whole_paper(tmp_path: Path) -> None:
+    document = parse_paper(papers.latex_paper(tmp_path / "paper"))
+    assert document.title == "Ember: Warm Restarts for Sparse Probes"
+    assert document.authors == ("Ada Lind", "Bo van der Berg")
+    assert document.year == 2021
+    assert document.abstract == "We present Ember, a way to restart sparse probes. It saves 40% of the steps."
+    assert [(s.level, s.title, s.appendix) for s in document.walk()] == [
+        (1, "Introduction", False),
+        (1, "The Ember Method", False),
+        (2, "Warm Restart", False),
+        (4, "Choice of the step", False),
+        (4, "Stopping rule", False),
+        (1, "Experiments", False),
+        (1, "Proofs", True),
+        (4, "Setup", True),
+    ]
+    assert [(e.text, e.style) for e in document.emphases] == [
+        ("sparse probes", "italic"),
+        ("warm restart", "bold"),
+        ("cold", "italic"),
+    ]
+    loss, square = document.equations
+    assert loss.label == "eq:loss"
+    assert loss.latex == (
+        r"\hat w = \operatorname{arg\,min}_{w \in \mathbb{R}^d} \lVert Xw - y \rVert_{2} + \lVert w \rVert_{1}"
+    )
+    assert square.latex == "a^2 + b^2"
+    (algorithm,) = document.algorithms
+    assert (algorithm.title, algorithm.label) == ("Warm restart of Ember", "alg:restart")
+    assert algorithm.body.split("\n") == [
+        "Require: data $X$, steps $T$",
+        r"$w \gets 0$ # start cold",
+        r"for $t = 1, \ldots, T$",
+        r"$w \gets w - \eta \nabla L(w)$",
+        "end for",
+        "return $w$",
+    ]
+    assert [r.key for r in document.references] == ["lind2019probes", "berg2020"]
+    assert document.warnings == ()
+
+
+def test_offsets_lead_back_to_files_and_lines(tmp_path: Path) -> None:
+    document = parse_paper(papers.latex_paper(tmp_path / "paper"))
+    method = next(s for s in document.walk() if s.title == "Warm Restart")
+    assert document.place(method.start) == ("sections/method.tex", 9)
+    assert document.text[method.start :].startswith(r"\subsection{Warm Restart}")
+    assert document.place(document.sections[0].start) == ("main.tex", 12)
+
+
+def test_readable_text_of_a_section(tmp_path: Path) -> None:
+    document = parse_paper(papers.latex_paper(tmp_path / "paper"))
+    section = next(s for s in document.sections if s.title == "The Ember Method")
+    assert plain(document, section.body_start, section.end).split("\n\n") == [
+        "We minimise $" + document.equations[0].latex + r"$ over $w \in \mathbb{R}^d$, as in Section.",
+        "Warm Restart",
+        r"A warm restart sets the step to $\eta_0$; cold ones do not.",
+        "Choice of the step. The step is chosen by hand.",
+        "Stopping rule. We stop when nothing moves.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (r"A \emph{b} {\bf c} \textcolor{red}{d}\xspace.", "A b c d."),
+        (r"na\"ive \v{S}\'i \O{} stra\ss e, \c{c}a", "naïve Ší Ø straße, ça"),
+        (r"as in~\cite{a,b}, see (e.g., \citealp{c}; \ref{d}). On", "as in, see. On"),
+        (r"``quoted'' --- a--b 5\,\% \$3 \& \{x\} \_", '"quoted" — a–b 5 % $3 & {x} _'),
+        ("one\n\\cref{x}\ntwo\n\nthree \\par four", "one two\n\nthree\n\nfour"),
+        (r"\(x\) and \[ y \label{e} \] and $$z$$", "$x$ and $y$ and $z$"),
+        (r"\begin{itemize}\item one \item[\textbf{Two}] two\end{itemize}", "one\n\nTwo two"),
+        (r"a\footnote{b {c} $d$} e\thanks{f}", "a e"),
+        (r"\href{http://a.b/c%20d}{link} \texorpdfstring{$\alpha$}{alpha}", "link alpha"),
+        (r"a \begin{table}\begin{tabular}{c}x\end{tabular}\end{table} b", "a b"),
+        (r"cost $ 5 and {open", "cost 5 and open"),
+        (r"\vspace{1em}\vskip 10pt\setlength{\parskip}{2pt}text", "text"),
+        (r"\section*{Head} \paragraph{Run in} text \paragraph{Why?} so", "Head\n\nRun in. text\n\nWhy? so"),
+        (r"\newcommand{\x}{secret} \def\y#1{#1} shown", "shown"),
+    ],
+)
+def test_readable_text(tmp_path: Path, source: str, expected: str) -> None:
+    document = paper(tmp_path, source)
+    start = document.text.index("\\begin{document}") + len("\\begin{document}")
+    end = document.text.index("\\end{document}")
+    assert plain(document, start, end) == expected
+
+
+def test_macros_with_arguments_defaults_and_loops(tmp_path: Path) -> None:
+    preamble = r"""\newcommand{\pair}[2][a]{(#1,#2)} \def\loop{x\loop} \let\same\pair \newcommand\bold[1]{\textbf{#1}}
+\newcommand{\dist}{\ensuremath{d}\xspace} \renewcommand{\section}{\bad}"""
+    document = paper(tmp_path, r"\section{S} \pair{b} \pair[c]{d} \same{e} \loop{} \bold{t} \dist is $\dist$", preamble)
+    assert document.macros["pair"] == (2, "(#1,#2)")
+    assert document.macro_defaults == {"pair": "a", "same": "a"}
+    section = document.sections[0]
+    assert plain(document, section.body_start, section.end) == "(a,b) (c,d) (a,e) x t $d$ is ${d}$"
+
+
+def test_headings_behind_macros_and_environments_behind_macros(tmp_path: Path) -> None:
+    preamble = r"""\newcommand{\mysec}[1]{\vspace{-1pt}\section{#1}\label{s}}
+\newcommand{\parhead}[1]{\smallskip\noindent{\bf #1}} \newcommand{\be}{\begin{equation}} \def\ee{\end{equation}}"""
+    body = "\\mysec{One}\ntext \\be a=b \\ee\n\n\\parhead{Two.} More text here.\n"
+    document = paper(tmp_path, body, preamble)
+    assert outline(document) == [(1, "One"), (4, "Two")]
+    assert [e.latex for e in document.equations] == ["a=b"]
+
+
+def test_bold_text_that_is_no_heading(tmp_path: Path) -> None:
+    body = (
+        "\\section{S}\nSome \\textbf{bold words.} follow.\n\n\\textbf{Proof.} Easy.\n\n"
+        "\\begin{itemize}\n\\item \\textbf{One.} x\n\\end{itemize}"
+    )
+    assert outline(paper(tmp_path, body)) == [(1, "S")]
+
+
+def test_algorithm2e_and_a_lone_algorithmic(tmp_path: Path) -> None:
+    body = r"""\begin{algorithm2e}\caption{Algorithm 2: Search}\KwIn{a tree}\KwOut{a leaf}
+\While{not done}{
+  go left\;
+  \eIf{$x$}{stop\;}{go on\;}
+}
+\end{algorithm2e}
+\begin{figure}\begin{algorithmic}\STATE one \IF{two} \STATE three \ENDIF\end{algorithmic}\caption{Loop}\end{figure}"""
+    first, second = paper(tmp_path, body).algorithms
+    assert first.title == "Search"
+    assert first.body.split("\n")[:4] == ["Input: a tree", "Output: a leaf", "while not done", "go left"]
+    assert (second.title, second.body) == ("Loop", "one\nif two\nthree\nend if")
+
+
+def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
+    body = (
+        "\\section{Open\n\nText $ with \\textbf{open\n\n\\begin{equation} x\n\n"
+        "\\section{Closed} y\n\\begin{abstract}Short.\n\nMore"
+    )
+    document = paper(tmp_path, body)
+    assert [title for _, title in outline(document)] == ["Open", "Closed"]
+    assert any("equation is never closed" in line for line in document.warnings)
+    assert "a brace is never closed: {Open" in document.warnings
+    assert "a $ is never closed in its paragraph: $ with \\textbf{open" in document.warnings
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (r"\author{Ada Lind, Bo Berg and Cy Cole}", ("Ada Lind", "Bo Berg", "Cy Cole")),
+        (r"\author{Ada Lind$^{1,2}$ \\ Univ \\ \And Bo Berg$^*$ \\ MIT}", ("Ada Lind", "Bo Berg")),
+        (r"\author[1]{Ada Lind} \author[2]{Bo Berg} \affil[1]{Some Place}", ("Ada Lind", "Bo Berg")),
+        (r"\icmlauthor{Ada Lind}{aff} \icmlauthor{Bo Berg}{aff}", ("Ada Lind", "Bo Berg")),
+        (r"\author{\IEEEauthorblockN{Ada Lind\inst{1}} \IEEEauthorblockA{Some Street}}", ("Ada Lind",)),
+        (r"\author{Ada Lind\inst{1} \and Bo {\O}st\inst{2}}", ("Ada Lind", "Bo Øst")),
+    ],
+)
+def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:
+    assert paper(tmp_path, "x", source).authors == expected
+
+
+def test_citations_that_are_words_of_a_sentence_stay(tmp_path: Path) -> None:
+    body = r"""\begin{abstract}Proposed by \citet{one}.\end{abstract}\section{A}
+As \citet[see][]{one,two} and \citeauthor{two} say \citep{one}, \citet{gone} agrees.
+\begin{thebibliography}{2}\bibitem[Lind(2001)]{one} A. Lind. Probes. 2001.
+\bibitem[Berg and Cole(2002)]{two} B. Berg, C. Cole. Nets. 2002.\end{thebibliography}"""
+    document = paper(tmp_path, body)
+    assert document.abstract == "Proposed by Lind (2001)."
+    section = document.sections[0]
+    read = plain(document, section.body_start, section.end)
+    assert read == "As Lind (2001) and Berg and Cole (2002) and Berg and Cole say, agrees."

@@ -1,0 +1,147 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles
+from xkg.build.paper.latex.flatten import Flat, flatten
+from xkg.errors import InputError, UnsafeInputError
+
+
+def flat(files: dict[str, str], main: str = "main.tex") -> Flat:
+    return flatten(PaperFiles(MemoryReader({name: text.encode() for name, text in files.items()})), main)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        r"\input{a}",
+        r"\input{a.tex}",
+        r"\input a ",
+        r"\include{a}",
+        r"\subfile{a}",
+        r"\import{./}{a}",
+        r"\input{ a }",
+        r"\input{./b/../a}",
+    ],
+)
+def test_inputs_are_put_in_place(command: str) -> None:
+    assert flat({"main.tex": f"x {command}y", "a.tex": "INSIDE"}).text.replace(" ", "") == "xINSIDEy"
+
+
+def test_inputs_are_read_relative_to_the_main_file_and_else_to_the_current_one() -> None:
+    files = {"main.tex": r"\input{s/one}", "s/one.tex": r"\input{two} \input{s/two}", "s/two.tex": "2"}
+    assert flat(files).text == "2 2"
+
+
+def test_only_the_body_of_a_subfile_is_taken() -> None:
+    sub = "\\documentclass[main]{subfiles}\n\\begin{document}BODY\\end{document} after"
+    assert flat({"main.tex": r"\subfile{a}", "a.tex": sub}).text == "BODY"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a % b\nc", "a \nc"),
+        ("a 5\\% b\nc", "a 5\\% b\nc"),
+        ("line\\\\% gone\nnext", "line\\\\next"),
+        ("wo%\n  rd", "word"),
+        ("end%\n\nnew", "end\n\nnew"),
+        ("a\n% alone\n  % and alone\nb", "a\nb"),
+        ("% first\nb", "b"),
+        ("\\url{a%20b} x", "\\url{a%20b} x"),
+        ("\\verb|%| x", "\\verb|%| x"),
+        ("\\begin{verbatim}% kept\n\\input{a}\\end{verbatim}", "\\begin{verbatim}% kept\n\\input{a}\\end{verbatim}"),
+        ("a\\begin{comment}x\\end{comment}b", "ab"),
+        ("a\\iffalse x \\ifx y \\fi z \\fi b", "a b"),
+        ("a\\iffalse x \\else y\\fi", "a y\\fi"),
+        ("a \\endinput b", "a "),
+    ],
+)
+def test_what_tex_does_not_read_is_gone(source: str, expected: str) -> None:
+    assert flat({"main.tex": source}).text == expected
+
+
+def test_a_cycle_is_reported_and_left_out() -> None:
+    found = flat({"main.tex": r"m \input{a}", "a.tex": r"a \input{main}"})
+    assert found.text == "m a "
+    assert "cycle" in found.warnings[0]
+
+
+def test_a_missing_input_is_reported() -> None:
+    found = flat({"main.tex": r"x \input{nowhere} y"})
+    assert found.text == "x  y"
+    assert found.warnings == ("main.tex: the input nowhere was not found",)
+
+
+def test_inputs_that_multiply_without_end_are_refused() -> None:
+    files = {f"f{i}.tex": f"\\input{{f{i + 1}}}" * 40 + "x" for i in range(5)}
+    found = flat({"main.tex": r"\input{f0}", **files, "f5.tex": "x"})
+    assert any("too many" in line for line in found.warnings)
+    with pytest.raises(UnsafeInputError, match="grows beyond"):
+        flat({"main.tex": r"\input{a}" * 9, "a.tex": "x" * (LARGEST_TEXT // 8)})
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../../secret", "s/link", "s/linked/secret", "pipe"])
+def test_nothing_outside_the_folder_is_read(tmp_path: Path, path: str) -> None:
+    (tmp_path / "secret.tex").write_text("SECRET")
+    paper = tmp_path / "paper"
+    (paper / "s").mkdir(parents=True)
+    (paper / "s" / "link.tex").symlink_to(tmp_path / "secret.tex")
+    (paper / "s" / "linked").symlink_to(tmp_path)
+    os.mkfifo(paper / "pipe.tex")
+    (paper / "main.tex").write_text(f"x \\input{{{path}}} \\import{{../}}{{secret}}")
+    files = PaperFiles(FolderReader(paper))
+    found = flatten(files, "main.tex")
+    assert "SECRET" not in found.text
+    assert "root:" not in found.text
+    assert found.warnings
+
+
+def test_an_empty_or_missing_main_file_is_refused() -> None:
+    with pytest.raises(InputError, match="empty"):
+        flat({"main.tex": " \n"})
+    with pytest.raises(InputError, match="missing"):
+        flat({"a.tex": "x"})
+
+
+_LINES = st.lists(
+    st.sampled_from(
+        [
+            "text",
+            "",
+            "% c",
+            "a % b",
+            "\\input{b}",
+            "\\input{c}x",
+            "  ",
+            "\\verb|%|",
+            "\\iffalse",
+            "\\fi",
+            "\\begin{verbatim}",
+            "é\u2028x",
+            "5\\%",
+        ]
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(_LINES, _LINES, _LINES)
+def test_every_character_leads_back_to_its_line(a: list[str], b: list[str], c: list[str]) -> None:
+    sources = {"a.tex": "\n".join(["x", *a]), "b.tex": "\n".join(b), "c.tex": "\n".join(c)}
+    found = flat(sources, "a.tex")
+    last = 0
+    for span in found.spans:
+        assert last <= span.start < span.end <= len(found.text)
+        last = span.end
+        for offset in range(span.start, span.end):
+            line = span.line + found.text.count("\n", span.start, offset)
+            char = found.text[offset]
+            assert char == "\n" or char in sources[span.path].split("\n")[line - 1]
+        piece = found.text[span.start : span.end]
+        assert piece in sources[span.path]
+    assert last == len(found.text)

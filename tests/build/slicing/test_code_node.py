@@ -1,0 +1,94 @@
+from collections.abc import Mapping
+
+import pytest
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.slicing.code_node import code_node
+from xkg.build.sources.repository import Checkout, File
+from xkg.errors import UnknownIdError
+from xkg.model import Repository
+from xkg.sandbox.evidence.static_checks import check_parsed
+
+FILES = {
+    "tern/rates.py": """import math
+
+FLOOR = 1e-8
+
+
+def decay(step):
+    \"\"\"Exponential decay of the rate.\"\"\"
+    return max(FLOOR, math.exp(-step))
+
+
+def unused():
+    return 0
+""",
+    "tern/train.py": """import numpy as np
+
+from tern.rates import decay
+
+
+def schedule(steps):
+    return np.array([decay(s) for s in range(steps)])
+""",
+    "old.py": "def speak(x):\n    print x\n",
+}
+
+
+def parsed(files: Mapping[str, str], commit: str | None = "0123456789abcdef" * 2) -> Codebase:
+    entries = tuple(File(path, "file", len(text.encode())) for path, text in files.items())
+    repository = Repository(id="local:tern@1", url="", commit=commit)
+    return parse_repository(Checkout(repository, entries, (), lambda paths: iter([files[p].encode() for p in paths])))
+
+
+def test_a_node_holds_its_symbol_with_what_it_needs_and_says_where_from() -> None:
+    codebase = parsed(FILES)
+    node, sources = code_node("p#t", "local:tern@1:tern/train.py::schedule", codebase)
+    assert check_parsed(node.implementation).reason is None
+    assert "def decay" in node.implementation
+    assert "unused" not in node.implementation
+    assert sources[0] == "local:tern@1:tern/train.py::schedule"
+    assert set(sources) <= set(codebase.symbols())
+    assert "local:tern@1:tern/rates.py::decay" in sources
+    assert node.packages == ("numpy",)
+    assert node.documentation.startswith("`def schedule(steps)`, from tern/train.py:6-7 @ 0123456789ab.")
+    namespace: dict[str, object] = {}
+    exec(compile(node.implementation.replace("import numpy as np", "class np: array = list"), "n", "exec"), namespace)
+    assert len(namespace["schedule"](3)) == 3  # type: ignore[operator]
+
+
+def test_the_docstring_of_the_symbol_is_its_documentation() -> None:
+    node, _ = code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES, None))
+    assert node.documentation == ("`def decay(step)`, from tern/rates.py:6-8.\n\nExponential decay of the rate.")
+
+
+def test_what_cannot_be_sliced_comes_as_its_own_lines() -> None:
+    node, sources = code_node("p#t", "local:tern@1:old.py::speak", parsed(FILES))
+    assert node.implementation == "# --- old.py:1-2 @ 0123456789ab\ndef speak(x):\n    print x\n"
+    assert sources == ("local:tern@1:old.py::speak",)
+    assert "Its own lines alone, without what it needs: old.py is not Python 3" in node.documentation
+
+
+def test_the_same_symbol_gives_the_same_id_and_another_technique_another() -> None:
+    first = code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES))[0]
+    assert first == code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES))[0]
+    assert first.id.startswith("p#t@")
+    changed = FILES | {"tern/rates.py": FILES["tern/rates.py"].replace("1e-8", "1e-9")}
+    assert first.id != code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(changed))[0].id
+
+
+def test_a_symbol_that_is_not_there() -> None:
+    with pytest.raises(UnknownIdError, match="gone"):
+        code_node("p#t", "local:tern@1:tern/rates.py::gone", parsed(FILES))
+
+
+def test_a_kernel_comes_as_its_own_lines_and_says_that_only_python_is_sliced() -> None:
+    kernel = "// step\n__global__ void ternStep(float *x) {\n  x[threadIdx.x] *= 0.5f;\n}\n"
+    codebase = parsed({**FILES, "tern/step.cu": kernel})
+    node, sources = code_node("p#t", "local:tern@1:tern/step.cu::ternStep", codebase)
+    assert node.language == "cuda"
+    assert node.implementation.startswith("// --- tern/step.cu:")
+    assert "x[threadIdx.x] *= 0.5f;" in node.implementation
+    assert sources == ("local:tern@1:tern/step.cu::ternStep",)
+    assert "tern/step.cu is cuda, and slices are made of Python only" in node.documentation

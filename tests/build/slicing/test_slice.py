@@ -1,0 +1,379 @@
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyflakes import checker, messages
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.slicing.slice import slice_symbols
+from xkg.build.sources.repository import Checkout, File, fetch_repository
+from xkg.errors import UnknownIdError
+from xkg.model import Repository
+
+TANGLED = Path(__file__).parents[1] / "data" / "repos" / "tangled"
+
+
+def codebase_of(files: dict[str, str]) -> Codebase:
+    def read(paths: Any) -> Any:
+        return (files[p].encode() for p in paths)
+
+    entries = tuple(File(path, "file", len(text.encode())) for path, text in sorted(files.items()))
+    return parse_repository(Checkout(Repository(id="local:made@0123456789", url=""), entries, (), read))
+
+
+def sliced(files: dict[str, str], *symbols: str, **options: int) -> Any:
+    codebase = codebase_of(files)
+    return slice_symbols(codebase, [f"local:made@0123456789:{s}" for s in symbols], **options)
+
+
+def run(source: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "sliced", "__file__": "sliced.py"}
+    exec(compile(source, "sliced.py", "exec"), names)
+    return names
+
+
+def undefined(source: str) -> list[str]:
+    found = checker.Checker(ast.parse(source), "sliced.py").messages
+    return [str(m.message % m.message_args) for m in found if isinstance(m, messages.UndefinedName)]
+
+
+@pytest.fixture(scope="module")
+def tangled() -> Codebase:
+    return parse_repository(fetch_repository(str(TANGLED), Path("unused")))
+
+
+# What the package itself gives, and what the slice of a symbol must give: the same expression in both.
+CASES = [
+    ("src/tangled/model.py::Model.step", "Model().run(4)", "tangled.model"),
+    ("src/tangled/model.py::Model", "Model().state()", "tangled.model"),
+    ("src/tangled/model.py::Model", "Model.names + [Model.offset]", "tangled.model"),
+    ("src/tangled/model.py::build", "[build(0), build(1).run(2)]", "tangled.model"),
+    ("src/tangled/trainer.py::Trainer", "Trainer().make()", "tangled.trainer"),
+    ("src/tangled/trainer.py::Trainer.by_name", "[Trainer().by_name(n) for n in ('sum', 'load')]", "tangled.trainer"),
+    ("src/tangled/trainer.py::finish", "finish(3)", "tangled.trainer"),
+    ("src/tangled/parts/loading.py::load", "load(3)", "tangled.parts.loading"),
+    ("src/tangled/parts/scaling.py::scale", "scale(2)", "tangled.parts.scaling"),
+    ("src/tangled/config.py::separator", "separator()", "tangled.config"),
+    ("src/tangled/config.py::tick", "[tick(), tick()]", "tangled.config"),
+    ("src/tangled/config.py::LIMIT", "LIMIT", "tangled.config"),
+    ("src/tangled/config.py::SEEDED", "SEEDED", "tangled.config"),
+    ("src/tangled/config.py", "[TABLE, LIMIT, depth, compute(9)]", "tangled.config"),
+    ("src/tangled/slow.py::even", "[even(3), odd(3)]", "tangled.slow"),
+    ("src/tangled/base.py::Identity", "Identity().run(3)", "tangled.base"),
+    ("src/tangled/registry.py::alias", "alias('a', 'number') or KNOWN['a'](2)", "tangled.registry"),
+    ("src/tangled/utils.py::sum", "sum([1])", "tangled.utils"),
+    ("scripts/run.py::scaled", "scaled(3)", "run"),
+]
+
+_EVALUATE = """
+import importlib, json, sys
+folders, cases = json.load(sys.stdin)
+sys.path[:0] = folders
+found = []
+for expression, module in cases:
+    for name in [n for n in sys.modules if n.split(".")[0] in ("tangled", "run")]:
+        del sys.modules[name]  # every case finds the package as it is imported first
+    found.append(repr(eval(expression, vars(importlib.import_module(module)))))
+print(json.dumps(found))
+"""
+
+
+def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codebase, tmp_path: Path) -> None:
+    asked = []
+    for number, (symbol, expression, _) in enumerate(CASES):
+        result = slice_symbols(tangled, [f"{tangled.repository.id}:{symbol}"])
+        assert not result.missing
+        assert not result.refused
+        assert undefined(result.source) == []
+        (tmp_path / f"slice{number}.py").write_text(result.source)
+        asked.append((expression, f"slice{number}"))
+
+    def evaluate(folders: list[Path], cases: list[tuple[str, str]]) -> list[str]:
+        given = json.dumps([[str(f) for f in folders], cases])
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", _EVALUATE], input=given, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        found: list[str] = json.loads(done.stdout)
+        return found
+
+    expected = evaluate([TANGLED / "src", TANGLED / "scripts"], [(e, m) for _, e, m in CASES])
+    assert evaluate([tmp_path], asked) == expected
+
+
+def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
+    refused = set()
+    for identity, source in tangled.symbols().items():
+        result = slice_symbols(tangled, [identity])
+        if result.refused:
+            refused.add(source.symbol.path)
+        else:
+            assert not result.missing, identity
+            assert undefined(result.source) == [], identity
+    assert refused == {
+        "scripts/old.py",
+        "scripts/cut.py",
+        "scripts/tool.c",
+        "src/tangled/__init__.py",
+        "src/tangled/parts/__init__.py",
+    }
+
+
+def test_parts_are_headed_by_path_lines_and_commit_and_are_as_written() -> None:
+    files = {
+        "a.py": "import os\n\n\n# why\ndef f(x):\n    return  x+1   # odd   spacing\n",
+        "b.py": "from a import f\nGO = f\n",
+    }
+    result = sliced(files, "b.py::GO")
+    first = "# --- a.py:5-6 @ 0123456\n# why\ndef f(x):\n    return  x+1   # odd   spacing\n"
+    assert result.source == first + "\n# --- b.py:2-2 @ 0123456\nGO = f\n"
+    assert result.derived_from == ("local:made@0123456789:b.py::GO", "local:made@0123456789:a.py::f")
+
+
+def test_clashing_names_are_told_apart_and_locals_are_not_captured() -> None:
+    files = {
+        "p/__init__.py": "",
+        "p/a.py": "def load(x):\n    return ('a', x)\n",
+        "p/b.py": "def load(x):\n    return ('b', x)\n",
+        "p/c.py": (
+            "from . import a, b as other\nfrom .a import load as first\n"
+            "def both(load):\n"
+            "    return first(load), a.load(load), other.load(load), f'{a.load(1)} {other.load(2)!r}'\n"
+        ),
+    }
+    names = run(sliced(files, "p/c.py::both").source)
+    assert names["both"](7) == (("a", 7), ("a", 7), ("b", 7), "('a', 1) ('b', 2)")
+
+
+def test_a_repository_function_named_like_a_builtin_does_not_replace_it_elsewhere() -> None:
+    files = {
+        "u.py": "def max(a):\n    return 'mine'\n",
+        "v.py": "import u\ndef f():\n    return u.max([1]), max([1, 2])\n",
+    }
+    assert run(sliced(files, "v.py::f").source)["f"]() == ("mine", 2)
+
+
+def test_a_reassigned_name_has_the_value_it_had_where_it_was_used() -> None:
+    files = {"m.py": "x = 1\nA = x + 1\nx = 10\nB = x\ndef f():\n    return A, B, x\n"}
+    assert run(sliced(files, "m.py::f").source)["f"]() == (2, 10, 10)
+
+
+def test_what_is_not_needed_stays_out() -> None:
+    files = {
+        "m.py": "import os, json\nimport argparse\nargs = argparse.ArgumentParser().parse_args()\nprint('loud')\n"
+        "def f():\n    return json.dumps(1)\ndef g():\n    return os.sep\nif __name__ == '__main__':\n    f()\n"
+    }
+    assert sliced(files, "m.py::f").source == (
+        "import json\n\n# --- m.py:5-6 @ 0123456\ndef f():\n    return json.dumps(1)\n"
+    )
+
+
+def test_settings_of_a_used_package_come_along() -> None:
+    files = {"m.py": "import random\nrandom.seed(3)\nrandom.shuffle([1])\ndef f():\n    return random.random()\n"}
+    source = sliced(files, "m.py::f").source
+    assert "random.seed(3)" in source
+    assert "shuffle" not in source
+
+
+def test_module_state_that_is_set_through_the_module() -> None:
+    files = {
+        "state.py": "level = 0\n",
+        "main.py": "import state\nfrom state import level\ndef up():\n    state.level = state.level + 1\n"
+        "    return state.level, level\n",
+    }
+    names = run(sliced(files, "main.py::up").source)
+    assert [names["up"](), names["up"]()] == [(1, 0), (2, 0)]
+
+
+def test_same_alias_for_different_packages() -> None:
+    files = {
+        "a.py": "import math as m\ndef f():\n    return m.floor(2.5)\n",
+        "b.py": "import cmath as m\nfrom a import f\ndef g():\n    return m.sqrt(-1), f()\n",
+    }
+    result = sliced(files, "b.py::g")
+    assert run(result.source)["g"]() == (1j, 2)
+    assert result.packages == ()
+
+
+def test_packages_are_third_party_imports_wherever_they_stand() -> None:
+    files = {
+        "m.py": "import numpy.linalg\ntry:\n    import yaml\nexcept ImportError:\n    yaml = None\n"
+        "def f():\n    import scipy.stats as s\n    from os import path\n    return numpy.linalg, yaml, s, path\n"
+    }
+    assert sliced(files, "m.py::f").packages == ("numpy", "scipy", "yaml")
+
+
+def test_a_name_that_nothing_defines_is_missing() -> None:
+    files = {"p/__init__.py": "", "p/m.py": "from .gone import z\ndef f():\n    return undefined_thing + z\n"}
+    missing = sliced(files, "p/m.py::f").missing
+    assert set(missing) == {"undefined_thing", "z"}
+    assert ".gone" in missing["z"]
+
+
+def test_the_limit_cuts_what_lies_furthest() -> None:
+    body = "".join(f"    x += {i}\n" for i in range(30))
+    files = {"m.py": f"def far(x):\n{body}\ndef near(x):\n    return far(x)\ndef f(x):\n    return near(x)\n"}
+    result = sliced(files, "m.py::f", max_lines=20)
+    assert result.cut == ("local:made@0123456789:m.py::far",)
+    assert "def near" in result.source
+    assert "def far" not in result.source
+
+
+def test_python_2_is_refused_with_the_reason(tangled: Codebase) -> None:
+    result = slice_symbols(tangled, [f"{tangled.repository.id}:scripts/old.py::shout"])
+    assert result.source == ""
+    assert "scripts/old.py" in result.refused
+
+
+def test_an_unknown_symbol_is_named(tangled: Codebase) -> None:
+    with pytest.raises(UnknownIdError, match="nowhere"):
+        slice_symbols(tangled, ["nowhere"])
+
+
+def test_code_nested_beyond_sense_is_refused() -> None:
+    files = {"m.py": "def f(x):\n    return x" + ".a" * 5000 + "\ndef g(x):\n    return " + "-" * 900 + "x\n"}
+    result = sliced(files, "m.py::g")
+    assert result.refused or result.source
+
+
+# --- any small package ------------------------------------------------------------------------------------------------
+
+FUNCTIONS, CONSTANTS, CLASSES = ("f", "g", "load"), ("K", "SIZE"), ("Net", "Base")
+
+
+@st.composite
+def packages(draw: st.DrawFn) -> tuple[dict[str, str], str]:
+    """Modules that import from those before them in every style, and lazily from any; all functions take one number
+    and count it down, so every call ends."""
+    count = draw(st.integers(2, 4))
+    circular = draw(st.booleans())  # then nothing is called while modules are still being imported
+    paths = [draw(st.sampled_from([f"m{i}", f"sub/m{i}"])) for i in range(count)]
+    defined = [
+        sorted(draw(st.sets(st.sampled_from(FUNCTIONS + CONSTANTS + CLASSES), min_size=2)) | {FUNCTIONS[i % 3]})
+        for i in range(count)
+    ]
+    files = {"pkg/__init__.py": "", "pkg/sub/__init__.py": ""}
+    for i in range(count):
+        lines: list[str] = []
+        calls: list[str] = []
+
+        def importing(j: int, name: str, indent: str, i: int = i) -> tuple[str, str]:
+            module = f"pkg.{paths[j].replace('/', '.')}"
+            parent, _, leaf = module.rpartition(".")
+            dots = "." * (1 + paths[i].count("/"))
+            relative = f"{dots}{paths[j].replace('/', '.')}"
+            styles = [
+                (f"from {relative} import {name}", name),
+                (f"from {relative} import {name} as other_{name}", f"other_{name}"),
+                (f"import {module} as mod", f"mod.{name}"),
+                (f"from {parent} import {leaf}", f"{leaf}.{name}"),
+                (f"import {module}", f"{module}.{name}"),
+            ]
+            if not indent:
+                styles.append((f"from {relative} import *", name))
+            line, expression = draw(st.sampled_from(styles))
+            return indent + line, expression
+
+        def value(expression: str, name: str, argument: str) -> str:
+            if name in FUNCTIONS:
+                return f"{expression}({argument})"
+            return expression if name in CONSTANTS else f"{expression}({argument}).total()"
+
+        for _ in range(draw(st.integers(0, 3)) if i else 0):
+            j = draw(st.integers(0, i - 1))
+            name = draw(st.sampled_from(defined[j]))
+            line, expression = importing(j, name, "")
+            lines.append(line)
+            calls.append(value(expression, name, "{}"))
+        for name in draw(st.permutations(defined[i])):
+            k = draw(st.integers(0, 9))
+            used = draw(st.lists(st.sampled_from(calls), max_size=2)) if calls else []
+            inner = " + ".join([str(k), *(c.format("n - 1") for c in used)])
+            if name in CONSTANTS:
+                outer = " + ".join([str(k), *(c.format("1") for c in used if not circular or "{}" not in c)])
+                lines.append(
+                    draw(st.sampled_from([f"{name} = {outer}", f"{name} = sum([{outer} for load in range(2)])"]))
+                )
+                continue
+            body = [f"    if n <= 0: return {k}"]
+            if (circular or i) and draw(st.booleans()):
+                j = draw(st.integers(0, count - 1 if circular else i - 1))
+                other = draw(st.sampled_from(defined[j]))
+                line, expression = importing(j, other, "    ")
+                body.append(line)
+                inner += " + " + value(expression, other, "n - 1")
+            local = draw(st.sampled_from(["g", "x", "K"]))
+            if local not in inner and f"other_{local}" not in inner:
+                body.append(f"    {local} = [n for {local} in range(2)][0]")
+            body.append(f"    return {inner}")
+            if name in FUNCTIONS:
+                lines += [f"def {name}(n):", *body]
+            else:
+                lines += [f"class {name}:", "    def __init__(self, n): self.n = n", "    def total(self):"]
+                lines += ["        n = self.n", *("    " + line for line in body)]
+            calls.append(value(name, name, "{}"))
+        files[f"pkg/{paths[i]}.py"] = "\n".join(lines) + "\n"
+    return files, paths[-1]
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking whole packages takes minutes
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(packages())
+def test_a_slice_gives_what_its_package_gives(
+    tmp_path_factory: pytest.TempPathFactory, made: tuple[dict[str, str], str]
+) -> None:
+    files, last = made
+    folder = tmp_path_factory.mktemp("package")
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    codebase = codebase_of(files)
+    sys.path.insert(0, str(folder))
+    try:
+        importlib.invalidate_caches()
+        for source in codebase.symbols().values():
+            symbol = source.symbol
+            if symbol.kind not in ("function", "class", "constant") or f"pkg/{last}.py" != symbol.path:
+                continue
+            try:
+                module = importlib.import_module("pkg." + last.replace("/", "."))
+                expected = _value(getattr(module, symbol.qualified_name))
+            except (AttributeError, ImportError, NameError, TypeError, UnboundLocalError, RecursionError):
+                continue  # the generated package itself does not work
+            result = slice_symbols(codebase, [symbol.id])
+            assert not result.missing, result.missing
+            assert _value(run(result.source)[result.entries[0]]) == expected, result.source
+    finally:
+        sys.path.remove(str(folder))
+        for name in [n for n in sys.modules if n == "pkg" or n.startswith("pkg.")]:
+            del sys.modules[name]
+
+
+def _value(thing: Any) -> Any:
+    if isinstance(thing, int):
+        return thing
+    return thing(3).total() if isinstance(thing, type) else thing(3)
+
+
+@pytest.mark.parametrize("package", ["import xml.etree as tree", "from xml import etree as tree"])
+def test_a_submodule_that_is_reached_through_another_name_is_imported(package: str) -> None:
+    source = (
+        f"{package}\nimport xml.etree.ElementTree\n\ndef f(text):\n    return tree.ElementTree.fromstring(text).tag\n"
+    )
+    cut = sliced({"m.py": source}, "m.py::f")
+    assert "import xml.etree.ElementTree\n" in cut.source
+    assert run(cut.source)["f"]("<a/>") == "a"
+    taken = sliced({"m.py": f"{source}\nxml = 1\n\ndef g():\n    return f, xml\n"}, "m.py::g").source
+    assert run(taken)["g"]()[1] == 1

@@ -1,0 +1,400 @@
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.build import arxiv_server
+from tests.build.arxiv_server import Arxiv, cut, says, status, tarball, without_end, zipped
+from tests.build.parse.pdfs import column, encrypted, pdf
+from xkg.build.paper.archive import MOST_UNPACKED
+from xkg.build.paper.read import parse_paper
+from xkg.build.parsing.parsers import Parsers
+from xkg.build.sources import arxiv
+from xkg.build.sources.arxiv import ArxivSource, arxiv_id
+from xkg.build.sources.paper_source import PaperFile, find_paper
+from xkg.errors import InputError, StoreError, UnsafeInputError
+
+NUMBER = "1203.01234"
+TEX = rb"""\documentclass{article}\title{Merging $\alpha$}\begin{document}\begin{abstract}We merge.\end{abstract}
+\section{Light Merging} Two neighbours become one.\end{document}"""
+SOURCE = tarball({"main.tex": TEX, "figure.eps": b"%!PS"})
+PRINTED = pdf(
+    [column(["# 1 Light Merging", "", "Two neighbours become one, " * 3, "and the mean is kept. " * 3], 60, 99)]
+)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Arxiv]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with arxiv_server.serving() as state:
+        yield state
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def fetch(server: Arxiv, tmp_path: Path, waits: list[float], parsers: Parsers) -> Callable[..., PaperFile]:
+    """Fetches as a new process would; what it would have slept is written down instead."""
+
+    def run(spec: str, *, pause: float = 0.0, seconds: float = 30.0) -> PaperFile:
+        folder = tmp_path / "papers"
+        return ArxivSource(folder, server.url, parsers, pause=pause, seconds=seconds, sleep=waits.append).paper(spec)
+
+    return run
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+Fetch = Callable[..., PaperFile]
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "number", "version"),
+    [
+        ("2401.01234", "2401.01234", ""),
+        ("2401.01234v2", "2401.01234", "v2"),
+        ("0704.0001", "0704.0001", ""),
+        ("arXiv:2401.01234V12", "2401.01234", "v12"),
+        ("cs/0112017", "cs/0112017", ""),
+        ("math.GT/0309136v1", "math/0309136", "v1"),
+        ("cond-mat.mes-hall/0309136", "cond-mat/0309136", ""),
+        (" https://arxiv.org/abs/2401.01234v2 ", "2401.01234", "v2"),
+        ("http://www.arxiv.org/pdf/2401.01234.pdf", "2401.01234", ""),
+        ("arxiv.org/pdf/cs/0112017v1", "cs/0112017", "v1"),
+        ("https://export.arxiv.org/html/2401.01234v1#S2", "2401.01234", "v1"),
+        ("https://ar5iv.labs.arxiv.org/html/2401.01234", "2401.01234", ""),
+        ("https://ar5iv.org/abs/2401.01234?x=y", "2401.01234", ""),
+        ("https://doi.org/10.48550/arXiv.2401.01234", "2401.01234", ""),
+    ],
+)
+def test_names_of_papers(spec: str, number: str, version: str) -> None:
+    assert arxiv_id(spec) == (number, version)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "paper.tex", "2401.01234v0", "2401.012345x", "240.01234", "https://arxiv.org/list/cs", "x/2401.01234/a.tex",
+     "https://example.org/abs/2401.01234", "https://arxiv.org.example.org/abs/2401.01234", "cs/011201",
+     "٢٤٠١.٠١٢٣٤", "2401.0123４", "2401.01234v１"],
+)  # fmt: skip
+def test_what_names_none(spec: str) -> None:
+    assert arxiv_id(spec) is None
+
+
+@given(st.text(st.sampled_from("arxiv.:/0123456789v-htpsbd cs"), max_size=40))
+def test_a_name_is_read_once_and_for_all(spec: str) -> None:
+    found = arxiv_id(spec)
+    assert found is None or arxiv_id(str(found)) == found
+
+
+# --- what is fetched --------------------------------------------------------------------------------------------------
+
+
+def test_the_source_comes_with_what_arxiv_says(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE, printed=PRINTED, version=2)
+    paper = fetch(NUMBER)
+    assert paper.path.read_bytes() == SOURCE
+    document = paper.described(parse_paper(paper.path))
+    assert (document.format, document.title) == ("latex", "Merging Light Particles")
+    assert document.authors == ("Ada Writer", "Ben Scholar")
+    assert (document.year, document.arxiv_id, document.doi) == (2012, NUMBER, "10.1234/filters.5")
+    assert document.abstract == "We merge."
+    assert server.requests == ["/api/query", f"/src/{NUMBER}v2"]
+    assert server.agents == {"xkg"}
+
+
+@pytest.mark.parametrize(
+    ("source", "format"),
+    [(zipped(TEX), "latex"), (TEX, "latex"), (PRINTED, "pdf")],
+    ids=["one zipped file", "one plain file", "a PDF in the place of the source"],
+)
+def test_sources_of_other_shapes(server: Arxiv, fetch: Fetch, source: bytes, format: str) -> None:
+    server.publish("cs/0112017", source=source, published="2001-12-11T00:00:00Z")
+    paper = fetch("arXiv:cs/0112017")
+    assert parse_paper(paper.path).format == format
+    assert (paper.arxiv_id, paper.year) == ("cs/0112017", 2001)
+    assert paper.path.name.startswith("cs-0112017v1.")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [None, zipped(b"%!PS-Adobe-3.0\n(Two)show"), tarball({"paper.ps": b"%!PS"}), b"<html>source</html>"],
+    ids=["none", "PostScript", "no TeX in it", "a page"],
+)
+def test_without_latex_the_pdf_is_read_and_that_is_said(server: Arxiv, fetch: Fetch, source: bytes | None) -> None:
+    server.publish(NUMBER, source=source, printed=PRINTED)
+    paper = fetch(NUMBER)
+    assert parse_paper(paper.path).format == "pdf"
+    [note] = paper.notes
+    assert "no LaTeX source" in note
+    assert fetch(NUMBER).notes == paper.notes  # also when it was there
+
+
+def test_a_version_is_fetched_once(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE, version=2)
+    server.files[f"/src/{NUMBER}v1"] = zipped(TEX)
+    first = fetch(NUMBER + "v1")
+    del server.requests[:]
+    assert fetch(NUMBER + "v1") == first
+    assert server.requests == []
+    assert fetch(NUMBER).path.read_bytes() == SOURCE
+    assert fetch(NUMBER).path.name == NUMBER + "v2.tar.gz"
+    assert server.requests == ["/api/query", f"/src/{NUMBER}v2", "/api/query"]
+
+
+def test_a_kept_file_that_was_damaged_is_fetched_anew(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    fetch(NUMBER).path.write_bytes(b"damaged")
+    assert fetch(NUMBER + "v1").path.read_bytes() == SOURCE
+
+
+def test_requests_keep_the_pause_of_the_terms_of_use(server: Arxiv, tmp_path: Path, waits: list[float]) -> None:
+    server.publish(NUMBER, printed=PRINTED)
+    ArxivSource(tmp_path, server.url, sleep=waits.append).paper(NUMBER)
+    assert len(server.requests) == 3
+    assert [wait for wait in waits if not 2.5 < wait <= 3] == []
+    assert len(waits) == 2
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(server: Arxiv, fetch: Fetch, tmp_path: Path) -> Callable[..., str]:
+    """The one line that a fetch ends with; what was kept before is as it was, and nothing is left lying about."""
+    server.publish("1101.00001", source=SOURCE)
+    fetch("1101.00001")
+    del server.requests[:]
+    before = kept(tmp_path)
+
+    def run(spec: str = NUMBER, kind: type[Exception] = InputError, **options: float) -> str:
+        with pytest.raises(kind) as raised:
+            fetch(spec, **options)
+        line = str(raised.value)
+        assert "\n" not in line
+        assert "; " in line  # what happened; what to do
+        assert kept(tmp_path) == before
+        assert [path.name for path in (tmp_path / "papers").iterdir() if path.name.startswith(".")] == []
+        return line
+
+    return run
+
+
+Told = Callable[..., str]
+
+
+@pytest.mark.parametrize("path", ["/api", "/src"])
+def test_a_busy_server_is_asked_again_when_it_says(server: Arxiv, fetch: Fetch, waits: list[float], path: str) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [(path, status(429, Retry_After="7")), (path, status(503))]
+    assert fetch(NUMBER, pause=1).path.read_bytes() == SOURCE
+    assert 7 in waits
+    assert 2 in waits  # a second try without a word on when: twice the pause
+
+
+@pytest.mark.parametrize("path", ["/api", "/src"])
+def test_a_server_that_is_busy_for_ever(server: Arxiv, told: Told, waits: list[float], path: str) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [(path, status(429, Retry_After="2"))] * 50
+    line = told()
+    assert "429 (too many requests)" in line
+    assert "try later" in line
+    assert len(server.requests) < 7
+    assert sum(waits) < 10
+
+
+def test_a_server_that_wants_hours(server: Arxiv, told: Told, waits: list[float]) -> None:
+    server.faults += [("/api", status(429, Retry_After="7200"))]
+    assert "asks to wait 7200 seconds; run this again after that" in told()
+    server.faults += [("/api", status(503, Retry_After="Fri, 31 Dec 2100 23:59:59 GMT"))]
+    assert "asks to wait" in told()
+    assert waits == []
+
+
+@pytest.mark.parametrize("path", ["/api", "/src"])
+def test_a_connection_that_is_cut_is_made_again(server: Arxiv, fetch: Fetch, told: Told, path: str) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [(path, cut)] * 4
+    assert "could not be fetched in 4 tries: the answer was cut short" in told()
+    server.faults += [(path, cut)] * 3
+    assert fetch(NUMBER).path.read_bytes() == SOURCE
+
+
+def test_a_server_that_is_down(tmp_path: Path) -> None:
+    with arxiv_server.serving() as gone:
+        pass
+    with pytest.raises(
+        InputError, match=r"127\.0\.0\.1:\d+ cannot be reached; check the network and the setting arxiv"
+    ):
+        ArxivSource(tmp_path, gone.url, pause=0).paper(NUMBER)
+    assert kept(tmp_path) == {}
+
+
+def test_what_was_fetched_stands_in_where_arxiv_is_down(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE, version=9)
+    fetch(NUMBER)
+    server.publish(NUMBER, source=zipped(TEX), version=10)
+    newest = fetch(NUMBER)
+    server.faults += [("/api", status(502))] * 4
+    paper = fetch(NUMBER)
+    assert paper.path == newest.path
+    [note] = paper.notes
+    assert f"arXiv:{NUMBER}v10, fetched before, was used" in note
+
+
+def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told) -> None:
+    done = threading.Event()
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while not done.wait(0.02):
+            try:
+                handler.wfile.write(b".")
+                handler.wfile.flush()
+            except OSError:
+                return
+
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [("/src", drip)]
+    try:
+        assert "was not there after 0 seconds; try later" in told(seconds=0.2)
+    finally:
+        done.set()
+
+
+@pytest.mark.parametrize(("path", "limit"), [("/api", "_LARGEST_FEED"), ("/src", "LARGEST_ARCHIVE")])
+def test_more_than_any_paper_is_not_waited_for(
+    server: Arxiv, told: Told, monkeypatch: pytest.MonkeyPatch, path: str, limit: str
+) -> None:
+    monkeypatch.setattr(arxiv, limit, 3_000_000)
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [(path, without_end(2 * MOST_UNPACKED))]
+    assert "has more than 3 MB, more than any honest paper" in told(kind=UnsafeInputError)
+
+
+def test_an_unknown_id(server: Arxiv, told: Told) -> None:
+    assert told("2401.99999") == "arXiv has no paper 2401.99999; check the id and the version"
+    server.publish(NUMBER, source=SOURCE)
+    assert told(NUMBER + "v7") == f"arXiv has no paper {NUMBER}v7; check the id and the version"
+    server.faults += [("/api", status(400))]
+    assert "has no paper" in told()
+    wrong = arxiv_server.FEED.format(count=1, entry=arxiv_server.Listed("9999.00001").entry(1))
+    server.faults += [("/api", says(wrong.encode()))]
+    assert "has no paper" in told()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>Log in to the network of this hotel</html>",
+     arxiv_server.FEED.format(count=1, entry=arxiv_server.Listed(NUMBER, published="soon").entry(1)).encode()],
+    ids=["nothing", "a page", "a date that is none"],
+)  # fmt: skip
+def test_what_is_no_feed_is_told(server: Arxiv, told: Told, body: bytes) -> None:
+    server.faults += [("/api", says(body))]
+    assert "does not answer as arXiv does; check the network and the setting arxiv.url" in told()
+
+
+def test_an_answer_of_another_kind(server: Arxiv, told: Told) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    for path in ("/api", "/src"):
+        server.faults += [(path, status(418))]
+        assert "answers 418; try later" in told()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [None, zipped(b"%auto-ignore\nThis paper has been withdrawn by the authors.")],
+    ids=["no file", "a notice"],
+)
+def test_a_withdrawn_paper(server: Arxiv, fetch: Fetch, told: Told, source: bytes | None) -> None:
+    said = "This paper has been withdrawn: Lemma 2 is wrong"
+    server.publish(NUMBER, source=source, version=3, comment=said)
+    assert told() == f"arXiv:{NUMBER}v3 was withdrawn ({said}); name an earlier version, such as {NUMBER}v2, or " + (
+        "give the paper's own files"
+    )
+    server.files[f"/src/{NUMBER}v2"] = SOURCE
+    assert fetch(NUMBER + "v2").path.read_bytes() == SOURCE
+
+
+def test_a_paper_without_any_file(server: Arxiv, told: Told) -> None:
+    server.publish(NUMBER)
+    assert "neither source nor PDF of arXiv:1203.01234v1; instead, give the paper's own files" in told()
+    server.publish(NUMBER, printed=b"<html>The PDF is being made</html>", version=2)
+    assert "such as 1203.01234v1" in told()
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        (tarball({"main.tex": TEX, "../../outside.tex": b"x"}), "'../../outside.tex', a path outside it"),
+        (tarball({"/etc/cron.d/x": b"x", "main.tex": TEX}), "a path outside it"),
+        (zipped(bytes(30_000_000)), "one file of more than 8 MB"),
+        (tarball({"a.tex": TEX, "figure.eps": bytes(60_000_000)}), "unpacks to more than 300 times its size"),
+    ],
+    ids=["..", "absolute", "a bomb of one file", "a bomb in an archive"],
+)
+def test_a_source_that_means_harm_is_not_unpacked(
+    server: Arxiv, told: Told, tmp_path: Path, source: bytes, what: str
+) -> None:
+    server.publish(NUMBER, source=source, printed=PRINTED)
+    line = told(kind=UnsafeInputError)
+    assert line.startswith(f"the source of arXiv:{NUMBER}v1 ")
+    assert what in line
+    assert line.endswith(f"fetch {server.url}/pdf/{NUMBER}v1 and name that file")
+    assert not (tmp_path / "outside.tex").exists()
+
+
+def test_a_source_that_is_damaged_is_asked_for_again_next_time(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE[:60], printed=PRINTED)
+    paper = fetch(NUMBER)
+    assert parse_paper(paper.path).format == "pdf"
+    assert paper.notes == (f"the source of arXiv:{NUMBER}v1 is a corrupt archive: the PDF was read",)
+    server.files[f"/src/{NUMBER}v1"] = SOURCE
+    assert parse_paper(fetch(NUMBER).path).format == "latex"
+
+
+def test_a_pdf_that_is_encrypted(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, printed=encrypted())
+    with pytest.raises(InputError, match="is encrypted"):
+        parse_paper(fetch(NUMBER).path)
+
+
+def test_a_folder_that_cannot_be_written(server: Arxiv, tmp_path: Path) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot write"):
+        ArxivSource(tmp_path / "file" / "papers", server.url, pause=0).paper(NUMBER)
+
+
+# --- choosing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_that_is_there_goes_before_a_name(
+    server: Arxiv, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    monkeypatch.chdir(tmp_path)
+    source = ArxivSource(tmp_path / "papers", server.url, pause=0)
+    assert find_paper(NUMBER, [source]).arxiv_id == NUMBER
+    Path(NUMBER).mkdir()
+    assert find_paper(NUMBER, [source]) == PaperFile(path=Path(NUMBER))
+    assert find_paper("gone.tex", [source]) == PaperFile(path=Path("gone.tex"))
+    assert find_paper("x" * 5000, [source]).path.name == "x" * 5000
+
+
+def test_an_address_elsewhere_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^https://example\.org/paper\.pdf is no address of arXiv; give an arXiv id"):
+        find_paper("https://example.org/paper.pdf", [])

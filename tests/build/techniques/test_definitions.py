@@ -1,0 +1,70 @@
+"""Which sentences of a paper define a technique, as a user sees them."""
+
+from pathlib import Path
+
+import pytest
+
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
+
+PAPER = """# Tide gauges that listen
+
+## Abstract
+
+We propose TideNet, a network that listens to tide gauges. It filters the gauges and sums them.
+
+## Method
+
+{method}
+
+## Experiments
+
+We compare TideNet with three baselines on one data set.
+"""
+
+
+def definition(folder: Path, name: str, method: str) -> str:
+    path = folder / "paper.md"
+    path.write_text(PAPER.format(method=method))
+    found = extract(parse_paper(path), "title:tides").techniques
+    return next(t.definition for t in found if t.name == name)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A growing line of work finds that gauge filtering can be undone by a storm.",
+        "Several recent studies apply gauge filtering to rivers and lakes.",
+        "We view gauge filtering as an explanation of why gauges are so seldom wrong.",
+        "Interestingly, we strongly believe that gauge filtering is what made the old gauges work.",
+    ],
+)
+def test_what_others_did_and_authors_think_defines_nothing(tmp_path: Path, said: str) -> None:
+    method = f"### Gauge filtering\n\n{said} We multiply each gauge by a window of ten samples and keep the median."
+    assert definition(tmp_path, "Gauge filtering", method).startswith("We multiply each gauge by a window")
+
+
+def test_a_section_of_one_sentence_is_told_by_its_background(tmp_path: Path) -> None:
+    method = (
+        "### Gauge alignment using dynamic warping\n\nWe next describe our alignment using dynamic warping.\n\n"
+        "#### Background: dynamic warping\n\n"
+        "Dynamic warping relies on pairs of gauges, of which the later one is stretched. "
+        "It minimizes the sum of squared differences over all monotone paths.\n\n"
+        "#### Window choice\n\nThe window choice sets the widest stretch to one hour, by a grid search over ten widths."
+    )
+    found = definition(tmp_path, "Gauge alignment using dynamic warping", method)
+    assert found.startswith("Dynamic warping relies on pairs of gauges")
+
+
+def test_the_definition_stands_in_the_paper_word_for_word(tmp_path: Path) -> None:
+    method = "### Gauge filtering\n\nWe multiply each gauge by a window of ten samples. The median is kept."
+    sentence = definition(tmp_path, "Gauge filtering", method)
+    assert sentence == "We multiply each gauge by a window of ten samples. The median is kept."
+
+
+def test_pointers_to_figures_do_not_lead_a_definition(tmp_path: Path) -> None:
+    method = (
+        "### Gauge filtering\n\nFigure 3 shows gauge filtering on one gauge. "
+        "Each gauge is multiplied by a window of ten samples."
+    )
+    assert definition(tmp_path, "Gauge filtering", method).startswith("Each gauge is multiplied")

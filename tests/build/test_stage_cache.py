@@ -1,0 +1,149 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from xkg.build.stage_cache import StageReport, Workbench, stage_key
+from xkg.errors import StoreError
+
+
+class Words(BaseModel):
+    words: tuple[str, ...]
+
+
+class Counter:
+    """A stage that counts how often it did its work."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.runs = 0
+        self.reports: list[StageReport] = []
+
+    def __call__(self, text: str = "a b", *, keep: Callable[[Words], bool] = lambda _: True) -> Words:
+        def compute() -> Words:
+            self.runs += 1
+            return Words(words=tuple(text.split(" ")))
+
+        bench = Workbench(self.folder, self.reports.append)
+        return bench.stage("split", {"text": text}, Words, compute, lambda w: f"{len(w.words)} words", keep=keep)
+
+
+@pytest.fixture
+def split(tmp_path: Path) -> Counter:
+    return Counter(tmp_path / "work")
+
+
+def test_a_second_run_reads_what_the_first_made_and_says_so(split: Counter) -> None:
+    assert split() == split()
+    assert split.runs == 1
+    assert [(r.name, r.reused, r.summary) for r in split.reports] == [
+        ("split", False, "2 words"),
+        ("split", True, "2 words"),
+    ]
+
+
+def test_a_changed_input_and_a_changed_pipeline_are_done_anew(split: Counter, monkeypatch: pytest.MonkeyPatch) -> None:
+    split("a b")
+    assert split("a b c").words == ("a", "b", "c")
+    monkeypatch.setattr("xkg.build.stage_cache.pipeline_version", lambda: "of tomorrow")
+    split("a b")
+    assert split.runs == 3
+    monkeypatch.undo()
+    split("a b")  # what the old pipeline made is still there for it
+    assert split.runs == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: b"",
+        lambda whole: whole[: len(whole) // 2],
+        lambda whole: whole.replace(b"words", b"wards"),
+        lambda whole: whole.replace(b'"a"', b'"c"'),
+        lambda whole: b"\xff\xfe" + whole,
+        lambda _: b"null",
+    ],
+)
+def test_an_output_that_is_damaged_is_made_anew_not_believed(split: Counter, damage: Callable[[bytes], bytes]) -> None:
+    made = split()
+    (path,) = split.folder.iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    assert split() == made
+    assert split.runs == 2
+    assert split() == made
+    assert split.runs == 2
+
+
+def test_what_may_not_be_kept_is_made_every_time(split: Counter) -> None:
+    split(keep=lambda _: False)
+    split(keep=lambda _: False)
+    assert split.runs == 2
+    assert not split.folder.exists()
+
+
+def test_a_stage_that_fails_keeps_nothing_and_is_not_reported(tmp_path: Path) -> None:
+    bench = Workbench(tmp_path)
+
+    def fail() -> Words:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        bench.stage("split", {}, Words, fail, str)
+    assert list(tmp_path.iterdir()) == []
+    assert bench.reports == []
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=8), max_size=3))
+def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("work")
+    for _ in range(2):
+        made = Workbench(folder).stage("w", {"w": words}, Words, lambda: Words(words=tuple(words)), str)
+        assert made.words == tuple(words)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3)), st.text(max_size=3), st.integers())
+def test_the_key_follows_each_input_and_not_their_order(inputs: dict[str, object], name: str, value: int) -> None:
+    assert stage_key(inputs) == stage_key(dict(reversed(inputs.items())))
+    if name not in ("pipeline", *inputs) or (name in inputs and inputs[name] != value):
+        assert stage_key({**inputs, name: value}) != stage_key(inputs)
+
+
+def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    monkeypatch.setattr("time.perf_counter", lambda: clock)
+    bench = Workbench(tmp_path)
+
+    def spend(seconds: float) -> str:
+        nonlocal clock
+        clock += seconds
+        return "done"
+
+    def outer() -> str:
+        spend(1)
+        bench.timed("inner", lambda: spend(10), lambda t: (t, False))
+        return spend(2)
+
+    bench.timed("outer", outer, lambda t: (t, False))
+    assert [(r.name, r.seconds) for r in bench.reports] == [("inner", 10), ("outer", 3)]
+
+
+def test_a_folder_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "work").write_text("a file is in the way")
+    with pytest.raises(StoreError, match="mend it, or remove its folder") as caught:
+        Counter(tmp_path / "work" / "paper")()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_full_disk_is_told_in_one_line_and_leaves_no_half_output(
+    split: Counter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(StoreError, match="No space left on device; free space or rights are needed"):
+        split()
+    assert list(split.folder.iterdir()) == []

@@ -1,0 +1,507 @@
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import pytest
+
+from tests.build.arxiv_server import serving, tarball
+from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
+from xkg.cli.main import main
+from xkg.cli.query import LevelName
+from xkg.model import Level
+
+TOP = f"{EXAMPLE_ID}#stein-variational-gradient-descent"
+MEDIANS = "title:running-medians-for-spiky-signals"
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def line(self) -> str:
+        """What it said of its failure: one line, and no traceback."""
+        lines = [line for line in self.err.splitlines() if line.startswith("xkg: ")]
+        assert len(lines) == 1, self.err
+        assert "Traceback" not in self.err
+        assert "fault of xkg" not in self.err
+        return lines[0]
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
+    """Runs the command in this process, in an empty folder, without a model or packages and with the level that needs
+    none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    monkeypatch.setenv("XKG_LLM__MODEL", "none")
+    monkeypatch.setenv("XKG_PRUNE__MIN_LEVEL", "parsed")
+
+    def run(*arguments: object, kg: Path | None = None) -> Outcome:
+        with pytest.raises(SystemExit) as ended:
+            main([*(["--kg", str(kg)] if kg else []), *map(str, arguments)])
+        captured = capsys.readouterr()
+        code = ended.value.code
+        return Outcome(0 if code is None else int(code), captured.out, captured.err)
+
+    return run
+
+
+# --- what a user asks -------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_query_is_no_answer(xkg: Run, published: Path) -> None:
+    asked = xkg("search", "  ", kg=published)
+    assert asked.code == 1
+    assert "the query is empty" in asked.line
+
+
+def test_search_says_where_and_what_it_found(xkg: Run, published: Path) -> None:
+    found = xkg("search", "running median", "-k", 1, kg=published)
+    assert found.code == 0
+    assert found.out.startswith("1. Running median  [score 1, level parsed]\n")
+    assert "Searched: all 5 papers" in found.out
+    assert found.err == ""
+
+
+def test_search_rows_are_stable_json(xkg: Run, published: Path) -> None:
+    answer = json.loads(xkg("search", "running median", "--json", kg=published).out)
+    extra = {"notice", "cursor", "verified", "dropped"}
+    assert set(answer) == {"query", "rows", "searched", "cut", "implementations", *extra}
+    row = answer["rows"][0]
+    verified = {"reason", "guidance"}
+    assert set(row) == {"id", "name", "paper_title", "score", "level", "code", "definition", "relatives", *verified}
+    assert (row["name"], row["score"], row["level"]) == ("Running median", 1.0, "parsed")
+
+
+def test_search_within_a_paper_and_with_code(xkg: Run, published: Path) -> None:
+    found = xkg("search", "running median", "--with-code", "-k", 1, kg=published)
+    assert "```python\nimport statistics" in found.out
+    asked = ("search", "running median", "--with-code", "--json", "--paper", MEDIANS)
+    answer = json.loads(xkg(*asked, kg=published).out)
+    assert [row["code"] for row in answer["rows"]] == [code["id"] for code in answer["implementations"]]
+    assert all(row["id"].startswith(MEDIANS) for row in answer["rows"])
+    assert "def running_median" in answer["implementations"][0]["implementation"]
+
+
+@pytest.mark.parametrize(
+    ("narrowed", "left"),
+    [
+        (["--level", "executed"], False),
+        (["--level", "parsed", "--language", "Python"], True),
+        (["--language", "julia"], False),
+        (["--package", "no-such-package"], False),
+        (["--exclude", MEDIANS], False),
+        (["--exclude", EXAMPLE_ID], True),
+        (["--first-year", "2500"], False),
+        (["--last-year", "1500"], False),
+    ],
+)
+def test_search_is_narrowed(xkg: Run, published: Path, narrowed: list[str], left: bool) -> None:
+    answer = json.loads(xkg("search", "running median", "--json", *narrowed, kg=published).out)
+    assert any(row["name"] == "Running median" for row in answer["rows"]) == left
+    assert all(row["id"] for row in answer["rows"])
+
+
+def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
+    plan = xkg("context", EXAMPLE_ID, "--budget", 400, kg=published).out
+    assert plan.startswith("# Plan of the paper: ")
+    assert len(plan) <= 4 * 400
+    code = json.loads(
+        xkg("context", EXAMPLE_ID, "--view", "implementation", "--code", "raw", "--json", kg=published).out
+    )
+    assert f"{TOP}/rbf-kernel-with-median-heuristic/median-heuristic" in code["pairs"]
+    assert "# svgd/kernels.py:15-19\ndef median_bandwidth" in code["context"]
+    assert (
+        "include cannot be 'prose': choose from paper, "
+        in xkg("context", EXAMPLE_ID, "--include", "prose", kg=published).line
+    )
+
+
+def test_levels_to_search_for_are_those_that_code_can_have() -> None:
+    assert get_args(LevelName) == tuple(level.value for level in Level if level is not Level.NONE)
+
+
+def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: Path) -> None:
+    task = "1. running median\n2. zzqx blorp"
+    answer = json.loads(xkg("find", task, "--with-code", "--json", "--paper", MEDIANS, kg=published).out)
+    assert [[row["name"] for row in part["rows"]][:1] for part in answer["parts"]] == [["Running median"], []]
+    assert answer["verified"].startswith("not verified")
+    assert any("def running_median" in code["implementation"] for code in answer["implementations"])
+    said = xkg("find", task, kg=published)
+    assert (said.code, "Running median" in said.out, "not verified" in said.out) == (0, True, True)
+    assert "the task is empty" in xkg("find", " ", kg=published).line
+
+
+def test_a_search_that_cannot_be_verified_says_so(xkg: Run, published: Path) -> None:
+    answer = json.loads(xkg("search", "running median", "--verify", "--json", kg=published).out)
+    assert answer["verified"].startswith("not verified")
+    assert answer["rows"][0]["name"] == "Running median"
+
+
+def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Path) -> None:
+    bootstrap = "title:bootstrap-with-keys-of-its-own"
+    answer = json.loads(xkg("related", bootstrap, "--json", kg=published).out)
+    assert (answer["paper"], [row["id"] for row in answer["rows"]]) == (bootstrap, [MEDIANS])
+    assert "1. Running Medians for Spiky Signals" in xkg("related", bootstrap, "-k", 1, kg=published).out
+    assert json.loads(xkg("related", bootstrap, "--exclude", MEDIANS, "--json", kg=published).out)["rows"] == []
+    assert "nearest" in xkg("related", "nobody", kg=published).line
+
+
+def test_nothing_found_is_an_answer_too(xkg: Run, published: Path) -> None:
+    assert "Nothing fits." in xkg("search", "zzqx blorp", kg=published).out
+    assert json.loads(xkg("search", "zzqx blorp", "--json", kg=published).out)["rows"] == []
+    nobody = "MATCH (t:Technique) WHERE t.name = 'nobody' RETURN t.name"
+    assert json.loads(xkg("cypher", nobody, "--format", "json", kg=published).out) == []
+
+
+def test_show_takes_every_kind_of_id(xkg: Run, published: Path) -> None:
+    paper = json.loads(xkg("show", EXAMPLE_ID, "--json", kg=published).out)
+    assert paper["origin"] == "build"
+    technique = json.loads(xkg("show", paper["techniques"][0]["id"], "--json", kg=published).out)
+    assert technique["level"] == paper["techniques"][0]["level"]
+    code = json.loads(xkg("show", technique["code"], "--json", kg=published).out)
+    assert code["technique"] == technique["id"]
+    assert "svgd/" in code["implementation"]
+    assert xkg("show", technique["code"], kg=published).out.startswith(f"Code: {code['name']}  [parsed]")
+
+
+def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
+    statement = f"MATCH (t:Technique) WHERE t.id = '{MEDIANS}#compound-smoother' RETURN t.name, t.depth"
+    assert json.loads(xkg("cypher", statement, "--format", "json", kg=published).out) == [
+        {"t.name": "Compound smoother", "t.depth": 0}
+    ]
+    assert (
+        xkg("cypher", statement, "--format", "csv", kg=published).out == '"t.name","t.depth"\n"Compound smoother","0"\n'
+    )
+    assert xkg("cypher", statement, kg=published).out.endswith("(1 row)\n")
+    cut = xkg("cypher", "MATCH (t:Technique) RETURN t.name", "--rows", 2, kg=published)
+    assert "only the first 2 rows" in cut.err
+
+
+def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
+    listed = xkg("cypher", "--list", kg=tmp_path / "none")
+    assert "\nconcepts\n" in listed.out
+    assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
+    assert "    limit: integer = 20  (at most so many rows)\n" in listed.out
+    known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
+    assert {query["name"] for query in known} >= {"component-tree", "most-cited-stubs", "costs-by-month"}
+    assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
+
+
+def test_cypher_runs_named_queries_and_statements_with_values(xkg: Run, published: Path) -> None:
+    tree = ("cypher", "component-tree", "--param", f"paper={EXAMPLE_ID}", "--json")
+    rows = json.loads(xkg(*tree, kg=published).out)
+    assert rows[0]["position"] == "001"
+    assert [row["depth"] for row in rows] == [row["position"].count(".") for row in rows]
+    text = xkg(
+        "cypher", "find-technique", "--param", "text=MEDIAN", "--param", "limit=1", "--format", "csv", kg=published
+    )
+    assert text.out.startswith('"technique","technique_id","paper","level","found_in"\n')
+    assert len(text.out.splitlines()) == 2
+    statement = "MATCH (t:Technique) WHERE t.depth = $depth AND t.id IN $ids RETURN t.name AS name"
+    values = ("--param", "depth=0", "--param", f'ids=["{MEDIANS}#compound-smoother"]')
+    assert json.loads(xkg("cypher", statement, *values, "--json", kg=published).out) == [{"name": "Compound smoother"}]
+
+
+def test_half_a_surrogate_pair_is_printed(xkg: Run, tmp_path: Path) -> None:
+    source = json.loads((PEER / "running_medians.json").read_text())
+    source["paper_title"] = "Half \ud800 a Pair"
+    (tmp_path / "odd.json").write_text(json.dumps(source))
+    kg = tmp_path / "odd"
+    assert xkg("import", tmp_path, kg=kg).code == 0
+    papers = json.loads(xkg("search", "running median", "--json", kg=kg).out)["rows"]
+    assert papers[0]["paper_title"] == "Half \ud800 a Pair"
+    shown = xkg("search", "running median", kg=kg)
+    assert (shown.code, shown.err) == (0, "")
+    assert "paper: Half a Pair" in shown.out
+
+
+# --- what a user keeps ------------------------------------------------------------------------------------------------
+
+
+def test_a_paper_by_its_arxiv_id(xkg: Run, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = {path.name: path.read_bytes() for path in (EXAMPLE / "paper").iterdir()}
+    with serving() as arxiv:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        monkeypatch.setenv("XKG_ARXIV__URL", arxiv.url)
+        monkeypatch.setattr("arxiv.Client.__init__.__defaults__", (1, 0.0, 0))  # no pause on loopback
+        arxiv.publish("1203.01234", source=tarball(source), version=2, title="Said by arXiv")
+        built = xkg("build", "--paper", "https://arxiv.org/abs/1203.01234v2", "--json", kg=graph)
+        assert built.code == 0
+        assert json.loads(built.out)["paper"] == "arxiv:1203.01234"
+        paper = json.loads(xkg("show", "arxiv:1203.01234", "--json", kg=graph).out)
+        assert (paper["title"], paper["year"]) == ("Said by arXiv", 2012)
+        before = xkg("cypher", "MATCH (p:Paper) RETURN p.id ORDER BY p.id", kg=graph).out
+        refused = xkg("build", "--paper", "2401.99999", kg=graph)
+        assert refused.code == 1
+        assert refused.line == "xkg: arXiv has no paper 2401.99999; check the id and the version"
+    assert "cannot be reached" in xkg("build", "--paper", "2401.99998", kg=graph).line
+    assert xkg("cypher", "MATCH (p:Paper) RETURN p.id ORDER BY p.id", kg=graph).out == before
+    assert xkg("build", "--paper", "1203.01234v2", kg=graph).code == 0  # what was fetched is there
+
+
+def test_a_second_build_does_nothing_again(xkg: Run, graph: Path) -> None:
+    again = xkg(
+        "build", "--paper", EXAMPLE / "paper", "--repo", EXAMPLE / "code", "--id", EXAMPLE_ID, "--json", kg=graph
+    )
+    result = json.loads(again.out)
+    assert (result["paper"], result["published"], result["generation"]) == (EXAMPLE_ID, False, 2)
+    assert {stage["name"] for stage in result["stages"] if stage["reused"]} >= {"symbols", "ground", "prune"}
+    assert "(kept)" in again.err
+    assert result["techniques"] > 0
+
+
+def test_a_removed_paper_comes_back_with_rollback(xkg: Run, graph: Path) -> None:
+    assert xkg("remove", EXAMPLE_ID, kg=graph) == (0, f"removed {EXAMPLE_ID}; the graph is generation 3\n", "")
+    assert xkg("show", EXAMPLE_ID, kg=graph).code == 1
+    assert xkg("store", "rollback", kg=graph).out == "the graph is generation 2 again\n"
+    assert xkg("show", EXAMPLE_ID, kg=graph).code == 0
+
+
+def test_link_says_what_is_one_concept(xkg: Run, published: Path) -> None:
+    told = xkg("link", "--llm", "none", kg=published)
+    assert told.code == 0
+    assert "techniques of different papers that are one concept: " in told.out
+    assert set(json.loads(xkg("link", "--llm", "none", "--json", kg=published).out)) == {
+        "generation", "linked", "decided", "open", "notes"
+    }  # fmt: skip
+
+
+def test_export_and_import_carry_papers_over(xkg: Run, published: Path, tmp_path: Path) -> None:
+    written = json.loads(
+        xkg("export", EXAMPLE_ID, "--format", "bundle", "--to", tmp_path / "out", "--json", kg=published).out
+    )
+    assert len(written["files"]) == 1
+    result = json.loads(xkg("import", tmp_path / "out", "--json", kg=tmp_path / "other").out)
+    assert result == {"papers": [EXAMPLE_ID], "problems": [], "generation": 1}
+    before, after = (xkg("show", EXAMPLE_ID, kg=kg).out for kg in (published, tmp_path / "other"))
+    assert before == after
+
+
+def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) -> None:
+    (tmp_path / "good.json").write_bytes((PEER / "running_medians.json").read_bytes())
+    (tmp_path / "half.json").write_text('{"paper_title": ')
+    result = xkg("import", tmp_path, kg=tmp_path / "graph")
+    assert result.code == 1
+    assert "half.json" in result.err
+    assert result.line.endswith("mend them, then import again")
+    assert result.out == "imported 1 papers, 1 files left out; the graph is generation 1\n"
+    assert xkg("show", MEDIANS, kg=tmp_path / "graph").code == 0
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["show", "arxiv:1.2"], "nearest"),
+        (["show", f"{EXAMPLE_ID}#nothing"], TOP),
+        (["show", f"{EXAMPLE_ID}#nothing@{'a' * 12}"], "nearest"),
+        (["search", "x", "--paper", "nobody"], "nearest"),
+        (["export", "--to", "out", "nobody"], "nearest"),
+        (["remove", "nobody"], "nearest"),
+        (["cypher", "MATCH (n"], "never closed"),
+        (["cypher", "MATCH (n) DELETE n"], "refused"),
+        (["cypher", "LOAD FROM '/etc/passwd' RETURN *"], "refused"),
+        (["cypher", "MATCH (n) RETURN n; COPY Paper TO 'x'"], "refused"),
+        (["cypher", "MATCH (n:Nobody) RETURN n"], "Nobody"),
+        (["cypher", "component-trees"], "nearest: component-tree"),
+        (["cypher", "component-tree"], "parameter paper is missing: component-tree takes paper: string"),
+        (["cypher", "packages", "--param", "limit=few"], "parameter limit of packages is a whole number"),
+        (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
+        (["import", "nowhere"], "no such folder"),
+        (["build", "--paper", "nowhere.tex"], "does not exist"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--repo", "http://127.0.0.1:9/a/b"], "https"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--repo", f"{EXAMPLE / 'code'}@0123456"], "0123456"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(xkg: Run, published: Path, arguments: list[str], said: str) -> None:
+    failed = xkg(*arguments, kg=published)
+    assert failed.code == 1
+    assert said in failed.line
+    assert failed.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["nothing"], ["index"], ["store", "nothing"], ["search"], ["search", "x", "-k", "0"], ["build"],
+     ["build", "--paper"], ["export", "--to", "x", "--format", "xml"], ["--nothing"], ["--kg"], ["cypher"],
+     ["cypher", "packages", "--param", "limit"], ["cypher", "packages", "--param", "limit=1", "--param", "limit=2"]],
+)  # fmt: skip
+def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None:
+    failed = xkg(*arguments)
+    assert (failed.code, failed.out) == (2, "")
+    assert "usage: xkg " in failed.line or "xkg --help" in failed.line
+
+
+def test_without_arguments_it_helps(xkg: Run) -> None:
+    helped = xkg()
+    assert helped.code == 0
+    assert "rollback" in helped.out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [("embedding: {threads: many}", "embedding.threads"), ("nothing: 1", "nothing"), ("a: [b", "xkg.yaml"),
+     ("[1, 2]", "xkg.yaml"), ("!!python/object/apply:os.system [id]", "xkg.yaml")],
+)  # fmt: skip
+def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "xkg.yaml").write_text(content)
+    failed = xkg("search", "x")
+    assert failed.code == 2
+    assert said in failed.line
+
+
+def test_a_bad_variable_is_not_blamed_on_the_file(xkg: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING", "many")
+    failed = xkg("search", "x")
+    assert failed.code == 2
+    assert "xkg.yaml" not in failed.line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["search", "x"], ["show", "x"], ["cypher", "MATCH (n) RETURN n"], ["export", "--to", "out"], ["remove", "x"],
+     ["index", "rebuild"], ["store", "rollback"]],
+)  # fmt: skip
+def test_an_empty_graph_says_what_fills_it(xkg: Run, tmp_path: Path, arguments: list[str]) -> None:
+    failed = xkg(*arguments, kg=tmp_path / "new")
+    assert failed.code == 1
+    assert "import" in failed.line
+    assert not (tmp_path / "new").exists()
+
+
+def test_another_embedding_model_is_refused_with_what_mends_it(
+    xkg: Run, graph: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING__MODEL", "other")
+    refused = xkg("search", "running median", kg=graph)
+    assert refused.code == 1
+    assert "`xkg index rebuild`" in refused.line
+    assert "embedding.weights" in xkg("index", "rebuild", kg=graph).line
+    monkeypatch.delenv("XKG_EMBEDDING__MODEL")
+    assert xkg("search", "running median", kg=graph).code == 0
+
+
+def test_damage_is_told_and_mended(xkg: Run, graph: Path) -> None:
+    vectors = graph / "generations" / "2" / "vectors.faiss"
+    data = bytearray(vectors.read_bytes())
+    data[len(data) // 2] ^= 1
+    vectors.write_bytes(data)
+    assert "`xkg index rebuild`" in xkg("search", "running median", kg=graph).line
+    checked = xkg("index", "check", "--json", kg=graph)
+    assert checked.code == 1
+    assert "vectors.faiss" in json.loads(checked.out)["problems"][0]
+    assert xkg("index", "rebuild", kg=graph) == (0, "rebuilt; the graph is generation 3\n", "")
+    assert json.loads(xkg("index", "check", "--json", kg=graph).out) == {"generation": 3, "problems": []}
+    assert xkg("search", "running median", kg=graph).code == 0
+
+
+def test_a_half_written_bundle_names_its_paper(xkg: Run, graph: Path) -> None:
+    bundle = next((graph / "bundles").glob("title-running*.json"))
+    bundle.write_bytes(bundle.read_bytes()[:500])
+    assert MEDIANS in xkg("show", MEDIANS, kg=graph).line
+    assert xkg("show", EXAMPLE_ID, kg=graph).code == 0
+    assert xkg("remove", MEDIANS, kg=graph).code == 0
+    assert xkg("index", "check", kg=graph).code == 0
+
+
+def test_a_file_in_the_place_of_the_graph(xkg: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for arguments in (["search", "x"], ["import", PEER], ["build", "--paper", EXAMPLE / "paper"], ["index", "rebuild"]):
+        failed = xkg(*arguments, kg=tmp_path / "file")
+        assert failed.code == 1
+        assert "--kg" in failed.line
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_verbose_adds_the_traceback(xkg: Run, published: Path) -> None:
+    failed = xkg("-v", "show", "nobody", kg=published)
+    assert failed.code == 1
+    assert "Traceback" in failed.err
+    assert failed.err.splitlines()[-1].startswith("xkg: no paper 'nobody'")
+
+
+def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setattr("xkg.commands.build.show", broken)
+    failed = xkg("show", "x", kg=published)
+    assert failed.code == 1
+    assert (
+        failed.err
+        == "xkg: a fault of xkg itself (ZeroDivisionError: two lines); run again with -v and report what it shows\n"
+    )
+
+
+def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("xkg.commands.build.show", interrupted)
+    stopped = xkg("show", "x", kg=published)
+    assert stopped.code == 130
+    assert "interrupted" in stopped.line
+
+
+# --- as a process -----------------------------------------------------------------------------------------------------
+
+COMMAND = [sys.executable, "-c", "from xkg.cli.main import main; main()"]
+
+
+def test_serve_speaks_mcp_over_its_pipes(published: Path) -> None:
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    with subprocess.Popen(
+        [*COMMAND, "--kg", str(published), "serve"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in asked:
+            server.stdin.write(json.dumps(message) + "\n")
+            server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.stdin.close()
+        assert server.wait(30) == 0
+    assert answers[0]["result"]["serverInfo"]["name"] == "xkg"
+    assert "search_techniques" in {tool["name"] for tool in answers[1]["result"]["tools"]}
+
+
+def test_a_reader_that_has_gone_is_no_error(published: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    gone = subprocess.run(
+        [*COMMAND, "--kg", str(published), "show", EXAMPLE_ID],
+        cwd=ROOT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write)
+    assert gone.stderr == b""
+
+
+def test_a_full_disk_loses_nothing(xkg: Run, graph: Path) -> None:
+    limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "limited", *COMMAND, "--kg", str(graph)]
+    failed = subprocess.run([*limited, "index", "rebuild"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1].startswith(f"xkg: {graph} cannot be written (")
+    assert json.loads(xkg("index", "check", "--json", kg=graph).out) == {"generation": 2, "problems": []}

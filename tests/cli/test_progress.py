@@ -1,0 +1,232 @@
+"""What a person sees of a build that is under way."""
+
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from rich.console import Console
+
+from tests.conftest import ROOT
+from xkg.build.stage_cache import Progress, StageReport
+from xkg.cli import progress
+from xkg.llm.client import Call
+
+PARSED = StageReport(name="parse", seconds=0.25, reused=False, summary="7 sections")
+KEPT = StageReport(name="extract", seconds=0.0, reused=True, summary="4 techniques")
+DAMPING = Progress(stage="code", done=1, total=3, about="Exponential damping")
+
+
+def call(*, dollars: float | None = 0.01, cached: bool = False) -> Call:
+    return Call(
+        paper="p",
+        stage="ground",
+        about="Damping",
+        model="o4-mini",
+        input_tokens=0 if cached else 1000,
+        output_tokens=0 if cached else 500,
+        dollars=0.0 if cached else dollars,
+        seconds=1.0,
+        cached=cached,
+    )
+
+
+@pytest.fixture
+def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
+    """The lines on stderr, which is no terminal, after these events."""
+
+    def told(*events: object, papers: int = 1) -> list[str]:
+        with progress.shown(papers) as notify:
+            for event in events:
+                notify(event)
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert "\x1b" not in captured.err
+        return captured.err.splitlines()
+
+    return told
+
+
+def test_without_a_terminal_stages_and_techniques_are_lines(plain: Callable[..., list[str]]) -> None:
+    assert plain(PARSED, KEPT, DAMPING) == [
+        "  parse           0.2 s  7 sections",
+        "  extract         0.0 s  4 techniques (kept)",
+        "  code           1/3    Exponential damping",
+    ]
+
+
+def test_a_line_says_what_was_asked_so_far_and_what_it_took(plain: Callable[..., list[str]]) -> None:
+    (line,) = plain(call(), call(), DAMPING)
+    assert line.endswith("Exponential damping  2 calls, 3,000 tokens, $0.02")
+    (line,) = plain(call(), call(cached=True), DAMPING)
+    assert line.endswith("  1 calls (1 more reused), 1,500 tokens, $0.01")
+    (line,) = plain(call(cached=True), DAMPING)
+    assert line.endswith("  0 calls (1 more reused), 0 tokens, $0.00")
+
+
+def test_an_unknown_price_is_said_and_not_counted_as_nothing(plain: Callable[..., list[str]]) -> None:
+    (line,) = plain(call(), call(dollars=None), DAMPING)
+    assert line.endswith("  2 calls, 3,000 tokens, price unknown")
+
+
+def test_calls_alone_are_no_lines(plain: Callable[..., list[str]]) -> None:
+    assert plain(*[call() for _ in range(50)]) == []
+
+
+def test_text_of_a_paper_is_neither_markup_nor_folded(plain: Callable[..., list[str]]) -> None:
+    odd = "[bold]A[/bold] :smile: " + "long " * 60 + "end"
+    (line,) = plain(Progress(stage="code", done=1, total=1, about=odd))
+    assert line.endswith(odd)
+
+
+def test_text_of_a_paper_does_not_command_the_terminal(plain: Callable[..., list[str]]) -> None:
+    (line,) = plain(Progress(stage="code", done=1, total=1, about="A\x1b[2J\nB \ud800"))
+    assert line.endswith("A?[2J B ?")
+    (line,) = plain(PARSED.model_copy(update={"summary": "local:\x07\x1b]0;mine\x07"}))
+    assert line.endswith("local:??]0;mine?")
+
+
+def test_what_is_no_event_of_a_build_is_not_told(plain: Callable[..., list[str]]) -> None:
+    assert plain("something else", None) == []
+
+
+def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.told() as notify:
+        for event in (PARSED, call(), call(cached=True), DAMPING, "something else", call(dollars=None)):
+            notify(event)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [json.loads(line) for line in captured.err.splitlines()]
+    assert [line["event"] for line in lines] == ["stage", "calls", "progress", "calls"]
+    assert (lines[0]["name"], lines[0]["seconds"], lines[0]["reused"]) == ("parse", 0.25, False)
+    assert (lines[2]["stage"], lines[2]["done"], lines[2]["total"]) == ("code", 1, 3)
+    assert [(line["calls"], line["tokens"], line["dollars"]) for line in lines] == [
+        (0, 0, 0.0),
+        (1, 1500, 0.01),
+        (1, 1500, 0.01),
+        (2, 3000, None),
+    ]
+
+
+class Terminal:
+    """A display on a terminal that keeps what is written to it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.file = io.StringIO()
+
+        def console(**options: object) -> Console:
+            options["file"] = self.file
+            return Console(**options, force_terminal=True, width=120)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(progress, "Console", console)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.file.getvalue())
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    return Terminal(monkeypatch)
+
+
+def live(*events: object, papers: int = 1) -> str:
+    """The live line after these events."""
+    display = progress._Display(Console(file=io.StringIO()), papers)
+    for event in events:
+        display.live(event)
+    return display.line().plain
+
+
+def test_the_live_line_says_where_the_build_is() -> None:
+    assert live() == "    0:00"
+    assert live(PARSED) == "  after parse  0:00"
+    assert live(PARSED, DAMPING) == "  code 1/3  0:00"
+    assert live(PARSED, DAMPING, call()) == "  code 1/3  1 calls, 1,500 tokens, $0.01  0:00"
+    assert live(PARSED, DAMPING, KEPT) == "  after extract  0:00"
+    assert live(PARSED, call(dollars=None)).endswith("1 calls, 1,500 tokens, price unknown  0:00")
+
+
+def test_the_live_line_counts_papers_where_there_are_several() -> None:
+    assert live(PARSED, KEPT, papers=3).startswith("  paper 1/3, after extract")
+    assert live(PARSED, KEPT, PARSED, papers=3).startswith("  paper 2/3, after parse")
+
+
+def test_time_is_told_in_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    display = progress._Display(Console(file=io.StringIO()), 1)
+    now += 754
+    assert display.line().plain.endswith("12:34")
+
+
+def test_on_a_terminal_stages_stay_and_the_live_line_goes(terminal: Terminal) -> None:
+    with progress.shown() as notify:
+        notify(PARSED)
+        notify(call())
+        notify(DAMPING)
+    assert "parse           0.2 s  7 sections" in terminal.text
+    assert "Exponential damping" not in terminal.text  # no line of its own
+    assert terminal.file.getvalue().endswith("\x1b[2K")  # the last line is wiped out
+    assert "\x1b[?25h" in terminal.file.getvalue()  # and the cursor is back
+
+
+def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
+    with progress.shown() as notify:
+        threads = [threading.Thread(target=lambda: [notify(call()) for _ in range(200)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        notify(DAMPING)
+        time.sleep(0.6)
+    assert "code 1/3  800 calls, 1,200,000 tokens, $8.00" in terminal.text
+
+
+_SCRIPT = """
+import sys, time
+from xkg.build.stage_cache import Progress, StageReport
+from xkg.cli.progress import shown
+with shown(2) as notify:
+    notify(StageReport(name="parse", seconds=1.0, reused=False, summary="7 sections"))
+    notify(Progress(stage="code", done=2, total=3, about="Damping"))
+    time.sleep(0.6)
+print("done")
+"""
+
+
+def test_a_real_terminal_shows_both() -> None:
+    outer, inner = pty.openpty()
+    try:
+        run = subprocess.Popen(
+            [sys.executable, "-c", _SCRIPT],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=inner,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+        )
+        os.close(inner)
+        text = b"".join(_read(outer)).decode()
+        assert run.communicate()[0] == b"done\n"
+    finally:
+        os.close(outer)
+    assert "parse           1.0 s  7 sections" in text
+    assert "paper 1/2, code 2/3" in text
+
+
+def _read(descriptor: int) -> Iterator[bytes]:
+    while True:
+        try:
+            data = os.read(descriptor, 4096)
+        except OSError:  # the other side is closed
+            return
+        if not data:
+            return
+        yield data

@@ -1,0 +1,61 @@
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.cli.table_formats import render
+from xkg.store.graph_store import Table
+
+cells = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.lists(st.text(), max_size=3))
+tables = st.integers(1, 4).flatmap(
+    lambda width: st.builds(
+        Table,
+        columns=st.tuples(*[st.text(min_size=1)] * width),
+        rows=st.lists(st.tuples(*[cells] * width), max_size=4).map(tuple),
+    )
+)
+
+
+@given(tables)
+def test_json_keeps_every_value(table: Table) -> None:
+    read = json.loads(render(table, "json"))
+    assert [list(row.values()) for row in read] == [list(row) for row in table.rows]
+
+
+@given(tables)
+def test_csv_has_a_header_and_a_record_for_each_row(table: Table) -> None:
+    read = list(csv.reader(io.StringIO(render(table, "csv"), newline="")))
+    assert tuple(read[0]) == table.columns
+    assert len(read) == 1 + len(table.rows)
+
+
+def test_repeated_columns_get_numbers() -> None:
+    table = Table(columns=("n", "n", "n_2"), rows=((1, 2, 3),))
+    assert list(json.loads(render(table, "json"))[0].values()) == [1, 2, 3]
+
+
+def test_columns_are_aligned_and_rows_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    table = Table(columns=("name", "level"), rows=(("a", "parsed"), ("longer", None), ("[red]x", "none")))
+    assert render(table, "table").splitlines() == [
+        "name    level",
+        "a       parsed",
+        "longer",
+        "[red]x  none",
+        "(3 rows)",
+    ]
+
+
+def test_a_cell_does_not_speak_to_the_terminal() -> None:
+    shown = render(Table(columns=("a\x1b[2J",), rows=(("\x1b]0;title\x07b\u202e\x9b1m",),), truncated=False), "table")
+    assert not set(shown) & set("\x1b\x07\u202e\x9b")
+
+
+def test_no_rows_are_valid_in_every_format() -> None:
+    table = Table(columns=("a", "b"), rows=())
+    assert json.loads(render(table, "json")) == []
+    assert render(table, "csv") == '"a","b"\n'
+    assert render(table, "table").endswith("(0 rows)\n")

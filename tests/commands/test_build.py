@@ -1,0 +1,124 @@
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import EXAMPLE, EXAMPLE_ID
+from xkg.commands import build
+from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, Settings
+from xkg.errors import (
+    CorruptStoreError,
+    EmbeddingError,
+    InputError,
+    SandboxUnavailableError,
+    StoreError,
+    UnknownIdError,
+)
+from xkg.model import PaperBundle
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(kg=folder, llm=LlmSettings(model="none"), environment=EnvironmentSettings(max_mb=0))
+
+
+def stored(folder: Path) -> dict[str, PaperBundle]:
+    with build.open_store(settings(folder)) as store, store.snapshot() as snapshot:
+        return {paper.id: snapshot.bundle(paper.id) for paper in snapshot.papers()}
+
+
+LATEX = "\\documentclass{article}\\title{A Short Account of %s}\\begin{document}%s\\end{document}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.tex", b""),
+        ("unstructured.md", b"Words in a row."),
+        ("random.tex", bytes(range(256)) * 40),
+        ("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9),
+        ("cut.tar.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\3" + b"x" * 99),
+        ("unclosed.tex", (LATEX % ("Nothing {", "$x^{2 {\\bf")).encode()),
+        ("cycle.tex", (LATEX % ("Cycles", "\\input{cycle}")).encode()),
+    ],
+)
+def test_what_is_no_paper_replaces_none(graph: Path, tmp_path: Path, name: str, content: bytes) -> None:
+    before = stored(graph)
+    paper = tmp_path / name
+    paper.write_bytes(content)
+    with pytest.raises(InputError, match=name) as refused:
+        build.build(settings(graph), paper, None, given_id=EXAMPLE_ID)
+    assert "\n" not in str(refused.value)
+    assert stored(graph) == before
+
+
+@pytest.mark.parametrize("repository", ["empty", "text", "broken", "file"])
+def test_what_is_no_repository_is_refused(graph: Path, tmp_path: Path, repository: str) -> None:
+    place = tmp_path / repository
+    if repository == "file":
+        place.write_text("x")
+    else:
+        place.mkdir()
+    if repository == "text":
+        (place / "README.md").write_text("no code")
+    if repository == "broken":
+        (place / ".git").mkdir()
+        (place / ".git" / "HEAD").write_text("garbage")
+    before = stored(graph)
+    with pytest.raises(InputError, match=repository) as refused:
+        build.build(settings(graph), EXAMPLE / "paper", str(place))
+    assert "\n" not in str(refused.value)
+    assert stored(graph) == before
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="--kg"):
+        build.build(settings(tmp_path / "file" / "graph"), tmp_path / "nothing.tex", None)
+
+
+def test_a_build_mends_its_own_damaged_bundle(graph: Path) -> None:
+    bundle = next((graph / "bundles").glob("arxiv-*.json"))
+    whole = bundle.read_bytes()
+    bundle.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorruptStoreError, match=EXAMPLE_ID):
+        stored(graph)
+    built = build.build(settings(graph), EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
+    assert built.published
+    assert EXAMPLE_ID in stored(graph)
+    assert build.check_index(settings(graph)).problems == ()
+
+
+def test_an_empty_graph_is_said_to_be_empty(tmp_path: Path) -> None:
+    report = build.check_index(settings(tmp_path / "new"))
+    assert report == build.IndexReport(generation=0, problems=())
+    assert "empty" in str(report)
+    with pytest.raises(UnknownIdError, match="no paper yet"):
+        build.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")
+
+
+def test_an_export_is_all_or_a_named_paper(published: Path, tmp_path: Path) -> None:
+    everything = build.export_graphs(settings(published), (), tmp_path / "all", "peer")
+    assert len(everything.files) == len(list((tmp_path / "all").iterdir())) == 5
+    with pytest.raises(UnknownIdError, match="nobody"):
+        build.export_graphs(settings(published), (EXAMPLE_ID, "nobody"), tmp_path / "some", "peer")
+    assert not (tmp_path / "some").exists()
+
+
+def test_weights_that_are_not_there_are_named(published: Path, tmp_path: Path) -> None:
+    wrong = settings(published).model_copy(update={"embedding": EmbeddingSettings(weights=tmp_path)})
+    with pytest.raises(EmbeddingError, match=r"embedding\.weights"), build.open_service(wrong) as service:
+        service.search("kernel", 1)
+
+
+def test_a_second_build_without_a_sandbox_shows_what_the_first_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: object) -> None:
+        raise SandboxUnavailableError("none here")
+
+    monkeypatch.setattr("xkg.sandbox.select.runner_for", refuse)
+    first, second = (
+        build.build(settings(tmp_path), EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID) for _ in range(2)
+    )
+    assert first.techniques > 0
+    assert (second.techniques, second.hidden, second.levels) == (first.techniques, first.hidden, first.levels)
+    assert not second.published

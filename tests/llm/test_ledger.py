@@ -1,0 +1,116 @@
+"""What was paid for survives what can happen to a file."""
+
+import logging
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.commands.costs import costs
+from xkg.config import LlmSettings
+from xkg.errors import StoreError
+from xkg.llm.endpoint import Reply
+from xkg.llm.ledger import LEDGER, Asked, Ledger, answer_key
+from xkg.llm.prices import Prices
+
+ASKED = Asked("arxiv:1", "ground", "places", "Kernel", "o4-mini", "code_model", 1)
+TEXT = st.text(st.characters(codec="utf-8"))
+
+
+def opened(folder: Path) -> Ledger:
+    return Ledger(folder, Prices({}))
+
+
+def key(number: int) -> bytes:
+    return answer_key("o4-mini", [{"role": "user", "content": str(number)}], {}, 0)
+
+
+def filled(folder: Path, count: int) -> None:
+    with closing(opened(folder)) as ledger:
+        for number in range(count):
+            call = ledger.begin(ASKED, 0.01, None)
+            ledger.end(call, ASKED, key(number), Reply("ok", f"answer {number} " * 50, 1000, 0, 100, 1.0))
+
+
+def test_the_first_answer_that_was_kept_is_the_answer(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as one, closing(opened(tmp_path)) as other:
+        first, second = one.begin(ASKED, None, None), other.begin(ASKED, None, None)
+        assert one.end(first, ASKED, key(1), Reply("ok", "first")).text == "first"
+        assert other.end(second, ASKED, key(1), Reply("ok", "second")).text == "first"
+        assert other.answer(key(1)) == one.answer(key(1)) == Reply("ok", "first")
+        assert one.answer(key(2)) is None
+
+
+@given(TEXT, TEXT)
+def test_different_questions_have_different_keys(one: str, other: str) -> None:
+    def of(system: str, user: str, model: str = "m", draw: int = 0) -> bytes:
+        return answer_key(model, [{"role": "system", "content": system}, {"role": "user", "content": user}], {}, draw)
+
+    assert of(one, other) == of(one, other)
+    assert (of(one, other) == of(one + other, "")) == (other == "")
+    assert (of(one, other) == of(other, one)) == (one == other)
+    assert of(one, other) != of(one, other, draw=1)
+    assert of(one, other) != of(one, other, model="n")
+
+
+def test_a_kept_answer_that_changed_on_disk_is_none(tmp_path: Path) -> None:
+    filled(tmp_path, 2)
+    with closing(sqlite3.connect(tmp_path / LEDGER)) as db, db:
+        db.execute("UPDATE answers SET text = 'answer 1?' WHERE key = ?", (key(1),))
+    with closing(opened(tmp_path)) as ledger:
+        assert ledger.answer(key(0)) is not None
+        assert ledger.answer(key(1)) is None
+
+
+def test_a_corrupt_file_is_set_aside_and_said_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / LEDGER).write_bytes(b"no database at all" * 100)
+    filled(tmp_path, 1)
+    (aside,) = tmp_path.glob(f"{LEDGER}.corrupt-*")
+    assert aside.read_bytes().startswith(b"no database")
+    (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert "missing in `xkg costs` and in what --max-cost allows" in warning.getMessage()
+    with closing(opened(tmp_path)) as ledger:
+        assert ledger.answer(key(0)) is not None
+
+
+def test_what_can_be_read_of_a_corrupt_file_is_taken_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path, 60)
+    path = tmp_path / LEDGER
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = db.execute("PRAGMA page_size").fetchone()
+    data = bytearray(path.read_bytes())
+    start = data.index(b"answer 30 ") // page * page
+    data[start : start + page] = b"\xff" * page
+    path.write_bytes(data)
+    with closing(opened(tmp_path)) as ledger:
+        kept = [ledger.answer(key(number)) for number in range(60)]
+        call = ledger.begin(ASKED, None, None)
+        ledger.end(call, ASKED, key(99), Reply("ok", "new"))
+        assert ledger.answer(key(99)) == Reply("ok", "new")
+    assert 0 < sum(each is not None for each in kept) < 60
+    assert "could be taken over" in caplog.text
+    assert costs(tmp_path, LlmSettings()).total.calls == 61, "the calls themselves were whole"
+
+
+def test_a_file_that_is_corrupted_under_a_build_is_renewed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path, 60)
+    with closing(opened(tmp_path)) as ledger:
+        (tmp_path / LEDGER).write_bytes(b"no database at all" * 1000)
+        for number in range(60):
+            ledger.answer(key(number))
+        call = ledger.begin(ASKED, None, None)
+        ledger.end(call, ASKED, key(1), Reply("ok", "new"))
+        assert ledger.answer(key(1)) is not None
+    assert "set aside" in caplog.text
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / LEDGER)) as db, db:
+        db.execute("CREATE TABLE calls (mine TEXT)")
+    with pytest.raises(StoreError, match=r"llm\.sqlite cannot be written"):
+        filled(tmp_path, 1)
+    assert not list(tmp_path.glob("*.corrupt-*"))

@@ -1,0 +1,298 @@
+"""What a test proves: hand-made tests, good and bad, over one small implementation."""
+
+import pytest
+
+from xkg.model import Code, Level
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.evidence.prove import Interrupted, Proof, prove
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome
+
+NOTHING = Environment(site=None, hash="0" * 16)
+SMALL = Limits(seconds=20, memory_mb=300, output_kb=16)
+
+SMOOTHING = '''\
+class Smoothing:
+    """Exponential smoothing."""
+
+    def __init__(self, keep=0.5):
+        self.keep = keep
+        self.value = None
+
+    def update(self, new):
+        if self.value is None:
+            self.value = new
+        else:
+            self.value = self.keep * self.value + (1 - self.keep) * new
+        return self.value
+
+
+def scaled(values):
+    total = sum(values)
+    if total == 0:
+        return values
+    return [v / total for v in values]
+'''
+
+FULL = """\
+if __name__ == "__main__":
+    smoothing = Smoothing(keep=0.75)
+    assert smoothing.update(4.0) == 4.0
+    assert smoothing.update(8.0) == 5.0
+    assert scaled([1.0, 3.0]) == [0.25, 0.75]
+"""
+SHAPES = """\
+smoothing = Smoothing()
+assert isinstance(smoothing.update(4.0), float)
+assert isinstance(smoothing.update(8.0), float)
+assert len(scaled([1.0, 3.0])) == 2
+"""
+SHOWS = (
+    'if __name__ == "__main__":\n    s = Smoothing()\n    print(s.update(1.0), s.update(2.0), scaled([1.0, 2.0])[0])\n'
+)
+
+
+def proven(test: str, implementation: str = SMOOTHING, environment: Environment = NOTHING, **limits: float) -> Proof:
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=test)
+    return prove(code, BubblewrapRunner(), environment, SMALL.model_copy(update=limits))
+
+
+def test_a_full_test_is_tested_with_its_score_and_what_it_missed() -> None:
+    proof = proven(FULL)
+    evidence = proof.evidence
+    assert (evidence.level, proof.cause, evidence.reason) == (Level.TESTED, Cause.PASSES, None)
+    assert evidence.covered_lines == (5, 6, 9, 10, 12, 13, 17, 18, 20)
+    assert evidence.uncovered_lines == (19,)
+    assert evidence.mutants is not None
+    assert evidence.mutation_score is not None
+    assert evidence.mutants >= 10
+    assert evidence.mutation_score >= 0.8
+    # Where the total is 1 the mutant does the same.
+    assert len(evidence.survivors) == round(evidence.mutants * (1 - evidence.mutation_score))
+    assert evidence.command == "python harness.py"
+    assert (evidence.runner, evidence.exit_code, evidence.environment) == ("bubblewrap", 0, NOTHING.hash)
+
+
+def test_a_test_of_shapes_alone_is_executed_and_its_survivors_say_what_it_misses() -> None:
+    proof = proven(SHAPES)
+    evidence = proof.evidence
+    assert (evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
+    assert evidence.mutation_score is not None
+    assert evidence.mutation_score < 0.6
+    assert evidence.reason == f"the test notices {len_of(evidence)} of {evidence.mutants} changes of the code"
+    assert (20, "v / total became v * total") in {(s.line, s.change) for s in evidence.survivors}
+
+
+def len_of(evidence: object) -> int:
+    return evidence.mutants - len(evidence.survivors)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("test", "reason"),
+    [
+        (SHOWS, "the test proves nothing: it asserts nothing"),
+        ("assert True\n", "the test passes with the body of Smoothing.__init__ left out, and with 2 others"),
+        (
+            "Smoothing().update(1)\nscaled([1])\nassert True\n",
+            "the test passes with the body of Smoothing.update left",
+        ),
+        (FULL.replace("    assert scaled", "    #"), "the test passes with the body of scaled left out"),
+        ("def test_scaled():\n    assert scaled([1]) == [1]\n", "the test passes with the body of "),
+    ],
+)
+def test_a_test_that_cannot_fail_stays_executed(test: str, reason: str) -> None:
+    proof = proven(test)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
+    assert proof.evidence.reason is not None
+    assert proof.evidence.reason.startswith(reason)
+
+
+def test_a_script_may_import_what_it_tests_by_name_and_end_with_unittest() -> None:
+    test = """
+import unittest
+import pickle
+from implementation import scaled as under_test
+
+class Test(unittest.TestCase):
+    def test_scaled(self):
+        assert under_test is scaled
+        self.assertEqual(under_test([1.0, 3.0]), [0.25, 0.75])
+        self.assertEqual(under_test([0, 0]), [0, 0])
+        self.assertIs(pickle.loads(pickle.dumps(Keeper)), Keeper)
+
+unittest.main()
+"""
+    implementation = SMOOTHING.partition("\n\n\n")[2] + "\n\nclass Keeper:\n    pass\n"
+    proof = proven(test, implementation)
+    assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES), proof
+
+
+def test_the_demonstration_of_the_implementation_is_not_run_with_its_test() -> None:
+    implementation = SMOOTHING + "\n\nif __name__ == '__main__':\n    raise SystemExit('a demonstration')\n"
+    assert proven(SHOWS, implementation).evidence.level is Level.EXECUTED
+
+
+@pytest.mark.parametrize(
+    ("implementation", "test", "level", "cause", "reason"),
+    [
+        (SMOOTHING, "assert scaled([2]) == [2]\n", Level.IMPORTED, Cause.OWN_BUG, "AssertionError"),
+        (SMOOTHING, "print('x'", Level.IMPORTED, Cause.OWN_BUG, "SyntaxError: '(' was never closed"),
+        (SMOOTHING, "import os\nos._exit(0)\n", Level.IMPORTED, Cause.OWN_BUG,
+         "ended the process before the end of its test"),
+        (SMOOTHING, "import sys\nsys.exit(0)\n" + FULL, Level.IMPORTED, Cause.OWN_BUG,
+         "ended the process before the end of its test"),
+        (SMOOTHING, "import sys\nsys.exit(3)\n", Level.IMPORTED, Cause.OWN_BUG, "exit code 3"),
+        (SMOOTHING, "import os\nos.kill(os.getpid(), 9)\n", Level.IMPORTED, Cause.KILLED, "killed by signal 9"),
+        (SMOOTHING, "import time\ntime.sleep(60)\n", Level.IMPORTED, Cause.TIME, "timeout: ran longer than 2 s"),
+        (SMOOTHING, "x = [bytearray(1 << 20) for _ in range(9999)]", Level.IMPORTED, Cause.MEMORY, "memory:"),
+        (SMOOTHING, "import absent_package", Level.IMPORTED, Cause.MISSING_PACKAGE, "missing package absent_package"),
+        (SMOOTHING, "import urllib.request as u\nu.urlopen('http://example.org')", Level.IMPORTED, Cause.DOWNLOAD,
+         "urllib.error.URLError"),
+        (SMOOTHING, "import json.absent_part", Level.IMPORTED, Cause.REMOVED_API,
+         "package json as it is here does not import: ModuleNotFoundError: No module named 'json.absent_part'"),
+        (SMOOTHING, "import asyncio\nasyncio.coroutine\n", Level.IMPORTED, Cause.REMOVED_API, "AttributeError: module"),
+        ("values = {}\nvalues['x']\n", "assert 1", Level.PARSED, Cause.OWN_BUG, "KeyError: 'x'"),
+        ("def f(:\n", "assert 1", Level.NONE, Cause.OWN_BUG, "does not parse"),
+        (SMOOTHING, "", Level.IMPORTED, Cause.NO_TEST, "there is no test"),
+        ("import absent_package\n", "", Level.PARSED, Cause.MISSING_PACKAGE, "missing package absent_package"),
+    ],
+)  # fmt: skip
+def test_what_stops_a_test_is_named(implementation: str, test: str, level: Level, cause: Cause, reason: str) -> None:
+    proof = proven(test, implementation, seconds=2 if cause is Cause.TIME else 20)
+    assert (proof.evidence.level, proof.cause) == (level, cause), proof
+    assert proof.evidence.reason is not None
+    assert proof.evidence.reason.startswith(reason)
+    assert "\n" not in proof.evidence.reason
+
+
+def test_what_is_printed_at_the_end_of_the_process_hides_no_error() -> None:
+    test = "import atexit, json\natexit.register(print, 'leaked: 514 functions')\njson.no_such_thing\n"
+    proof = proven(test)
+    assert proof.cause is Cause.REMOVED_API
+    assert proof.evidence.output_end.endswith("AttributeError: module 'json' has no attribute 'no_such_thing'")
+
+
+class Unused:
+    name = "unused"
+
+    def run(self, job: Job) -> Outcome:
+        raise AssertionError(f"nothing was to be run, but {job.arguments} was")
+
+
+def test_what_cannot_be_run_is_not_run() -> None:
+    environment = NOTHING.model_copy(update={"missing": {"torch": "needs about 5,200 MB"}})
+    code = Code(id="p#t@0", technique="p#t", implementation="import torch\n", test="assert torch")
+    proof = prove(code, Unused(), environment, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.PARSED, Cause.MISSING_PACKAGE)
+    assert proof.evidence.reason == "missing package torch: needs about 5,200 MB"
+    julia = code.model_copy(update={"language": "julia", "level": Level.PARSED})
+    proof = prove(julia, Unused(), environment, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.PARSED, Cause.LANGUAGE)
+
+
+def test_a_test_that_passes_by_chance_proves_nothing() -> None:
+    class Fickle:
+        """The first run ends well, the second does not."""
+
+        name = "fickle"
+        runs = 0
+
+        def run(self, job: Job) -> Outcome:
+            self.runs += 1
+            told = f"{job.files['imported']} \n{job.files['ended']} []\n"
+            output = told if self.runs == 1 else "AssertionError: no luck"
+            return Outcome(
+                ended="exited",
+                exit_code=self.runs - 1,
+                output=output,
+                seconds=1,
+                peak_memory_mb=1,
+                runner=self.name,
+                command=" ".join(job.arguments),
+            )
+
+    code = Code(id="p#t@0", technique="p#t", implementation=SMOOTHING, test=FULL)
+    proof = prove(code, Fickle(), NOTHING, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
+    assert proof.evidence.reason == "the test does not pass every time: AssertionError: no luck"
+
+
+def test_a_test_that_does_not_bear_tracing_is_judged_without_coverage() -> None:
+    proof = proven("import sys\nassert sys.gettrace() is None\n" + FULL)
+    assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES)
+    assert proof.evidence.covered_lines is None
+
+
+def test_code_that_runs_in_another_process_is_no_less_tested() -> None:
+    test = """
+import os
+read, write = os.pipe()
+if os.fork() == 0:
+    os.write(write, str(scaled([1.0, 3.0]) == [0.25, 0.75] and scaled([0, 0]) == [0, 0]).encode())
+    os._exit(0)
+assert os.read(read, 9) == b"True"
+assert shifted(1) == 3
+"""
+    implementation = SMOOTHING.partition("\n\n\n")[2] + "\n\ndef shifted(x):\n    return x + 2\n"
+    proof = proven(test, implementation)
+    assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES)
+    assert proof.evidence.uncovered_lines == (2, 3, 4, 5)
+
+
+class Slow:
+    """A machine on which each run takes `seconds` of a clock that only it moves."""
+
+    name = "slow"
+    now = 0.0
+
+    def __init__(self, runner: BubblewrapRunner, seconds: float) -> None:
+        self._runner = runner
+        self._seconds = seconds
+
+    def run(self, job: Job) -> Outcome:
+        self.now += self._seconds
+        return self._runner.run(job)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 13.0])
+def test_a_slower_machine_tries_the_same_mutants(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    slow = Slow(BubblewrapRunner(), seconds)
+    monkeypatch.setattr("xkg.sandbox.evidence.prove.time.monotonic", lambda: slow.now)
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
+    evidence = prove(code, slow, NOTHING, SMALL).evidence
+    assert (evidence.level, evidence.mutants) == (Level.TESTED, proven(FULL).evidence.mutants)
+
+
+def test_a_machine_that_is_too_slow_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Slow(BubblewrapRunner(), 100.0)
+    monkeypatch.setattr("xkg.sandbox.evidence.prove.time.monotonic", lambda: slow.now)
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
+    proof = prove(code, slow, NOTHING, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
+    assert proof.evidence.mutants is None
+    assert proof.evidence.reason is not None
+    assert proof.evidence.reason.startswith("whether the test can fail was not settled: the machine was too slow")
+
+
+class Stalls(Slow):
+    """Every run of changed code takes too long, and the code itself does so whenever it follows one."""
+
+    stalled = False
+
+    def run(self, job: Job) -> Outcome:
+        outcome = self._runner.run(job)
+        changed = job.files["loaded.py"] != job.files["implementation.py"]
+        stalls, self.stalled = changed or self.stalled, changed
+        return outcome.model_copy(update={"ended": "timeout", "exit_code": None}) if stalls else outcome
+
+
+def test_a_change_that_takes_too_long_on_a_busy_machine_is_not_noticed() -> None:
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test="assert True\n")
+    proof = prove(code, Stalls(BubblewrapRunner(), 0), NOTHING, SMALL)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
+
+
+def test_a_proof_that_is_called_off_says_nothing() -> None:
+    code = Code(id="p#t@0", technique="p#t", implementation=SMOOTHING, test=FULL)
+    with pytest.raises(Interrupted):
+        prove(code, Unused(), NOTHING, SMALL, stopped=lambda: True)

@@ -1,0 +1,60 @@
+import ast
+import gc
+import sys
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from xkg.sandbox.evidence.python_ast import expression_tree, syntax_tree
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Threads change places as often as they can, also while a tree is made: what is called when garbage is collected
+    lets another one in."""
+
+    def collected(*_: object) -> None:
+        for _ in range(20):
+            pass
+
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(20)
+    gc.callbacks.append(collected)
+    yield
+    gc.callbacks.remove(collected)
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("switching")
+def test_several_threads_make_trees() -> None:
+    """Without one at a time, this fails within a few trees up to Python 3.12."""
+    source = Path(ast.__file__).read_text()[:6_000]
+    source = source[: source.rindex("\ndef ")]
+
+    def made(n: int) -> int:
+        # each at another depth of calls, which is what their counts start from
+        return (
+            made(n - 1) if n else len(syntax_tree(source).body) + isinstance(expression_tree("1 + (2 * x)"), ast.BinOp)
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(made, range(24)))) == 1
+
+
+def test_what_is_odd_about_a_source_is_nobody_s_warning() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        syntax_tree("x = '\\d'\nassert (x, 'always')\n")
+    assert told == []
+
+
+def test_what_is_no_source_is_told() -> None:
+    with pytest.raises(SyntaxError):
+        syntax_tree("def f(:")
+    with pytest.raises(SyntaxError):
+        expression_tree("x = 1")

@@ -1,0 +1,331 @@
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.index import Index, serving
+from xkg.config import EnvironmentSettings
+from xkg.errors import PackagesError
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.packages.environments import UvEnvironments, newest_of
+from xkg.sandbox.runner import Environment, Job
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    for name in list(os.environ):
+        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    with serving(Index()) as served:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
+        yield served
+
+
+@pytest.fixture
+def environments(tmp_path: Path) -> UvEnvironments:
+    return UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+
+
+def importable(environment: Environment, *names: str) -> bool:
+    job = Job(arguments=("-c", f"import {', '.join(names)}"), site=environment.site)
+    return BubblewrapRunner().run(job).ok
+
+
+def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha/__init__.py": "import beta"}, ("beta>=2",))
+    index.add("beta", "1.0", {"beta.py": ""})
+    index.add("beta", "2.0", {"beta.py": "value = 2"})
+    environment = environments.make(["alpha", "os", "json"])
+    assert environment.packages == ("alpha==1.0", "beta==2.0")
+    assert environment.missing == {}
+    assert importable(environment, "alpha", "beta")
+    assert not importable(environment, "pytest")
+
+
+def test_a_second_question_is_answered_without_the_index(
+    index: Index, environments: UvEnvironments, tmp_path: Path
+) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    first = environments.make(["alpha"])
+    asked = len(index.asked)
+    again = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+    assert again.make(["alpha", "sys"]) == first
+    assert len(index.asked) == asked
+
+
+def test_two_questions_with_one_answer_share_a_folder(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta",))
+    index.add("beta", "1.0", {"beta.py": ""})
+    assert environments.make(["alpha"]).site == environments.make(["alpha", "beta"]).site
+
+
+def test_a_package_that_does_not_provide_the_import_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("utils", "1.0", {"something_else/__init__.py": "", "utils-1.0.data/scripts/utils": "#!python"})
+    environment = environments.make(["alpha", "utils"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing == {"utils": "the package utils does not provide it"}
+
+
+def test_names_that_differ_and_names_in_the_requirements(index: Index, environments: UvEnvironments) -> None:
+    index.add("pyyaml", "6.0", {"yaml/__init__.py": ""})
+    index.add("odd-name", "1.0", {"strange/__init__.py": "", "strange/deep.py": ""})
+    environment = environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"])
+    assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
+    assert environment.missing == {}
+
+
+def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environments: UvEnvironments) -> None:
+    table = [("dm-odd", "odd"), ("odd-extra", "odd"), ("same", "same"), ("another-same", "same"), ("asked", "needed")]
+    listed = {name: {"pypi_name": name, "conda_name": "x", "import_name": module} for name, module in table}
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": json.dumps(listed)})
+    for name, module in [("odd", "odd"), *table, ("needed", "needed")]:
+        index.add(name, "1.0", {f"{module}.py": ""})
+    environment = environments.make(["odd", "same", "needed"], ["asked"])
+    assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
+
+
+@pytest.mark.parametrize("table", ["[1, 2]", '{"a": {}}', "not JSON", ""])
+def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments, table: str) -> None:
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": table})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
+    environment = environments.make({"lml": ["LML"]})
+    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
+    assert environment.packages == ()
+    # one of the names is enough: the others may have been there in another version
+    assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
+    # the repository says that it means this one
+    assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
+
+
+def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.files["source_only-1.0.tar.gz"] = b"not looked at"
+    index.add("broken", "1.0", {"broken.py": ""}, ("no-such-thing",))
+    environment = environments.make(["alpha", "absent", "source_only", "broken"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing == {
+        "absent": "no package absent in the registry",
+        "broken": "no package no-such-thing in the registry",
+        "source_only": "no wheel for this Python (nothing is built from source)",
+    }
+
+
+def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("shared==1.0",))
+    index.add("beta", "1.0", {"beta.py": ""}, ("shared==2.0",))
+    for version in ("1.0", "2.0"):
+        index.add("shared", version, {"shared.py": ""})
+    environment = environments.make(["alpha", "beta"])
+    assert environment.packages == ("alpha==1.0", "shared==1.0")
+    assert environment.missing.keys() == {"beta"}
+
+
+def test_asked_versions_are_honoured_where_they_exist(index: Index, environments: UvEnvironments) -> None:
+    for version in ("1.0", "2.0"):
+        index.add("alpha", version, {"alpha.py": ""})
+        index.add("beta", version, {"beta.py": ""})
+    environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
+    assert environment.packages == ("alpha==1.0", "beta==2.0")
+    assert environment.missing == {}
+
+
+def test_versions_of_the_day_the_code_was_written(index: Index, environments: UvEnvironments) -> None:
+    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
+        index.add("alpha", version, {"alpha.py": ""}, day=day)
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+    assert environments.make(["alpha"], written="2025-06-01").packages == ("alpha==2.0",)
+    assert environments.make(["alpha"]).packages == ("alpha==2.0",)
+
+
+def test_the_newest_are_taken_where_that_day_had_fewer(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, day="2024-01-01")
+    index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
+    index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
+    environment = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert environment.packages == ("alpha==2.0", "beta==1.0")
+    assert environment.missing == {}
+
+
+def test_an_index_that_tells_no_days_is_used_all_the_same(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+
+
+def test_a_version_that_is_gone_is_replaced_by_the_next_later_one(index: Index, environments: UvEnvironments) -> None:
+    for version in ("0.9", "1.4", "1.6", "3.0"):
+        index.add("alpha", version, {"alpha.py": ""})
+    assert environments.make(["alpha"], ["alpha==1.3"]).packages == ("alpha==1.4",)
+
+
+def test_versions_asked_of_what_only_comes_along(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta", "gamma"))
+    for version in ("1.0", "2.0"):
+        index.add("beta", version, {"beta.py": ""})
+        index.add("gamma", version, {"gamma.py": ""})
+        index.add("unused", version, {"unused.py": ""})
+    environment = environments.make(["alpha"], ["beta==1.0", "gamma>=7", "unused==1.0"])
+    assert environment.packages == ("alpha==1.0", "beta==1.0", "gamma==2.0")
+
+
+def test_the_day_of_the_packages_is_never_before_this_python() -> None:
+    first = newest_of("2009-01-01")
+    assert first is not None
+    assert first > "2012"
+    assert newest_of("2999-01-01") == "2999-01-01"
+    assert newest_of(None) is None
+    assert newest_of("yesterday") is None
+
+
+@pytest.mark.parametrize("parts", [True, False])
+def test_what_is_too_large_is_refused_before_it_is_downloaded(
+    index: Index, environments: UvEnvironments, parts: bool
+) -> None:
+    index.parts = parts
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("huge", "1.0", {"huge.py": "", "huge_data/x.so": os.urandom(12 << 20) + bytes(12 << 20)}, ("alpha",))
+    environment = environments.make(["alpha", "huge"])
+    assert environment.packages == ("alpha==1.0",)
+    assert re.fullmatch(r"needs about [234]\d MB, limit is 20 MB \(environment.max_mb\)", environment.missing["huge"])
+    assert not any("huge" in str(path) for path in environment.site.rglob("*")) if environment.site else False
+
+
+def test_a_wheel_that_unpacks_to_more_than_it_said(tmp_path: Path, index: Index) -> None:
+    index.parts = False
+    index.add("bomb", "1.0", {"bomb.py": "", "bomb_data": bytes(30 << 20)})
+    environments = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=5), BubblewrapRunner())
+    environment = environments.make(["bomb"])
+    assert environment.site is None
+    assert "bomb" in environment.missing
+    assert sum(path.stat().st_size for path in (tmp_path / "e").glob("[0-9a-f]*/site/**/*")) == 0
+
+
+def test_nothing_of_a_package_runs_or_leaves_its_folder(
+    index: Index, environments: UvEnvironments, tmp_path: Path
+) -> None:
+    mark = tmp_path / "ran"
+    mark_code = f"open({str(mark)!r}, 'w')"
+    index.add(
+        "hostile",
+        "1.0",
+        {
+            "hostile.py": mark_code,
+            "sitecustomize.py": mark_code,
+            "usercustomize.py": mark_code,
+            "hostile.pth": f"import sys; {mark_code}",
+            "setup.py": mark_code,
+            "hostile-1.0.data/scripts/python": "#!/bin/sh",
+        },
+    )
+    index.add("climbing", "1.0", {"climbing.py": "", "../../../../../../../../tmp/xkg-climbed": "out"})
+    environment = environments.make(["hostile", "climbing"])
+    assert not mark.exists()
+    assert not Path("/tmp/xkg-climbed").exists()
+    assert not list(tmp_path.rglob("xkg-climbed"))
+    assert set(environment.missing) <= {"climbing", "hostile"}
+
+
+def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments: UvEnvironments, index: Index) -> None:
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    environment = environments.make(["alpha", "beta"])
+    assert environment.site is None
+    assert environment.missing == dict.fromkeys(["alpha", "beta"], "the package registry cannot be reached")
+    # it is asked again once there is a network
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
+    assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments, status: int) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.status = status
+    environment = environments.make(["alpha"])
+    assert environment.missing == {"alpha": "the package registry cannot be reached"}
+    assert environment.incomplete
+    index.status = 200
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_a_registry_that_never_answers(
+    index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.sandbox.packages.environments._PATIENCE", {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "1"})
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.silent_seconds = 4
+    environment = environments.make(["alpha"])
+    assert environment.missing == {"alpha": "the package registry cannot be reached"}
+    assert environment.incomplete
+
+
+def test_versions_that_could_not_be_had_are_told(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "2.0", {"alpha.py": ""})
+    assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
+        "other versions than the repository asks for: alpha 2.0 for ==1.0 "
+        "(no wheel for this Python, or they exclude each other)",
+    )
+    assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
+
+
+def test_where_the_repository_takes_a_missing_package_from(index: Index, environments: UvEnvironments) -> None:
+    index.add("unasked", "1.0", {})
+    environment = environments.make(["absent"], ["absent@git+git://example.org/a/absent.git"])
+    assert environment.missing == {
+        "absent": "no package absent in the registry (the repository takes it from example.org/a/absent)"
+    }
+
+
+def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    environment = environments.make(["alpha", "--help", "a b", "x; import os", "übung", "../up", "_hidden"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing.keys() == {"--help", "a b", "x; import os", "übung", "../up", "_hidden"}
+
+
+def test_nothing_needed_and_nothing_wanted(tmp_path: Path) -> None:
+    made = UvEnvironments(tmp_path / "e", EnvironmentSettings(), BubblewrapRunner()).make(["os", "sys"])
+    assert (made.site, made.packages, made.missing) == (None, (), {})
+    off = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=0), BubblewrapRunner()).make(["numpy"])
+    assert "environment.max_mb is 0" in off.missing["numpy"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_sandbox_by_request(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    environments = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=20), UnsafeSubprocessRunner())
+    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
+    (tmp_path / "file").write_text("")
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    with pytest.raises(PackagesError, match="free space or rights"):
+        UvEnvironments(tmp_path / "file/e", EnvironmentSettings(), BubblewrapRunner()).make(["alpha"])
+
+
+def test_a_set_can_be_had_again_as_it_was(index: Index, environments: UvEnvironments, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha/__init__.py": ""})
+    made = environments.make(["alpha"])
+    index.add("alpha", "2.0", {"alpha/__init__.py": ""})
+    assert environments.again(made.hash) == made
+    assert made.site is not None
+    shutil.rmtree(made.site.parent)
+    assert environments.again(made.hash) == made
+    assert importable(made, "alpha")
+    assert environments.make(["alpha"], written="2026-01-01").packages != ()
+    shutil.rmtree(made.site.parent)
+    index.status = 500
+    shutil.rmtree(tmp_path / "environments/making")
+    assert environments.again(made.hash) is None
+    assert environments.again("0" * 16) is None
+    assert environments.again("../../../etc/passwd") is None

@@ -1,0 +1,300 @@
+"""Lines to edit or ablate: from the graph, found again in a working copy, and searched for in it."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from xkg.build.code.repository import parse_repository
+from xkg.build.sources.repository import fetch_repository
+from xkg.cli.main import main
+from xkg.config import EmbeddingSettings, Settings
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError, StoreError, UnknownIdError
+from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
+from xkg.serve.answers.locate import described
+from xkg.serve.service import Service
+from xkg.serve.stdio import make_server
+from xkg.store.local.store import EmbeddedStore
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "svgd" / "code"
+PAPER = "title:moving-particles"
+DIRECTION = f"{PAPER}#method/direction"
+
+
+def bundle() -> PaperBundle:
+    codebase = parse_repository(fetch_repository(str(EXAMPLE), Path("unused")))
+    symbols = tuple(source.symbol for source in codebase.symbols().values())
+    by_name = {s.qualified_name or s.path: s.id for s in symbols}
+
+    def technique(path: str, name: str, definition: str, *aliases: str) -> Technique:
+        parent = f"{PAPER}#{path.rpartition('/')[0]}" if "/" in path else None
+        return Technique(
+            id=f"{PAPER}#{path}",
+            name=name,
+            parent=parent,
+            definition=definition,
+            aliases=aliases,
+            depth=path.count("/"),
+        )
+
+    def places(path: str, *found: tuple[str, float]) -> list[Location]:
+        return [
+            Location(technique=f"{PAPER}#{path}", symbol=by_name[name], score=score, rank=rank)
+            for rank, (name, score) in enumerate(found, start=1)
+        ]
+
+    return PaperBundle(
+        paper=Paper(id=PAPER, title="Moving Particles", origin="build"),
+        techniques=(
+            technique("method", "Particle Flow", "Particles flow to the target along a velocity field."),
+            technique(
+                "method/direction", "Steepest Direction", "Velocity: a driving and a repulsive force.", "SD"
+            ),
+            technique("method/bandwidth", "Median Heuristic", "The kernel's bandwidth is set by the median distance."),
+            technique("logistic", "Bayesian Logistic Regression", "A posterior over the weights of a classifier."),
+        ),
+        repositories=(codebase.repository.model_copy(update={"url": "https://host/o/flow", "commit": "c" * 40}),),
+        symbols=symbols,
+        locations=(
+            *places(
+                "method/direction", ("stein_direction", 0.8), ("repulsive_force", 0.6), ("svgd/stein.py", 0.5)
+            ),
+            *places("method/bandwidth", ("median_bandwidth", 0.7)),
+        ),
+    )  # fmt: skip
+
+
+def symbol(name: str) -> Symbol:
+    return next(s for s in bundle().symbols if s.qualified_name == name)
+
+
+@pytest.fixture(scope="module")
+def kg(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Path:
+    folder = tmp_path_factory.mktemp("locate") / "kg"
+    store = EmbeddedStore(folder, lambda: embedder)
+    store.publish([bundle()])
+    store.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(kg: Path) -> Iterator[Service]:
+    service = Service(Settings(kg=kg, embedding=EmbeddingSettings(threads=1)))
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(EXAMPLE, tmp_path / "copy"))
+
+
+def push_down(file: Path, lines: int = 3) -> None:
+    file.write_text("# pushed down\n" * lines + file.read_text())
+
+
+@pytest.mark.parametrize("asked", [DIRECTION, "Steepest Direction", "steepest  direction", "SD"])
+def test_stored_places_of_a_technique_by_id_name_and_alias(service: Service, asked: str) -> None:
+    places = service.locate(asked).locations
+    assert [(p.path, p.symbol, p.score, p.source) for p in places] == [
+        ("svgd/stein.py", "stein_direction", 0.8, "stored"),
+        ("svgd/stein.py", "repulsive_force", 0.6, "stored"),
+    ]
+    old = symbol("stein_direction")
+    assert (places[0].start_line, places[0].end_line) == (old.start_line, old.end_line)
+    assert (places[0].repository, places[0].commit) == ("https://host/o/flow", "c" * 40)
+    assert places[0].technique == DIRECTION
+
+
+def test_at_most_k_and_what_was_left_out_is_said(service: Service) -> None:
+    answer = service.locate(DIRECTION, k=1)
+    assert [p.symbol for p in answer.locations] == ["stein_direction"]
+    assert "1 weaker" in answer.cut
+
+
+def test_a_technique_without_a_place_of_its_own_has_those_of_its_components(service: Service) -> None:
+    answer = service.locate("Particle Flow")
+    assert {p.symbol for p in answer.locations} == {"stein_direction", "repulsive_force", "median_bandwidth"}
+    assert "components" in answer.note
+    nowhere = service.locate("Bayesian Logistic Regression")
+    assert nowhere.locations == ()
+    assert nowhere.note
+
+
+def test_a_copy_as_it_was_stored(service: Service, copy: Path) -> None:
+    places = service.locate(DIRECTION, copy).locations
+    assert {p.source for p in places} == {"stored"}
+    assert {(p.repository, p.commit) for p in places} == {(str(copy), None)}
+
+
+def test_a_copy_that_moved_on(service: Service, copy: Path) -> None:
+    push_down(copy / "svgd" / "stein.py")
+    places = service.locate(DIRECTION, copy).locations
+    assert [(p.symbol, p.source, p.score) for p in places] == [
+        ("stein_direction", "moved", 0.8),
+        ("repulsive_force", "moved", 0.6),
+    ]
+    assert places[0].start_line == symbol("stein_direction").start_line + 3
+    lines = (copy / places[0].path).read_text().splitlines()[places[0].start_line - 1 : places[0].end_line]
+    assert lines[0].startswith("def stein_direction(")
+    assert lines[-1].startswith("    return driving")
+    (copy / "svgd" / "stein.py").rename(copy / "svgd" / "flow.py")
+    assert {p.path for p in service.locate(DIRECTION, copy).locations} == {"svgd/flow.py"}
+
+
+def test_what_is_gone_drops_out_and_is_counted(service: Service, copy: Path) -> None:
+    file = copy / "svgd" / "stein.py"
+    text = file.read_text()
+    start, end = text.index("def repulsive_force"), text.index("def stein_direction")
+    file.write_text((text[:start] + text[end:]).replace("repulsive_force(kernel_gradient, n)", "kernel_gradient / n"))
+    answer = service.locate(DIRECTION, copy)
+    assert [p.symbol for p in answer.locations] == ["stein_direction"]
+    assert "1 of 3" in answer.note
+
+
+def test_where_all_is_gone_the_copy_is_searched(service: Service, copy: Path) -> None:
+    file = copy / "svgd" / "kernels.py"
+    text = file.read_text()
+    start, end = text.index("def median_bandwidth"), text.index("def rbf_kernel")
+    file.write_text(text[:start] + text[end:])
+    (copy / "svgd" / "widths.py").write_text(
+        '"""Widths of kernels."""\n\n\ndef kernel_width(points):\n'
+        '    """Sets the bandwidth of the kernel by the median heuristic: half of the median distance."""\n'
+        "    gaps = sorted(abs(a - b) for a in points for b in points)\n    return 0.5 * gaps[len(gaps) // 2]\n"
+    )
+    answer = service.locate("Median Heuristic", copy)
+    assert [(p.symbol, p.source) for p in answer.locations][:1] == [("kernel_width", "retrieved")]
+    assert "gone" in answer.note
+
+
+def test_a_technique_that_was_never_located_is_searched_for(service: Service, copy: Path) -> None:
+    best = service.locate("Bayesian Logistic Regression", copy).locations[0]
+    assert (best.symbol.partition(".")[0], best.source) == ("BayesianLogisticRegression", "retrieved")
+    assert best.technique == f"{PAPER}#logistic"
+
+
+def test_a_text_in_a_copy(service: Service, copy: Path) -> None:
+    best = service.locate("AdaGrad step size: an exponential average of squared updates", copy).locations[0]
+    assert best.symbol.startswith("AdaGrad")
+    assert (best.source, best.technique, best.commit) == ("retrieved", None, None)
+    weak = service.locate("leader election in replicated logs", copy)
+    assert "well founded" in weak.note or not weak.locations
+    nothing = service.locate("byte pair encoding of subword tokens", copy)
+    assert nothing.locations == ()
+    assert nothing.note
+
+
+def test_a_text_in_the_graph(service: Service) -> None:
+    answer = service.locate("how the kernel's bandwidth is set from the median distance")
+    assert [(p.symbol, p.source, p.technique) for p in answer.locations] == [
+        ("median_bandwidth", "stored", f"{PAPER}#method/bandwidth")
+    ]
+    assert 0 < answer.locations[0].score <= 0.7
+    nothing = service.locate("consensus by leader election in replicated logs")
+    assert nothing.locations == ()
+    assert nothing.note
+
+
+def test_ids_that_are_not_here_and_folders_that_hold_nothing(service: Service, tmp_path: Path) -> None:
+    with pytest.raises(UnknownIdError, match="nearest"):
+        service.locate(f"{PAPER}#method/none")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError):
+        service.locate(DIRECTION, tmp_path / "empty")
+
+
+def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
+    service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings(threads=1)))
+    assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
+    with pytest.raises(StoreError, match="xkg build"):
+        service.locate("RBF kernel")
+    assert not (tmp_path / "none").exists()
+    service.close()
+
+
+def test_the_first_clause_of_a_text_is_its_name() -> None:
+    for text, name in (
+        ("Median heuristic: the bandwidth is the median distance", "Median heuristic"),
+        ("Update rule v1.2", "Update rule v1.2"),
+        ("one " * 30, " ".join(["one"] * 12)),
+    ):
+        assert described(text.strip()).name == name
+        assert (described(text.strip()).definition == "") == (name == text)
+
+
+def test_the_command_prints_the_same_answer(
+    service: Service, kg: Path, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push_down(copy / "svgd" / "stein.py")
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", str(kg), "locate", DIRECTION, "--repo", str(copy), "-k", "1", "--json"])
+    assert not ended.value.code
+    assert json.loads(capsys.readouterr().out) == service.locate(DIRECTION, copy, 1).model_dump(mode="json")
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", str(kg), "locate", DIRECTION, "--repo", str(copy / "none")])
+    assert ended.value.code == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+async def test_a_git_directory_outside_of_the_roots_gives_nothing_away(service: Service, tmp_path: Path) -> None:
+    """A bare repository, a clone that a pointer leads to: neither names nor lines of it."""
+    shutil.copytree(EXAMPLE, tmp_path / "outside")
+    for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "one")):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", str(tmp_path / "outside"), *identity, *arguments], check=True)
+    root = tmp_path / "root"
+    (root / "copy").mkdir(parents=True)
+    (root / "copy" / ".git").write_text(f"gitdir: {tmp_path}/outside/.git\n")
+    (root / "link").mkdir()
+    (root / "link" / ".git").symlink_to(tmp_path / "outside" / ".git")
+    async with Client(make_server(service, [root])) as client:
+        for folder in ("copy", "link"):
+            answer = await client.call_tool("locate", {"technique": "SD", "repository": folder})
+            assert answer.is_error
+            assert "stein" not in str(answer.content)
+
+
+async def test_over_the_protocol_within_roots(service: Service, copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    shutil.copytree(EXAMPLE, tmp_path / "outside" / "copy")
+    (copy / "link").symlink_to(tmp_path / "outside")
+    push_down(copy / "svgd" / "stein.py")
+    async with Client(make_server(service, [copy])) as client:
+
+        async def ask(**arguments: Any) -> Any:
+            return await client.call_tool("locate", arguments)
+
+        result = await ask(technique=DIRECTION, repository=str(copy))
+        assert not result.is_error, result.content
+        places = result.structured_content["locations"]
+        assert [p["source"] for p in places] == ["moved", "moved"]
+        assert set(places[0]) >= {
+            "repository", "commit", "path", "start_line", "end_line", "symbol", "score", "source"
+        }  # fmt: skip
+        said = result.content[0].text
+        for place in places:
+            for fact in (
+                place["repository"],
+                place["technique"],
+                f"{place['path']}:{place['start_line']}-{place['end_line']}",
+            ):
+                assert fact in said
+            assert f"{place['symbol']}  [{place['score']}, {place['source']}]" in said
+        assert (await ask(technique="SD", repository=".")).structured_content["locations"] == places
+        stored = (await ask(technique="SD")).structured_content["locations"]
+        assert [p["source"] for p in stored] == ["stored", "stored"]
+        for folder in (str(tmp_path / "outside" / "copy"), "link/copy", "..", "svgd/stein.py", "none"):
+            refused = await ask(technique="SD", repository=folder)
+            assert refused.is_error
+            assert "serve.roots" in refused.content[0].text
+            assert "Traceback" not in json.dumps(refused.content[0].text)
+        assert (await ask(technique="SD", repository="")).is_error
+    async with Client(make_server(service)) as client:
+        refused = await client.call_tool("locate", {"technique": "SD", "repository": str(copy)})
+        assert refused.is_error

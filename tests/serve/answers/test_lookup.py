@@ -1,0 +1,89 @@
+"""The typed answers and their text: the same facts in both, short unless asked."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import UnknownIdError
+from xkg.serve.answers.lookup import code_answer, paper_answer, resolve_paper, technique_answer
+from xkg.serve.answers.text import text
+from xkg.serve.answers.types import uri
+from xkg.store.graph_store import Snapshot
+from xkg.store.local.store import EmbeddedStore
+
+STEAM = "title:bread/ovens#baking/steam"
+
+
+@pytest.fixture(scope="module")
+def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
+    store = EmbeddedStore(graph, lambda: embedder)
+    with store.snapshot() as snapshot:
+        yield snapshot
+    store.close()
+
+
+def test_a_paper_is_found_by_id_and_by_title(snapshot: Snapshot) -> None:
+    assert resolve_paper(snapshot, " arxiv:2001.00001 ") == "arxiv:2001.00001"
+    assert resolve_paper(snapshot, "calm hives") == "arxiv:2001.00001"
+    with pytest.raises(UnknownIdError, match=r"nearest: arxiv:2001\.00001"):
+        resolve_paper(snapshot, "Calm Horses")
+
+
+def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
+    short = paper_answer(snapshot, "title:bread/ovens")
+    assert [(t.name, t.depth, t.level) for t in short.techniques] == [
+        ("Hearth Baking", 0, "none"),
+        ("Steam Injection (SI)", 1, "executed"),
+        ("Scoring", 1, "none"),
+    ]
+    assert short.references is None
+    assert "references" in short.cut
+    assert "detail='full'" in short.cut
+    full = paper_answer(snapshot, "title:bread/ovens", include_code=True, full=True)
+    assert full.references is not None
+    assert [c.technique for c in full.implementations] == [STEAM]
+    assert full.cut == ""
+    assert [(t.name, t.reason) for t in full.hidden] == [("Kneading", "no code was found for it")]
+    assert full.repositories == ("https://github.com/baker/oven@abc",)
+    assert "Kneading" not in text(short)
+    assert "1 hidden" in short.cut
+    for fact in ("On Yeast", "Loaves rise more.", "water * 1700", "assert steam(1)"):
+        assert fact in text(full)
+    assert "On Yeast" not in text(short)
+
+
+def test_a_technique_shows_its_place(snapshot: Snapshot) -> None:
+    top = technique_answer(snapshot, "title:bread/ovens#baking")
+    assert top.component_ids == (STEAM, "title:bread/ovens#baking/score")
+    below = technique_answer(snapshot, STEAM, full=True)
+    assert below.path == ("Hearth Baking", "Steam Injection (SI)")
+    assert below.aliases == ("crust steaming",)
+    assert [(p.path, p.start_line, p.end_line, p.score) for p in below.locations] == [("oven/steam.py", 3, 9, 0.75)]
+    assert top.locations == ()
+    for fact in (
+        "oven/steam.py:3-9 pour  [0.75]",
+        "Hearth Baking > Steam",
+        "crust steaming",
+        "executed",
+        str(below.code),
+    ):
+        assert fact in text(below)
+
+
+def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -> None:
+    short = code_answer(snapshot, STEAM)
+    full = code_answer(snapshot, short.id, full=True)
+    assert short.test is None
+    assert "test and evidence" in short.cut
+    assert full.test == "assert steam(1) == 1700\n"
+    assert "next rung: no mutants" in short.proven
+    assert "not checked" in text(full)
+    assert "made from:\nIn https://github.com/baker/oven at abc:\n- oven/steam.py:3-9 pour\n" in text(short)
+    with pytest.raises(UnknownIdError, match="has no code"):
+        code_answer(snapshot, "title:bread/ovens#baking/score")
+
+
+def test_ids_are_percent_encoded_in_uris() -> None:
+    assert uri("technique", "title:a/b#c d") == "xkg://technique/title%3Aa%2Fb%23c%20d"

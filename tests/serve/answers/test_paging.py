@@ -1,0 +1,73 @@
+"""Cursors go on where a page ended, and refuse what they were not given for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.errors import InputError
+from xkg.serve.answers.paging import MOST_CHARACTERS, MOST_SHOWN, Page
+
+KEYS = st.lists(st.text(max_size=8), unique=True, max_size=40)
+
+
+@given(KEYS, st.integers(1, 7), st.text(max_size=5))
+def test_pages_give_a_list_once_and_whole(keys: list[str], size: int, asked: str) -> None:
+    read: list[str] = []
+    cursor = None
+    while True:
+        start = Page(cursor, "tool", asked).start(keys)
+        assert start == len(read)
+        read += keys[start : start + size]
+        if len(read) == len(keys):
+            break
+        cursor = Page(cursor, "tool", asked).after(keys[: len(read)])
+    assert read == keys
+
+
+@given(KEYS, KEYS)
+def test_what_was_shown_is_not_shown_again_whatever_came_since(first: list[str], second: list[str]) -> None:
+    cursor = Page(None, "tool").beyond(first)
+    assert cursor is not None
+    page = Page(cursor, "tool")
+    assert page.shown == len(first)
+    assert [second[place] for place in page.unseen(second)] == [key for key in second if key not in first]
+
+
+def test_a_list_that_changed_is_no_longer_gone_on_with() -> None:
+    cursor = Page(None, "tool", 1).after(["a", "b"])
+    assert Page(cursor, "tool", 1).start(["a", "b", "c"]) == 2
+    for changed in (["b", "a", "c"], ["x", "b", "c"], ["a"], []):
+        with pytest.raises(InputError, match="ask again without it"):
+            Page(cursor, "tool", 1).start(changed)
+
+
+def test_a_cursor_belongs_to_its_question() -> None:
+    cursor = Page(None, "tool", "q", {"papers": ()}).after(["a"])
+    for other in (("tool", "r", {"papers": ()}), ("tools", "q", {"papers": ()}), ("tool", "q", {"papers": ("p",)})):
+        with pytest.raises(InputError, match="another question"):
+            Page(cursor, *other)
+
+
+@given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.hex()))
+def test_what_is_no_cursor_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Page(text, "tool")
+    assert "\n" not in str(refused.value)
+
+
+@given(st.integers(0, 30), st.sampled_from("Aa0_-=!\x00蜂"))
+def test_a_cursor_with_another_character_is_refused(place: int, character: str) -> None:
+    cursor = Page(None, "tool").after(["a", "b"])
+    damaged = cursor[:place] + character + cursor[place + 1 :]
+    if damaged != cursor:
+        with pytest.raises(InputError):
+            Page(damaged, "tool").start(["a", "b", "c"])
+
+
+def test_cursors_stay_short() -> None:
+    page = Page(Page(None, "tool").beyond([str(n) for n in range(MOST_SHOWN - 1)]), "tool")
+    full = page.beyond(["last"])
+    assert full is not None
+    assert len(full) <= MOST_CHARACTERS
+    assert page.beyond(["last", "one more"]) is None
+    assert len(Page(None, "tool").after(["k" * 100] * 10_000)) < 50

@@ -1,0 +1,338 @@
+"""Builds as processes of their own: how they end, and what is left of them when a server does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from xkg.config import LlmSettings, SandboxSettings, Settings
+from xkg.errors import ConfigError, StoreError, UnknownIdError
+from xkg.serve.answers import budget
+from xkg.serve.jobs import jobs as jobs_module
+from xkg.serve.jobs.answers import JobAnswer, job_answer, job_lines, jobs_answer, jobs_lines
+from xkg.serve.jobs.jobs import Jobs
+from xkg.serve.jobs.table import JobTable, Row
+from xkg.serve.tools.build import LISTED
+
+STAND_IN = (sys.executable, "-I", str(Path(__file__).with_name("build_stand_in.py")))
+SECONDS = 60.0
+
+
+def settings_in(folder: Path) -> Settings:
+    return Settings(kg=folder / "kg", llm=LlmSettings(model="none"))
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Iterator[Jobs]:
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    yield jobs
+    jobs.close()
+
+
+def until(jobs: Jobs, job: int, *states: str) -> Row:
+    end = time.monotonic() + SECONDS
+    while (row := jobs.get(job)).state not in states:
+        assert time.monotonic() < end, row
+        time.sleep(0.02)
+    return row
+
+
+def ended(jobs: Jobs, job: int) -> Row:
+    return until(jobs, job, "done", "partial", "failed", "cancelled")
+
+
+def under_way(jobs: Jobs, job: int) -> JobAnswer:
+    """Once the build has said where it is."""
+    end = time.monotonic() + SECONDS
+    while not (answer := job_answer(jobs, until(jobs, job, "running"))).at:
+        assert time.monotonic() < end, answer
+        time.sleep(0.02)
+    return answer
+
+
+def alive(pid: int | None) -> bool:
+    """Whether it runs; a dead one whose parent died too may wait for ever to be buried."""
+    assert pid is not None
+    try:
+        os.killpg(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
+    row, new = jobs.ask("fine", "code", "me")
+    assert new
+    answer = job_answer(jobs, ended(jobs, row.id))
+    assert (answer.state, answer.error, answer.calls, answer.dollars) == ("done", "", 2, 0.25)
+    assert [(stage.name, stage.seconds, stage.summary) for stage in answer.stages] == [("parse", 0.123, "3 sections")]
+    assert answer.result is not None
+    assert (answer.result.paper, answer.result.levels) == ("title:x", {"parsed": 2})
+    said = "\n".join(job_lines(answer))
+    assert all(fact in said for fact in ("job 1: done, fine with code", "title:x", "2 parsed", "$0.25", "3 sections"))
+
+
+@pytest.mark.parametrize(
+    ("paper", "state", "said"),
+    [
+        ("refused", "failed", "there is no such paper; give another"),
+        ("crash", "failed", "signal 9"),
+        ("garbage", "failed", "ask for the build again"),
+        ("partial", "partial", "0.25 dollars are spent; run again"),
+    ],
+)
+def test_what_goes_wrong_is_told_in_one_line(jobs: Jobs, paper: str, state: str, said: str) -> None:
+    row = ended(jobs, jobs.ask(paper, None, "me")[0].id)
+    answer = job_answer(jobs, row)
+    assert (answer.state, "\n" in answer.error) == (state, False)
+    assert said in answer.error
+    assert (answer.result is not None) == (state == "partial")
+    assert jobs.ask(paper, None, "me")[1], "it can be asked for again"
+
+
+def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Jobs, "_ensure", lambda _: None)
+    table = JobTable(tmp_path / "kg" / "jobs")
+    for number in range(LISTED + 2):
+        row, _ = jobs.ask(f"https://arxiv.org/abs/1608.{number:05}", f"https://github.com/someone/{'n' * 60}", "laptop")
+        table.started(row.id, 1)
+        table.ended(row.id, "failed", "", "the reason why it failed " * 40)
+    listed = jobs_answer(jobs, LISTED)
+    assert [job.job for job in listed.jobs] == [7, 6, 5, 4, 3]
+    assert "2 older jobs" in listed.cut
+    assert budget.size(listed) <= budget.TOKENS["concise"]
+    assert "job 7: failed" in "\n".join(jobs_lines(listed))
+
+
+def test_progress_is_told_without_the_words_of_the_paper(jobs: Jobs) -> None:
+    answer = under_way(jobs, jobs.ask("long", None, "me")[0].id)
+    assert (answer.state, answer.at) == ("running", "enrich 1/3")
+    assert "ignore" not in answer.model_dump_json()
+
+
+@pytest.mark.parametrize("paper", ["long", "stubborn"])
+def test_a_running_build_is_cancelled_politely_and_else_not(
+    jobs: Jobs, paper: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.serve.jobs.jobs.GRACE_SECONDS", 0.2)
+    row, _ = jobs.ask(paper, None, "me")
+    under_way(jobs, row.id)
+    assert jobs.cancel(row.id).cancel
+    row = ended(jobs, row.id)
+    assert (row.state, alive(row.pid)) == ("cancelled", False)
+    assert jobs.cancel(row.id) == row
+
+
+def test_one_runs_at_a_time_also_of_two_servers(jobs: Jobs, tmp_path: Path) -> None:
+    other = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        rows = [(jobs, other)[n % 2].ask(f"short {n}", None, "me")[0] for n in range(3)]
+        found = [ended(other, row.id) for row in rows]
+        assert [row.state for row in found] == ["done"] * 3
+        times = sorted((row.started or "", row.ended or "") for row in found)
+        assert all(first[1] <= second[0] for first, second in pairwise(times))
+    finally:
+        other.close()
+
+
+def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_path: Path) -> None:
+    first = Jobs(settings_in(tmp_path), STAND_IN)
+    running, waiting = first.ask("long", None, "me")[0], first.ask("fine", None, "me")[0]
+    under_way(first, running.id)
+    first.close()
+    row = first.get(running.id)
+    assert (row.state, alive(row.pid)) == ("failed", False)
+    assert "the server ended" in row.error
+    assert first.get(waiting.id).state == "queued"
+    with pytest.raises(StoreError, match="about to end"):
+        first.ask("fine", None, "me")
+    second = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        second.start()
+        assert ended(second, waiting.id).state == "done"
+    finally:
+        second.close()
+
+
+def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jobs_module, "_PAUSE_SECONDS", 0.05)
+    real, failures = JobTable.next, iter([True])
+
+    def next_once_it_works(table: JobTable) -> Row | None:
+        if next(failures, False):
+            raise StoreError("the disk is full: free space")
+        return real(table)
+
+    monkeypatch.setattr(JobTable, "next", next_once_it_works)
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        assert ended(jobs, jobs.ask("fine", None, "me")[0].id).state == "done"
+    finally:
+        jobs.close()
+    assert "the disk is full" in caplog.text
+
+
+def test_what_builds_leave_is_their_owners_alone(tmp_path: Path) -> None:
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        ended(jobs, jobs.ask("fine", None, "me")[0].id)
+    finally:
+        jobs.close()
+    assert (tmp_path / "kg" / "jobs").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "kg" / "jobs" / "jobs.sqlite").stat().st_mode & 0o777 == 0o600
+
+
+ENDING = """
+import os, signal, sys, threading
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.serve.jobs.test_jobs import settings_in
+from xkg.serve import jobs, server
+jobs.check_bounds = lambda _: None
+running = server._jobs(settings_in(Path({folder!r})))
+with running._turn:  # as when the signal comes while a build is asked for
+    os.kill(os.getpid(), signal.SIGTERM)
+    threading.Event().wait(0.5)
+threading.Event().wait(100)
+"""
+
+
+def test_a_signal_that_comes_while_a_lock_is_held_ends_the_server(tmp_path: Path) -> None:
+    script = ENDING.format(root=str(ROOT), folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", script], timeout=SECONDS, check=False)
+    assert done.returncode == -signal.SIGTERM
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from tests.serve.jobs.test_jobs import STAND_IN, settings_in, under_way
+from xkg.serve.jobs.jobs import Jobs
+jobs = Jobs(settings_in(Path({folder!r})), STAND_IN)
+row, _ = jobs.ask({paper!r}, None, "me")
+while jobs.get(row.id).pid is None:
+    time.sleep(0.01)
+print(row.id, flush=True)
+time.sleep(100)
+"""
+
+
+def killed_server(folder: Path, paper: str) -> int:
+    """The job of a server that was killed while its build ran."""
+    script = SERVER.format(root=str(ROOT), folder=str(folder), paper=paper)
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        job = int(server.stdout.readline())
+        server.kill()
+    return job
+
+
+def test_a_build_that_outlives_its_server_is_watched_by_the_next(tmp_path: Path) -> None:
+    job = killed_server(tmp_path, "short and well")
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        assert jobs.get(job).state == "running"
+        jobs.start()
+        assert ended(jobs, job).state == "done"
+    finally:
+        jobs.close()
+
+
+def test_a_build_that_outlives_its_server_can_be_cancelled(tmp_path: Path) -> None:
+    job = killed_server(tmp_path, "long")
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        jobs.start()
+        assert alive(jobs.get(job).pid)
+        jobs.cancel(job)
+        row = ended(jobs, job)
+        assert (row.state, alive(row.pid)) == ("cancelled", False)
+    finally:
+        jobs.close()
+
+
+def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
+    job = killed_server(tmp_path, "long")
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    try:
+        pid = jobs.get(job).pid
+        assert pid is not None
+        os.killpg(pid, signal.SIGKILL)
+        jobs.start()
+        row = ended(jobs, job)
+        assert (row.state, "ask for the build again" in row.error) == ("failed", True)
+        assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
+    finally:
+        jobs.close()
+
+
+def test_without_jobs_a_server_starts_nothing(tmp_path: Path) -> None:
+    jobs = Jobs(settings_in(tmp_path), STAND_IN)
+    jobs.start()
+    jobs.close()
+    assert not (tmp_path / "kg").exists()
+    with pytest.raises(UnknownIdError, match="job_status"):
+        jobs.get(1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"llm": LlmSettings(model="o4-mini")}, r"llm\.max_cost"),
+        ({"llm": LlmSettings(model="none"), "sandbox": SandboxSettings(runner="unsafe-subprocess")}, "unsafe"),
+    ],
+)
+def test_what_has_no_bound_is_not_offered(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Jobs(Settings(kg=tmp_path, **changed))  # type: ignore[arg-type]
+    Jobs(Settings(kg=tmp_path, llm=LlmSettings(model="o4-mini", max_cost=1)))
+
+
+def test_nothing_is_imported_from_the_folder_that_a_server_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "repository").mkdir()
+    for name in ("xkg.py", "typer.py", "json.py"):
+        (tmp_path / "repository" / name).write_text("open('trap', 'w')\n")
+    monkeypatch.chdir(tmp_path / "repository")
+    jobs = Jobs(settings_in(tmp_path))
+    try:
+        row = ended(jobs, jobs.ask("nowhere.tex", None, "me")[0].id)
+    finally:
+        jobs.close()
+    assert "nowhere.tex does not exist" in row.error
+    assert not Path("trap").exists()
+
+
+def test_a_build_is_held_to_the_roots_and_has_no_key_that_it_does_not_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    monkeypatch.setenv("XKG_SEEN", str(seen))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    tell = "import json, os, sys; open(os.environ['XKG_SEEN'], 'w').write(json.dumps([sys.argv, dict(os.environ)]))"
+    for roots, given in (
+        ((), ["--within="]),
+        ((tmp_path, tmp_path / "x"), [f"--within={tmp_path}", f"--within={tmp_path}/x"]),
+    ):
+        jobs = Jobs(settings_in(tmp_path), (sys.executable, "-c", tell), roots)
+        try:
+            ended(jobs, jobs.ask(f"paper {len(roots)}", str(tmp_path), "me")[0].id)
+        finally:
+            jobs.close()
+        arguments, environment = json.loads(seen.read_text())
+        assert [a for a in arguments if a.startswith("--within")] == given
+        assert "sk-secret" not in environment.values()

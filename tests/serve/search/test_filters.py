@@ -1,0 +1,76 @@
+"""What a search is narrowed to, over a graph of two papers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.model import Level
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.search import search
+from xkg.store.graph_store import Facts, Snapshot
+from xkg.store.local.store import EmbeddedStore
+
+
+@pytest.fixture(scope="module")
+def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
+    store = EmbeddedStore(graph, lambda: embedder)
+    with store.snapshot() as snapshot:
+        yield snapshot
+    store.close()
+
+
+QUERY = "blow cool smoke and steam on the crust of the loaf or the hive"
+
+
+def found(snapshot: Snapshot, embedder: OnnxEmbedder, **filters: object) -> tuple[set[str], str]:
+    answer = search(snapshot, embedder.read, QUERY, 20, Filters(**filters))  # type: ignore[arg-type]
+    shown = {row.name for row in answer.rows} | {r.name for row in answer.rows for r in row.relatives}
+    return shown, answer.searched
+
+
+@pytest.mark.parametrize(
+    ("filters", "kept", "said"),
+    [
+        ({}, {"Steam Injection (SI)", "Hive Smoking"}, "all 2 papers, all techniques"),
+        ({"years": (2019, 2019)}, {"Steam Injection (SI)"}, "this paper from 2019 to 2019, all techniques"),
+        ({"years": (None, 2018)}, set(), "from the first to 2018"),
+        ({"level": Level.EXECUTED}, {"Steam Injection (SI)"}, "only techniques with code of level executed or higher"),
+        ({"level": Level.TESTED}, set(), "level tested"),
+        ({"language": "Python"}, {"Steam Injection (SI)", "Hive Smoking"}, "in Python"),
+        ({"language": "rust"}, set(), "in rust"),
+        ({"packages": ("NumPy",)}, {"Steam Injection (SI)", "Hive Smoking"}, "that needs NumPy"),
+        ({"packages": ("numpy", "torch")}, set(), "that needs numpy, torch"),
+        ({"exclude": ("title:bread/ovens",)}, {"Hive Smoking"}, "but 1 excluded ids"),
+        (
+            {"exclude": ("arxiv:2001.00001#keeping/smoke@0123456789ab", "nobody")},
+            {"Steam Injection (SI)"},
+            "but 2 excluded ids",
+        ),
+    ],
+)
+def test_filters_narrow_and_the_answer_says_so(
+    snapshot: Snapshot, embedder: OnnxEmbedder, filters: dict[str, object], kept: set[str], said: str
+) -> None:
+    shown, searched = found(snapshot, embedder, **filters)
+    assert shown & {"Steam Injection (SI)", "Hive Smoking"} == kept
+    assert said in searched
+    if not kept:
+        assert shown == set()
+
+
+def test_a_name_is_not_answered_where_filters_leave_it_out(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
+    def named(**filters: object) -> list[str]:
+        answer = search(snapshot, embedder.read, "Hive Smoking", 5, Filters(**filters))  # type: ignore[arg-type]
+        return [row.name for row in answer.rows]
+
+    assert named()[0] == "Hive Smoking"
+    assert "Hive Smoking" not in named(level=Level.EXECUTED)
+    assert "Hive Smoking" not in named(papers=("title:bread/ovens",))
+
+
+def test_package_names_are_compared_as_indexes_do() -> None:
+    facts = Facts(paper="p", level=Level.PARSED, language="python", packages=("scikit_learn",))
+    assert Filters(packages=("Scikit-Learn",)).admit("p#x", facts)
+    assert not Filters(packages=("scikit",)).admit("p#x", facts)

@@ -1,0 +1,125 @@
+"""Code for a whole task, with a language model that a test wrote."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent
+from tests.serve.search.test_verifier import SCORING, STEAM, service, verdict
+from xkg.errors import InputError
+from xkg.serve.answers.text import text
+from xkg.serve.search import model_questions
+from xkg.serve.search.find_implementations import CODE_CHARACTERS
+from xkg.serve.service import Service
+
+TASK = "Bake a loaf with a soft crust: cut the dough before the oven, keep the crust soft, and keep the bees calm."
+STEPS = [
+    "cut the dough with a blade before it enters the oven",
+    "keep the crust soft while the loaf rises in the oven",
+    "rotate the loaf in the oven so that it bakes evenly",
+]
+KEPT = {STEPS[0]: ("Scoring",), STEPS[1]: ("Steam Injection", "Scoring"), STEPS[2]: ()}
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XKG_LLM_KEY", "test")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def model(body: dict[str, Any]) -> Answer:
+    if "<<<candidates" not in asked(body):
+        return {"steps": STEPS}
+    step = re.search(r"<<<step (\w+)>>>\n(.*)\n<<<end step \1>>>", asked(body))
+    assert step is not None
+    return verdict(body, *KEPT[step[2]])
+
+
+def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(graph_copy: Path) -> None:
+    with ScriptedEndpoint(model) as endpoint:
+        with_model = service(graph_copy, endpoint.url)
+        answer = with_model.find_implementations(TASK, 2)
+        again = with_model.find_implementations(TASK, 2)
+        assert len(endpoint.requests) == 4
+        assert all(TASK in asked(body) for body in endpoint.requests)  # a step is judged in the light of its task
+        with_model.close()
+    assert answer == again
+    assert [part.step for part in answer.parts] == STEPS
+    assert [[row.id for row in part.rows] for part in answer.parts] == [[SCORING], [STEAM], []]
+    assert answer.parts[1].rows[0].guidance == "Take Steam Injection over."
+    assert [(row.id, row.part, row.guidance) for row in answer.parts[1].again] == [
+        (SCORING, 1, "Take Scoring over."),
+    ]
+    assert "nothing fits" in answer.parts[2].note
+    assert (answer.decomposed, answer.verified) == ("by gpt-x", "by gpt-x")
+    said = text(answer)
+    assert f"as in part 1: Scoring {SCORING}" in said
+    assert "nothing fits: write this part yourself" in said
+
+
+def test_in_full_it_holds_the_code_of_its_rows_as_far_as_it_fits(
+    graph_copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert CODE_CHARACTERS > 1000
+    with ScriptedEndpoint(model) as endpoint:
+        with_model = service(graph_copy, endpoint.url)
+        full = with_model.find_implementations(TASK, 2, full=True)
+        steam = full.parts[1].rows[0]
+        assert [code.code for code in full.implementations] == [steam.code]
+        assert full.implementations[0].implementation == with_model.code(STEAM).implementation
+        monkeypatch.setattr("xkg.serve.search.find_implementations.CODE_CHARACTERS", 10)
+        short = with_model.find_implementations(TASK, 2, full=True)
+        assert short.implementations == ()
+        assert f"code of {steam.code}: get_code has it" in short.cut
+        with_model.close()
+
+
+def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_LLM_KEY")
+    without = service(graph, None)
+    task = "\n".join(f"- {step}" for step in [*STEPS, *(f"paint the shed in colour number {n}" for n in range(5))])
+    answer = without.find_implementations(task, 1)
+    assert answer.decomposed.startswith("by the text's own structure, not by a model: no key")
+    assert answer.verified.startswith("not verified: no key")
+    assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
+    assert [part.number for part in answer.parts] == [1, 2, 3, 4, 5, 6]
+    assert "2 more parts" in answer.cut
+    assert "not verified: no key" in text(answer)
+    with pytest.raises(InputError, match="the task is empty"):
+        without.find_implementations("  ")
+    without.close()
+
+
+def test_a_provider_that_hangs_is_waited_for_once(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.serve.search.task_steps.WAIT_SECONDS", 0.2)
+    monkeypatch.setattr("xkg.serve.search.find_implementations.WAIT_SECONDS", 3600.0)
+    monkeypatch.setattr(model_questions, "BUSY_SECONDS", 0.01)
+    with ScriptedEndpoint(lambda _: silent) as endpoint:
+        with_model: Service = service(graph_copy, endpoint.url)
+        answer = with_model.find_implementations("\n".join(f"- {step}" for step in STEPS), 1)
+        with_model.close()
+    assert "no answer in time" in answer.decomposed
+    assert answer.verified.startswith("not verified: gpt-x: no answer in time")
+    assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
+
+
+def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:
+    wrong: list[dict[str, Any]] = [{"steps": []}, {"steps": ["knead", " knead"]}]
+
+    def answers(body: dict[str, Any]) -> Answer:
+        if "<<<candidates" in body["messages"][1]["content"]:
+            return model(body)
+        return wrong.pop(0) if wrong else {"steps": [STEPS[1]]}
+
+    with ScriptedEndpoint(answers) as endpoint:
+        with_model = service(graph_copy, endpoint.url)
+        answer = with_model.find_implementations("soften the crust", 1)
+        with_model.close()
+        complaints = [asked(body) for body in endpoint.requests if len(body["messages"]) > 2]
+    assert [part.step for part in answer.parts] == [STEPS[1]]
+    assert "give 1 to 6 steps" in complaints[0]
+    assert "none is there twice" in complaints[1]

@@ -1,0 +1,66 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.serve.search.grouping import above, apart, families, spread
+
+
+def rows(strength: dict[str, float], first: tuple[str, ...] = (), own: frozenset[str] = frozenset()) -> list[list[str]]:
+    return [[family.lead, *family.relatives] for family in families(strength, first, own=own)]
+
+
+def test_a_part_that_fits_about_as_well_stands_before_the_whole() -> None:
+    assert rows({"p#m": 0.9, "p#m/a": 0.8, "p#m/b": 0.75, "p#m/c": 0.2}) == [
+        ["p#m/a", "p#m"],
+        ["p#m/b"],
+        ["p#m/c"],
+    ]
+
+
+def test_the_whole_leads_where_no_part_comes_near() -> None:
+    assert rows({"p#m": 0.9, "p#m/a": 0.6, "q#x": 0.7}) == [["p#m", "p#m/a"], ["q#x"]]
+
+
+def test_a_part_takes_the_place_of_its_whole() -> None:
+    assert rows({"p#m": 0.9, "q#x": 0.85, "p#m/a": 0.8})[0] == ["p#m/a", "p#m"]
+
+
+def test_what_was_named_leads_whatever_its_parts_are_like() -> None:
+    assert rows({"p#m": 0.5, "p#m/a": 0.9, "q#x": 0.95}, ("p#m",)) == [["p#m", "p#m/a"], ["q#x"]]
+    assert rows({}, ("p#m",)) == [["p#m"]], "also where neither search found it"
+
+
+def test_a_technique_that_a_paper_has_twice_is_one_row_but_not_that_of_another_paper() -> None:
+    assert rows({"p#m/a": 0.9, "p#a": 0.8, "q#a": 0.7}) == [["p#m/a", "p#a"], ["q#a"]]
+
+
+def test_a_method_and_its_step_are_two_rows_where_they_answer_two_needs() -> None:
+    whole = {"p#m": 0.9, "p#m/a": 0.8, "p#m/b": 0.5, "q#x": 0.3}
+    own = apart([{"p#m": 0.9, "p#m/a": 0.2}, {"p#m/a": 0.9, "p#m": 0.2}])
+    assert own == {"p#m", "p#m/a"}
+    assert rows(whole, own=own) == [["p#m", "p#m/b"], ["p#m/a"], ["q#x"]]
+    assert rows(whole) == [["p#m/a", "p#m"], ["p#m/b"], ["q#x"]], "for one need they are one"
+    assert rows({"p#m/a": 0.9, "p#a": 0.8}, own=frozenset(["p#a", "p#m/a"])) == [["p#m/a", "p#a"]], "a name is one row"
+
+
+names = st.sampled_from(["a", "b", "c"])
+ids = st.builds(lambda p, path: f"{p}#{'/'.join(path)}", st.sampled_from("pq"), st.lists(names, min_size=1, max_size=4))
+
+
+@given(st.dictionaries(ids, st.floats(0, 1)), st.lists(ids, unique=True, max_size=2), st.frozensets(ids, max_size=3))
+def test_each_technique_stands_once_and_rows_one_inside_the_other_answer_needs_of_their_own(
+    strength: dict[str, float], first: list[str], own: frozenset[str]
+) -> None:
+    found = rows(strength, tuple(first), own)
+    shown = [technique for row in found for technique in row]
+    assert sorted(shown) == sorted({*strength, *first})
+    leads = [row[0] for row in found]
+    assert {lead for one in leads for lead in leads if above(one, lead) and one not in own} <= own
+
+
+def test_another_paper_is_seen_unless_it_is_far_behind() -> None:
+    strength = {f"p#{i}": 0.9 - i / 100 for i in range(7)} | {"q#x": 0.5, "q#y": 0.1}
+    leads = [family.lead for family in spread(families(strength), strength, 5)]
+    assert leads == ["p#0", "p#1", "p#2", "p#3", "q#x", "p#4", "p#5", "p#6", "q#y"]
+    weak = strength | {"q#x": 0.3}
+    assert [family.lead for family in spread(families(weak), weak, 5)][:5] == [f"p#{i}" for i in range(5)]
+    assert spread(families(strength), strength, 1)[0].lead == "p#0"

@@ -1,0 +1,135 @@
+"""What is found, in what order, with what score, and when nothing is."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import UnknownIdError
+from xkg.model import Code, Paper, PaperBundle, Technique, code_id
+from xkg.serve.answers.text import text
+from xkg.serve.answers.types import SearchAnswer
+from xkg.serve.search.candidates import parts
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.search import search
+from xkg.store.local.store import EmbeddedStore
+
+Ask = Callable[..., SearchAnswer]
+
+
+@pytest.fixture(scope="module")
+def ask(graph: Path, embedder: OnnxEmbedder) -> Iterator[Ask]:
+    store = EmbeddedStore(graph, lambda: embedder)
+    with store.snapshot() as snapshot:
+
+        def ask(query: str, k: int = 5, **filters: Any) -> SearchAnswer:
+            return search(snapshot, embedder.read, query, k, Filters(**filters))
+
+        yield ask
+    store.close()
+
+
+@pytest.mark.parametrize("query", ["Scoring", "crust STEAMING", "steam-injection  si"])
+def test_an_exact_name_or_alias_comes_first_with_full_score(ask: Ask, query: str) -> None:
+    row = ask(query).rows[0]
+    assert row.score == 1.0
+    assert row.name in ("Scoring", "Steam Injection (SI)")
+
+
+def test_other_words_find_the_technique_with_its_code(ask: Ask) -> None:
+    row = ask("spray water into the oven to keep the crust of the loaf from hardening").rows[0]
+    assert (row.name, row.level, row.paper_title) == (
+        "Steam Injection (SI)",
+        "executed",
+        "Bread  Ovens: a Study of Crust",
+    )
+    assert row.code is not None
+    assert row.code.startswith(row.id + "@")
+
+
+def test_nothing_fits_is_an_answer(ask: Ask) -> None:
+    answer = ask("distributed consensus by leader election among replicated logs")
+    assert answer.rows == ()
+    assert "all 2 papers" in answer.searched
+    assert "Nothing fits" in text(answer)
+
+
+def test_ancestors_and_components_stand_inside_the_row(ask: Ask) -> None:
+    rows = ask("Hearth Baking").rows
+    assert rows[0].name == "Hearth Baking"
+    inside = {relative.name: relative.relation for relative in rows[0].relatives}
+    assert inside.get("Steam Injection (SI)") == "has part"
+    shown = [row.id for row in rows] + [relative.id for row in rows for relative in row.relatives]
+    assert len(shown) == len(set(shown))
+
+
+def test_papers_and_code_narrow_the_scope_and_the_answer_says_so(ask: Ask) -> None:
+    answer = ask("Hive Smoking", papers=["bread ovens, a study of crust"])
+    assert all(row.paper_title.startswith("Bread") for row in answer.rows)
+    assert "this paper," in answer.searched
+    with_code = ask("Hearth Baking", with_code=True)
+    assert all(row.code for row in with_code.rows)
+    assert "only techniques with code" in with_code.searched
+
+
+def test_what_k_cuts_is_said(ask: Ask) -> None:
+    answer = ask("scoring dough with a blade, steam in the oven", 1)
+    assert len(answer.rows) == 1
+    assert "larger k" in answer.cut
+
+
+def test_an_unknown_paper_names_the_nearest(ask: Ask) -> None:
+    with pytest.raises(UnknownIdError, match=r"title:bread/ovens"):
+        ask("x", papers=["Study of bread crust"])
+
+
+def test_a_component_that_is_asked_for_stands_before_what_it_belongs_to(ask: Ask) -> None:
+    row = ask("calm the bees with cool smoke blown into their hive").rows[0]
+    assert row.name == "Hive Smoking"
+    assert [(r.name, r.relation) for r in row.relatives] == [("Bee Keeping", "part of")]
+
+
+@given(st.text(max_size=60))
+def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
+    rows = ask(query).rows
+    scores = [row.score for row in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_a_long_query_is_also_searched_in_its_parts() -> None:
+    short = "cut the dough, then bake it"
+    assert parts(short) == []
+    long = (
+        "I want to build a bakery at home. Keep the crust soft while the loaf rises in the oven, cut the dough with a "
+        "blade before baking, and calm the bees that come for the sugar on the window sill."
+    )
+    assert "cut the dough with a blade before baking" in parts(long)
+
+
+def test_of_two_of_one_name_the_one_with_code_leads(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    of, kept = "title:slow", "Keep a share of the old weights in each step, so that what was learned stays."
+    first, second = f"{of}#slow/averaging", f"{of}#averaging"
+    implementation = "def averaging(old, new):\n    return 0.9 * old + 0.1 * new\n"
+    identity = code_id(second, implementation, "")
+    bundle = PaperBundle(
+        paper=Paper(id=of, title="Slow Weights", origin="build"),
+        techniques=(
+            Technique(id=f"{of}#slow", name="Slow weights", definition="Learns slowly."),
+            Technique(id=first, parent=f"{of}#slow", depth=1, name="Averaging", definition=f"{kept} Old weights stay."),
+            Technique(id=second, name="Averaging", definition=kept),
+        ),
+        code=(Code(id=identity, technique=second, implementation=implementation),),
+    )
+    store = EmbeddedStore(tmp_path, lambda: embedder)
+    store.publish([bundle])
+    for query in ("averaging", "keep a share of the old weights so that what was learned stays"):
+        with store.snapshot() as snapshot:
+            row, *_ = search(snapshot, embedder.read, query, 3).rows
+        assert (row.id, row.code) == (second, identity)
+        assert (first, "same name") in [(inside.id, inside.relation) for inside in row.relatives]
+        assert all(inside.id == first or inside.relation != "same name" for inside in row.relatives)

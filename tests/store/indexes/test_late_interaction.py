@@ -1,0 +1,56 @@
+"""Late interaction is what its definition says, whatever the bits."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.embeddings.base import Reading
+from xkg.store.indexes.late_interaction import interaction
+from xkg.store.indexes.text import query_terms
+
+WIDTH = 3
+CODE = st.binary(min_size=WIDTH, max_size=WIDTH)
+WORDS = ("replay", "buffer", "the", "loss")
+
+
+def reading(codes: Sequence[bytes]) -> Reading:
+    table = np.frombuffer(b"".join(codes), np.uint8).reshape(-1, WIDTH)
+    return Reading(np.ones(WIDTH * 8, np.float32), WORDS[: len(codes)], table)
+
+
+def by_length(terms: Sequence[str]) -> Mapping[str, float]:
+    return {term: len(term) / 10 for term in terms}
+
+
+def same(first: bytes, second: bytes) -> float:
+    differing = sum((a ^ b).bit_count() for a, b in zip(first, second, strict=True))
+    return 1 - 2 * differing / (8 * WIDTH)
+
+
+@given(st.lists(CODE, max_size=4), st.dictionaries(st.sampled_from("abc"), st.lists(CODE, max_size=3), max_size=3))
+def test_each_word_meets_the_nearest_of_a_text(asked: list[bytes], texts: dict[str, list[bytes]]) -> None:
+    found = interaction(reading(asked), {name: b"".join(codes) for name, codes in texts.items()}, by_length)
+    weights = [max(by_length(query_terms(word)).values(), default=0) for word in WORDS[: len(asked)]]
+    if not sum(weights):
+        assert found == {}
+        return
+    assert found.keys() == {name for name, codes in texts.items() if codes}
+    for name, value in found.items():
+        nearest = [max(same(code, own) for own in texts[name]) for code in asked]
+        wanted = sum(w * n for w, n in zip(weights, nearest, strict=True)) / sum(weights)
+        assert value == pytest.approx(wanted)
+
+
+def test_a_stop_word_counts_nothing() -> None:
+    far, near = b"\xff\xff\xff", b"\x00\x00\x00"
+    asked = reading([near, near, far])
+    assert interaction(asked, {"a": near}, by_length) == {"a": 1.0}
+
+
+def test_codes_of_another_model_are_not_compared() -> None:
+    assert interaction(reading([b"abc"]), {"other": b"abcd", "same": b"abcabc"}, by_length) == {"same": 1.0}
+    none = Reading(np.ones(4, np.float32), (), np.empty((0, 0), np.uint8))
+    assert interaction(none, {"same": b"abc"}, by_length) == {}

@@ -1,0 +1,121 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.store.graphs import open_store
+from xkg.model import Code, Paper, PaperBundle, Technique
+from xkg.store.indexes.text import words
+from xkg.store.local.store import EmbeddedStore
+
+NAMES = {
+    "norm": Technique(id="title:p#norm", name="LayerNorm", definition="Scales the activations of one example."),
+    "loss": Technique(id="title:p#loss", name="Loss", definition="The contrastive_loss of fine-tuned representations."),
+    "reset": Technique(
+        id="title:p#reset", name="Stochastic restore", definition="A random share of weights is restored."
+    ),
+    "cafe": Technique(id="title:p#cafe", name="Café sampling", aliases=("Kaffeehaus",)),
+    "code": Technique(id="title:p#code", name="Helper"),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> EmbeddedStore:
+    store = open_store(tmp_path_factory.mktemp("text"))
+    code = Code(
+        id="title:p#code@1",
+        technique="title:p#code",
+        implementation="class Gadget:\n    async def spin_wheel(self): ...\n",
+        documentation="Computes getHTTPCode",
+    )
+    paper = Paper(id="title:p", title="Winter gardens", origin="build")
+    store.publish([PaperBundle(paper=paper, techniques=tuple(NAMES.values()), code=(code,))])
+    return store
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("layer norm", "norm"),
+        ("layernorm", "norm"),
+        ("LAYER_NORM", "norm"),
+        ("the loss for contrastive learning", "loss"),
+        ("finetuning", "loss"),
+        ("restoring weights at random", "reset"),
+        ("cafe", "cafe"),
+        ("kaffeehaus", "cafe"),
+        ("http code", "code"),
+        ("spinWheel", "code"),
+        ("gadget", "code"),
+    ],
+)
+def test_identifiers_and_english_meet(store: EmbeddedStore, query: str, best: str) -> None:
+    with store.snapshot() as snapshot:
+        assert snapshot.find_text(query, 3)[0].id == NAMES[best].id
+
+
+def test_a_word_counts_by_how_rare_it_is_anywhere_not_in_names_alone(tmp_path: Path) -> None:
+    """ "Random" is in one name only, and in every definition: it says nothing."""
+    said = "At random times a random share of random weights is kept."
+    techniques = (
+        Technique(id="title:p#a", name="Random network", definition=said),
+        Technique(
+            id="title:p#b", name="Restore", definition=said + " Drift is undone by going back to the checkpoint."
+        ),
+        *(Technique(id=f"title:p#{i}", name=f"Part {i}", definition=said) for i in range(20)),
+    )
+    store = open_store(tmp_path)
+    store.publish([PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=techniques)])
+    with store.snapshot() as snapshot:
+        assert snapshot.find_text("random weights back to the checkpoint", 1)[0].id == "title:p#b"
+
+
+def test_the_title_of_the_paper_finds_all_that_it_has(store: EmbeddedStore) -> None:
+    with store.snapshot() as snapshot:
+        assert {hit.id for hit in snapshot.find_text("winter garden", 9)} == {t.id for t in NAMES.values()}
+
+
+def test_what_a_technique_has_of_a_query_is_weighed_by_rarity(store: EmbeddedStore) -> None:
+    ids = [t.id for t in NAMES.values()]
+    with store.snapshot() as snapshot:
+        found, all_words = snapshot.matched("contrastive loss of the nonesuch", [*ids, "title:p#missing"])
+        assert set(found) == set(ids)
+        assert found["title:p#norm"] == 0
+        assert 0 < found["title:p#loss"] < all_words, "nobody has nonesuch"
+        assert snapshot.matched("contrastive loss", ids)[0]["title:p#loss"] == pytest.approx(
+            snapshot.matched("contrastive loss", ids)[1]
+        )
+        assert snapshot.matched("the of", ids) == (dict.fromkeys(ids, 0.0), 0.0)
+        assert snapshot.matched("loss", [])[0] == {}
+
+
+def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:
+    with store.snapshot() as snapshot:
+        assert [h.id for h in snapshot.find_text("loss", 9)] == ["title:p#loss"]
+        assert [h.id for h in snapshot.find_text("the of a", 9)] == []
+        assert snapshot.find_text("loss", 0) == []
+
+
+@given(st.text(st.characters(codec=None)))
+@settings(deadline=None)
+def test_no_query_is_an_error(store: EmbeddedStore, query: str) -> None:
+    with store.snapshot() as snapshot:
+        scores = [h.score for h in snapshot.find_text(query, 10)]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_query_syntax_means_nothing(store: EmbeddedStore) -> None:
+    with store.snapshot() as snapshot:
+        assert snapshot.find_text('name:("LayerNorm" OR *) AND -x^2 ~ [a TO b]', 5)[0].id == NAMES["norm"].id
+
+
+def test_words_of_a_compound_stand_alone_and_together() -> None:
+    assert words("getHTTPCode of fine-tuning, é") == "get http code gethttpcode of fine tuning finetuning e"
+
+
+def test_the_graph_s_own_folder_is_not_written_by_reading(store: EmbeddedStore) -> None:
+    before = sorted(p for p in Path(store.folder).rglob("*"))
+    with store.snapshot() as snapshot:
+        snapshot.find_text("loss", 1)
+    assert sorted(p for p in Path(store.folder).rglob("*")) == before

@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from xkg.store.indexes.vectors import RECALL_GOAL, VectorIndex, build, neighbours
+
+
+def unit_rows(count: int, dimension: int, seed: int = 0, clusters: int = 0) -> NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((count, dimension))
+    if clusters:
+        rows = 0.4 * rows + rng.standard_normal((clusters, dimension))[rng.integers(clusters, size=count)]
+    result: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return result
+
+
+@given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=25)
+def test_exact_search_is_the_sorted_inner_product(
+    tmp_path_factory: pytest.TempPathFactory, count: int, k: int, seed: int
+) -> None:
+    path = tmp_path_factory.mktemp("v") / "index"
+    vectors = unit_rows(count, 8, seed)
+    info = build(path, vectors)
+    assert info.kind == "exact"
+    index = VectorIndex(path, info)
+    query = unit_rows(1, 8, seed + 1)[0]
+    hits = index.search(query, k)
+    truth = vectors @ query
+    assert [row for row, _ in hits] == np.argsort(-truth, kind="stable")[:k].tolist()
+    assert [score for _, score in hits] == pytest.approx(np.sort(truth)[::-1][:k].tolist(), abs=1e-5)
+    wanted = list(range(0, count, 3))
+    assert {row for row, _ in index.search(query, count, wanted)} == set(wanted)
+    assert index.search(query, k, []) == []
+    kept = index.exact_rows(wanted)
+    assert kept is not None
+    assert np.array_equal(kept, vectors[wanted])
+
+
+def test_above_the_limit_lists_reach_the_recall_that_is_stated(tmp_path: Path) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    info = build(tmp_path / "index", vectors, exact_up_to=1000)
+    assert info.kind == "ivf-fp16"
+    assert info.recall >= RECALL_GOAL
+    index = VectorIndex(tmp_path / "index", info)
+    assert len(index) == 4000
+    assert index.exact_rows([1]) is None
+    found = shared = 0
+    for query in unit_rows(100, 32, seed=5, clusters=60):
+        truth = set(np.argsort(-(vectors @ query))[:10].tolist())
+        hits = index.search(query, 10)
+        assert [s for _, s in hits] == sorted((s for _, s in hits), reverse=True)
+        shared += len(truth & {row for row, _ in hits})
+        found += 10
+    assert shared / found > 0.8, "also for queries that are none of its vectors"
+
+
+def test_a_filter_finds_its_rows_in_lists_that_are_far_away(tmp_path: Path) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=1000))
+    farthest = np.argsort(vectors @ vectors[0])[:5].tolist()
+    assert {row for row, _ in index.search(vectors[0], 5, farthest)} == set(farthest)
+
+
+@pytest.mark.parametrize("exact_up_to", [10_000, 1000])
+def test_vectors_come_back(tmp_path: Path, exact_up_to: int) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=exact_up_to))
+    rows = [7, 3999, 7, 0]
+    for _ in range(2):
+        assert np.abs(index.vectors(rows) - vectors[rows]).max() < 0.02
+    assert index.search(vectors[7], 1)[0][0] == 7, "and can still be searched"
+
+
+@pytest.mark.parametrize("exact_up_to", [10_000, 1000])
+def test_the_background_is_what_cosines_are_like(tmp_path: Path, exact_up_to: int) -> None:
+    vectors = unit_rows(4000, 32, clusters=60)
+    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=exact_up_to))
+    for query in unit_rows(5, 32, seed=7, clusters=60):
+        truth = vectors @ query
+        mean, deviation = index.background(query)
+        assert mean == pytest.approx(float(truth.mean()), abs=0.2 * float(truth.std()))
+        assert deviation == pytest.approx(float(truth.std()), rel=0.15)
+        assert index.background(query) == (mean, deviation)
+
+
+def test_lists_that_miss_the_goal_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.store.indexes.vectors.RECALL_GOAL", 1.01)
+    assert build(tmp_path / "index", unit_rows(2000, 16), exact_up_to=1000).kind == "exact"
+
+
+def test_neighbours_are_mutual_nearest_rows_of_other_groups(tmp_path: Path) -> None:
+    vectors = unit_rows(1500, 32, clusters=40)
+    groups = np.arange(1500) // 6
+    products = vectors @ vectors.T
+    nearest = {
+        (row, group): int(6 * group + np.argmax(products[row, 6 * group : 6 * group + 6]))
+        for row in range(1500)
+        for group in range(250)
+    }
+    truth = {
+        (row, other)
+        for (row, group), other in nearest.items()
+        if row < other and groups[row] != group and products[row, other] >= 0.7 and nearest[other, row // 6] == row
+    }
+
+    def found(exact_up_to: int) -> set[tuple[int, int]]:
+        info = build(tmp_path / "index", vectors, exact_up_to=exact_up_to)
+        pairs = neighbours(tmp_path / "index", info, vectors, groups, 0.7)
+        assert len(set(pairs)) == len(pairs)
+        return {pair for pair in pairs if products[pair] >= 0.7}
+
+    assert found(2000) == truth
+    assert len(found(1000) & truth) > 0.8 * len(truth)

@@ -1,0 +1,673 @@
+"""A replica follows a graph elsewhere, and is what a fresh one would be."""
+
+import functools
+import os
+import random
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import Phase, event, given, settings
+from hypothesis import strategies as st
+
+from tests.store.concepts.test_linking import ByFirstWord, paper
+from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
+from xkg.errors import CorruptStoreError, EmbeddingError, StoreError, StoreUnreachableError, UnknownIdError
+from xkg.model import PaperBundle
+from xkg.store.change_feed import Changes, Position
+from xkg.store.concepts.decisions import Decision, Relation, judged, text_hash
+from xkg.store.graph_store import Hit
+from xkg.store.indexes import vectors
+from xkg.store.local import generation
+from xkg.store.local.generation import Layers
+from xkg.store.local.replica import Replica
+
+
+class FeedInMemory:
+    """A stand-in for a graph on a server: keeps bundles and tombstones as one would, and counts what it is asked."""
+
+    def __init__(self, graph: str = "one") -> None:
+        self.graph = graph
+        self.counter = 0
+        self.papers: dict[str, tuple[int, PaperBundle | None]] = {}
+        self.decisions: tuple[int, tuple[Decision, ...]] = (0, ())
+        self.down = False
+        self.pulls: list[Position | None] = []
+        self.given: list[str] = []
+
+    def put(self, *papers: PaperBundle) -> None:
+        self.counter += 1
+        self.papers |= {one.paper.id: (self.counter, one) for one in papers}
+
+    def delete(self, *papers: str) -> None:
+        self.counter += 1
+        self.papers |= dict.fromkeys(papers, (self.counter, None))
+
+    def decide(self, *decisions: Decision) -> None:
+        self.counter += 1
+        self.decisions = (self.counter, decisions)
+
+    def position(self) -> Position:
+        if self.down:
+            raise StoreUnreachableError("the server does not answer: start it")
+        return Position(self.graph, self.counter)
+
+    def changes(self, since: Position | None) -> Changes:
+        to = self.position()
+        self.pulls.append(since)
+        whole = since is None or since.graph != self.graph or since.counter > self.counter
+        after = -1 if since is None or whole else since.counter
+        changed = {paper: bundle for paper, (at, bundle) in self.papers.items() if at > after}
+        at, decisions = self.decisions
+        present = [bundle for bundle in changed.values() if bundle is not None]
+        self.given += [bundle.paper.id for bundle in present]
+        removed = frozenset() if whole else frozenset(paper for paper, bundle in changed.items() if bundle is None)
+        return Changes(to, whole, iter(present), removed, decisions if at > after else None)
+
+
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def follow(folder: Path, feed: FeedInMemory, *, background: bool = False) -> Replica:
+    return Replica(folder, feed, FakeHashEmbedder, model="fake-hash", background=background)
+
+
+def titles(replica: Replica) -> list[str]:
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        return [paper.title for paper in snapshot.papers()]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that waits for no disk, where the system has one."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        yield Path(name)
+
+
+def test_a_replica_shows_what_the_graph_holds(folder: Path) -> None:
+    feed = FeedInMemory()
+    replica = follow(folder, feed)
+    assert titles(replica) == []
+    feed.put(a_paper(1), a_paper(2))
+    assert titles(replica) == ["Paper 1", "Paper 2"]
+    feed.delete(a_paper(1).paper.id)
+    feed.put(a_paper(3))
+    assert titles(replica) == ["Paper 2", "Paper 3"]
+    asked = len(feed.pulls)
+    assert titles(replica) == ["Paper 2", "Paper 3"]
+    assert len(feed.pulls) == asked, "nothing is pulled where nothing changed"
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        assert snapshot.generation == feed.counter
+        assert snapshot.bundle(a_paper(3).paper.id) == a_paper(3)
+        first_two = snapshot.find_text("method", 2)
+        assert [hit.id for hit in first_two] == ["arxiv:2101.00002#method", "arxiv:2101.00003#method"]
+        assert snapshot.find_vector(FakeHashEmbedder().embed(["x"])[0], 3)
+    assert not list(folder.rglob("graph.lbug"))
+
+
+def test_in_the_background_there_is_nothing_until_it_is_made(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(a_paper(1))
+    replica = follow(folder, feed, background=True)
+    with replica.snapshot() as snapshot:
+        assert snapshot is None
+    replica.wait()
+    assert titles(replica) == ["Paper 1"]
+    feed.put(a_paper(2))
+    assert titles(replica) == ["Paper 1", "Paper 2"], "a small step is waited for"
+    replica.close()
+
+
+NAMES = ["Sparse gates", "SG", "Sparse Gates (SG)", "Training", "Soft gates", "Bare"]
+DEFINITIONS = ["cos0.2 x", "cos0.5 y", "cos0.7 z", "cos0.99", "cos0.99 w", ""]
+some_techniques = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(DEFINITIONS)), max_size=3)
+a_number = st.integers(1, 5)
+step = st.one_of(
+    st.tuples(st.just("put"), st.lists(st.tuples(a_number, some_techniques), min_size=1, max_size=3)),
+    st.tuples(st.just("delete"), st.lists(a_number, min_size=1, max_size=2)),
+    st.tuples(st.just("decide"), st.sampled_from(["same", "variant", "different"])),
+    st.tuples(st.just("restart"), st.integers(0, 2)),
+    st.tuples(st.just("read"), st.integers(0, 2)),
+)
+
+
+def everything(replica: Replica, *, ranked: bool) -> object:
+    """What can be asked of a graph, apart from the order of text hits where that is not `ranked`."""
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        papers = [paper.id for paper in snapshot.papers()]
+        found = {paper: snapshot.bundle(paper) for paper in papers}
+        ids = [technique.id for bundle in found.values() for technique in bundle.techniques]
+        vector = ByFirstWord().embed(["cos0.70 q"])[0]
+        known = [view.technique.id for view in snapshot.techniques(ids)]
+        shared, words = snapshot.matched("sparse gates for training that nobody has", known)
+        background = snapshot.background(vector)
+        (reading,) = ByFirstWord().read(["the sparse gates, trained"])
+        text = [snapshot.find_text("sparse gates", 50, among) for among in ([], *([paper] for paper in papers))]
+        return (
+            found,
+            snapshot.techniques(ids),
+            [snapshot.named(name) for name in NAMES],
+            snapshot.links(),
+            [round(hit.score, 4) for hit in snapshot.find_vector(vector, 2)],
+            _rounded(snapshot.find_vector(vector, 50)),
+            [_rounded(snapshot.find_vector(vector, 50, [paper])) for paper in papers],
+            ({t: round(share, 4) for t, share in shared.items()}, round(words, 4)),
+            snapshot.facts(ids),
+            sorted((t, found.round(4).tolist()) for t, found in snapshot.vectors(ids).items()),
+            snapshot.citations(),
+            snapshot.paper_count(),
+            snapshot.headings(papers),
+            [snapshot.of_years(*years) for years in ((None, None), (2020, None), (None, 2019))],
+            [snapshot.called(words) for paper in snapshot.papers() for words in (paper.id, paper.title.upper())],
+            [snapshot.links_of([technique]) for technique in known],
+            [snapshot.citations_of(paper) for paper in papers],
+            background.techniques,
+            {t: round(near, 4) for t, near in snapshot.interaction(reading, known).items()},
+            text if ranked else [{hit.id for hit in hits} for hits in text],
+        )
+
+
+def _rounded(hits: Sequence[Hit]) -> list[tuple[float, str]]:
+    return sorted((-round(hit.score, 4), hit.id) for hit in hits)
+
+
+def layered(share: float = 100.0) -> AbstractContextManager[object]:
+    """With this, graphs of any size have layers, which grow to this share of their base."""
+    return mock.patch.multiple("xkg.store.local.replica", SMALL=0, SHARE=share)
+
+
+def fresh(feed: FeedInMemory, *, ranked: bool) -> object:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        return everything(Replica(Path(folder), feed, ByFirstWord, background=False), ranked=ranked)  # type: ignore[arg-type]
+
+
+@given(st.lists(step, min_size=3, max_size=10))
+@settings(max_examples=8, phases=[Phase.generate])  # making a failing one smaller would take minutes
+def test_readers_that_were_restarted_find_what_a_fresh_one_finds(steps: list[tuple[str, Any]]) -> None:
+    feed = FeedInMemory()
+    feed.put(*(paper(n, ("Sparse gates", "cos0.7 z"), ("Training", f"cos0.9{n}")) for n in (1, 3)))
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place, layered():
+
+        def reader(number: int) -> Replica:
+            return Replica(Path(place) / str(number), feed, ByFirstWord, background=False)  # type: ignore[arg-type]
+
+        readers = [reader(number) for number in range(3)]
+        assert titles(readers[0]) == ["Paper 1", "Paper 3"]
+        for what, given in steps:
+            if what == "put":
+                feed.put(*{number: paper(number, *content) for number, content in given}.values())
+            elif what == "delete":
+                feed.delete(*(paper(number).paper.id for number in given))
+            elif what == "decide":
+                feed.decide(*decided(readers[0], given))
+            elif what == "restart":
+                readers[given].close()
+                readers[given] = reader(given)
+            else:
+                titles(readers[given])
+        expected = fresh(feed, ranked=False)
+        for number, one in enumerate(readers):
+            assert everything(one, ranked=False) == expected
+            event("layers" if layers_of(Path(place) / str(number)) else "no layers")
+        with layered(share=0):
+            feed.put()
+            expected = fresh(feed, ranked=True)
+            for number, one in enumerate(readers):
+                assert everything(one, ranked=True) == expected
+                layers = layers_of(Path(place) / str(number))
+                assert layers is None or (layers.rows == layers.base_rows and not layers.dead_rows)
+                one.close()
+
+
+def decided(replica: Replica, relation: Relation) -> list[Decision]:
+    """A decision about every second pair that is linked or waits."""
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        return [
+            Decision(
+                first=link.first,
+                second=link.second,
+                judged=judged(*(text_hash(snapshot.technique(end).technique) for end in (link.first, link.second))),
+                relation=relation,
+                by="a test",
+            )
+            for link in (snapshot.links() or ())[::2]
+        ]
+
+
+def layers_of(folder: Path) -> Layers | None:
+    opened = generation.open_current(folder)
+    assert opened is not None
+    with opened:
+        return opened.manifest.layers
+
+
+def some_papers(*numbers: int) -> list[PaperBundle]:
+    return [a_paper(number) for number in numbers]
+
+
+def test_a_change_costs_what_changed(folder: Path) -> None:
+    embedder, feed = FakeHashEmbedder(), FeedInMemory()
+    feed.put(*some_papers(*range(1, 11)))
+    replica = Replica(folder, feed, lambda: embedder, background=False)
+    titles(replica)
+    before = {path.stat().st_ino for path in folder.rglob("*") if path.suffix in (".faiss", ".sqlite", ".store")}
+    embedder.texts.clear()
+    feed.given.clear()
+    feed.put(a_paper(3, note="changed"))
+    feed.delete(a_paper(4).paper.id)
+    feed.put(a_paper(4, note="back"))
+    feed.delete(a_paper(5).paper.id)
+    with layered():
+        assert len(titles(replica)) == 9
+    assert feed.given == ["arxiv:2101.00003", "arxiv:2101.00004"]
+    assert len(embedder.texts) == 6
+    after = {path.stat().st_ino for path in folder.rglob("*") if path.suffix in (".faiss", ".sqlite", ".store")}
+    assert before <= after, "the base is the same files"
+    assert layers_of(folder) == Layers(base_rows=30, base_papers=10, rows=36, papers=12, dead=(2, 3, 4), dead_rows=9)
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        assert snapshot.technique("arxiv:2101.00003#method").technique.definition == "All of it. changed"
+        assert snapshot.technique("arxiv:2101.00006#method").children[0].name == "Layer normalisation"
+        assert [hit.id for hit in snapshot.find_text("changed", 9)] == ["arxiv:2101.00003#method"]
+        assert snapshot.named("method 4") == ["arxiv:2101.00004#method"]
+        with pytest.raises(UnknownIdError):
+            snapshot.find_text("method", 3, ["arxiv:2101.00005"])
+        with pytest.raises(UnknownIdError):
+            snapshot.technique("arxiv:2101.00005#method")
+        (best, *_) = snapshot.find_vector(embedder.embed(["Method 3. All of it. changed"])[0], 3)
+        assert best.id == "arxiv:2101.00003#method"
+        assert best.score == pytest.approx(1)
+
+
+def test_a_layer_that_grew_large_is_made_one_with_its_base(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(*range(1, 11)))
+    replica = follow(folder, feed)
+    titles(replica)
+    with layered(share=0.5):
+        for number in (1, 2):
+            feed.put(a_paper(number, note="again"))
+            titles(replica)
+            assert layers_of(folder) is not None
+        feed.put(a_paper(3, note="again"))
+        titles(replica)
+    assert layers_of(folder) is None
+    assert len(list((folder / "generations").iterdir())) == 1
+    assert len(list((folder / "bundles").iterdir())) == 10
+
+
+def test_a_layer_may_grow_as_large_as_its_base(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(*range(1, 11)))
+    replica = follow(folder, feed)
+    titles(replica)
+    with mock.patch("xkg.store.local.replica.SMALL", 0):
+        feed.put(*(a_paper(number, note="again") for number in range(1, 6)))
+        titles(replica)
+        layers = layers_of(folder)
+        assert layers is not None
+        assert layers.dead_rows == 15
+        feed.put(a_paper(6, note="again"))
+        assert len(titles(replica)) == 10
+    assert layers_of(folder) is None
+
+
+def test_beside_the_answers_a_layer_is_made_one_with_its_base_in_the_background(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(*range(1, 11)))
+    replica = follow(folder, feed, background=True)
+    with replica.snapshot() as snapshot:
+        assert snapshot is None
+    replica.wait()
+    with layered(share=1):
+        feed.put(*(a_paper(number, note="again") for number in (1, 2, 3)))
+        assert len(titles(replica)) == 10
+        replica.wait()
+        assert layers_of(folder) is None
+        assert len(titles(replica)) == 10
+        feed.put(*(a_paper(number, note="far behind") for number in range(1, 11)))
+        with replica.snapshot() as snapshot:
+            assert snapshot is None, "far behind"
+        replica.wait()
+        assert layers_of(folder) is None
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        assert snapshot.bundle("arxiv:2101.00009") == a_paper(9, note="far behind")
+    replica.close()
+
+
+def test_one_who_reads_an_old_state_goes_on_reading_it(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(1, 2))
+    replica, other = follow(folder, feed), follow(folder, feed)
+    with layered(), replica.snapshot() as old:
+        assert old is not None
+        for note in "abc":
+            feed.put(a_paper(1, note=note))
+            titles(other)
+        with layered(share=0):
+            feed.delete(a_paper(2).paper.id)
+            assert titles(other) == ["Paper 1"]
+        assert old.bundle("arxiv:2101.00002") == a_paper(2)
+        assert len(old.find_text("method", 9)) == 6
+        assert len(old.find_vector(FakeHashEmbedder().embed(["x"])[0], 9)) == 6
+    assert titles(replica) == ["Paper 1"]
+
+
+def test_of_two_at_once_one_pulls(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(*range(1, 6)))
+    replicas = [follow(folder, feed) for _ in range(4)]
+    assert titles(replicas[0]) == titles(replicas[1])
+    for small in (0, 2000):
+        feed.put(a_paper(1, note=str(small)))
+        behind = feed.counter - 1
+        feed.pulls.clear()
+        with mock.patch.multiple("xkg.store.local.replica", SMALL=small, SHARE=100.0):
+            threads = [threading.Thread(target=titles, args=(replica,)) for replica in replicas]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert feed.pulls == [Position("one", behind)]
+        assert [titles(replica) for replica in replicas] == [titles(replicas[0])] * 4
+
+
+def spoil(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x41
+    path.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "no CURRENT": lambda folder: (folder / "CURRENT").unlink(),
+    "half a CURRENT": lambda folder: (folder / "CURRENT").write_text("{"),
+    "no generation": lambda folder: shutil.rmtree(folder / "generations"),
+    "the manifest": lambda folder: spoil(next(folder.glob("generations/*/manifest.json"))),
+    "base vectors": lambda folder: spoil(next(folder.glob("generations/*/base/vectors.faiss"))),
+    "base catalogue": lambda folder: spoil(next(folder.glob("generations/*/base/catalogue.sqlite"))),
+    "upper vectors": lambda folder: spoil(next(folder.glob("generations/*/vectors.faiss"))),
+    "text": lambda folder: spoil(next(folder.glob("generations/*/text/*.term"))),
+    "everything": lambda folder: (
+        [spoil(path) for path in folder.rglob("*") if path.is_file() and path.stat().st_size] and None
+    ),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_what_is_lost_or_damaged_is_made_anew(folder: Path, how: str) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(1, 2, 3))
+    first = follow(folder, feed)
+    titles(first)
+    with layered():
+        feed.put(a_paper(3, note="layer"))
+        titles(first)
+        assert layers_of(folder) is not None
+    first.close()
+    DAMAGE[how](folder)
+    second = follow(folder, feed)
+    with second.snapshot() as snapshot:
+        assert snapshot is not None
+        assert [snapshot.bundle(paper.id) for paper in snapshot.papers()] == [
+            *some_papers(1, 2),
+            a_paper(3, note="layer"),
+        ]
+        assert len(snapshot.find_text("method", 9)) == 9
+        assert len(snapshot.find_vector(FakeHashEmbedder().embed(["x"])[0], 9)) == 9
+
+
+def bundles_of(replica: Replica) -> list[PaperBundle]:
+    with replica.snapshot() as snapshot:
+        assert snapshot is not None
+        return [snapshot.bundle(paper.id) for paper in snapshot.papers()]
+
+
+def test_a_bundle_that_is_damaged_is_told_once_and_made_anew(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(1, 2))
+    replica = follow(folder, feed)
+    titles(replica)
+    spoil(next((folder / "bundles").iterdir()))
+    with pytest.raises(CorruptStoreError):
+        bundles_of(replica)
+    assert bundles_of(replica) == some_papers(1, 2)
+
+
+def test_another_graph_at_the_same_address_and_an_earlier_state_of_it_are_followed(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(1, 2))
+    replica = follow(folder, feed)
+    assert titles(replica) == ["Paper 1", "Paper 2"]
+    replaced = FeedInMemory("two")
+    replaced.put(a_paper(7))
+    replaced.put()
+    feed.graph, feed.papers, feed.counter = replaced.graph, replaced.papers, replaced.counter
+    assert titles(replica) == ["Paper 7"]
+    feed.put(a_paper(8))
+    assert titles(replica) == ["Paper 7", "Paper 8"]
+    feed.papers.pop(a_paper(8).paper.id)
+    feed.counter -= 1
+    assert titles(replica) == ["Paper 7"], "put back from a backup"
+
+
+def test_a_graph_that_cannot_be_reached_is_no_reason_to_lose_anything(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(a_paper(1))
+    replica = follow(folder, feed)
+    titles(replica)
+    feed.down = True
+    with pytest.raises(StoreUnreachableError), replica.snapshot():
+        pass
+    feed.down = False
+    feed.pulls.clear()
+    assert titles(replica) == ["Paper 1"]
+    assert feed.pulls == []
+
+
+def test_with_another_embedding_model_all_is_embedded_anew(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(a_paper(1))
+    titles(follow(folder, feed))
+    other = Replica(folder, feed, lambda: FakeHashEmbedder("other", 8), model="other", background=False)
+    with other.snapshot() as snapshot:
+        assert snapshot is not None
+        assert snapshot.embedding_model() == "other"
+        assert len(snapshot.find_vector(FakeHashEmbedder("other", 8).embed(["x"])[0], 9)) == 3
+
+
+@pytest.mark.parametrize("small", [0, 2000])
+def test_a_commit_that_changes_no_paper_costs_nothing(folder: Path, small: int) -> None:
+    embedder, feed = FakeHashEmbedder(), FeedInMemory()
+    feed.put(*some_papers(1, 2))
+    replica = Replica(folder, feed, lambda: embedder, background=False)
+    titles(replica)
+    before = {path.stat().st_ino for path in folder.glob("generations/*/*.*")} - {
+        path.stat().st_ino for path in folder.glob("generations/*/manifest.json")
+    }
+    feed.put()
+    embedder.texts.clear()
+    with mock.patch("xkg.store.local.replica.SMALL", small), replica.snapshot() as snapshot:
+        assert snapshot is not None
+        assert snapshot.generation == feed.counter
+        assert len(snapshot.find_text("method", 9)) == 6
+    assert before < {path.stat().st_ino for path in folder.glob("generations/*/*.*")}
+    assert not embedder.texts
+
+
+def test_all_can_be_made_anew_when_asked(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(a_paper(1))
+    replica = follow(folder, feed)
+    titles(replica)
+    replica.rebuild()
+    assert feed.pulls == [None, None]
+    assert titles(replica) == ["Paper 1"]
+
+
+def test_what_fails_in_the_background_is_told_and_tried_again(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(a_paper(1))
+
+    def no_model() -> FakeHashEmbedder:
+        raise EmbeddingError("no weights on this machine: fetch them")
+
+    broken = Replica(folder, feed, no_model, background=True)
+    with broken.snapshot() as snapshot:
+        assert snapshot is None
+    with pytest.raises(EmbeddingError, match="no weights"):
+        broken.wait()
+    broken.close()
+    mended = follow(folder, feed, background=True)
+    with mended.snapshot() as snapshot:
+        assert snapshot is None
+    mended.wait()
+    assert titles(mended) == ["Paper 1"]
+
+
+def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(a_paper(1))
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeHashEmbedder):
+        def embed(self, texts: Sequence[str]) -> Any:
+            begun.set()
+            go_on.wait()
+            return super().embed(texts)
+
+    replica = Replica(folder, feed, Slow, background=True)
+    with mock.patch("xkg.store.local.build_files._READ_AT_ONCE", 1):
+        with replica.snapshot() as snapshot:
+            assert snapshot is None
+        begun.wait()
+        with replica.snapshot() as snapshot:
+            assert snapshot is None
+        closing = threading.Thread(target=replica.close)
+        closing.start()
+        time.sleep(0.05)
+        go_on.set()
+        closing.join()
+    assert not (folder / "making").exists()
+    assert titles(follow(folder, feed)) == ["Paper 1"]
+
+
+def test_a_folder_that_holds_a_graph_of_its_own_is_left_alone(folder: Path) -> None:
+    store = open_store(folder)
+    store.publish([a_paper(1)])
+    feed = FeedInMemory()
+    feed.put(a_paper(2))
+    with pytest.raises(StoreError, match="graph of its own"), follow(folder, feed).snapshot():
+        pass
+    (folder / "CURRENT").unlink()
+    with pytest.raises(StoreError, match="graph of its own"), follow(folder, feed).snapshot():
+        pass
+    assert list((folder / "bundles").iterdir())
+
+
+# Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path) -> None:
+    feed = FeedInMemory()
+    feed.put(*some_papers(*range(1, 9)))
+    replica = follow(folder, feed)
+    moments = random.Random(5)
+    with layered(share=1):
+        titles(replica)
+        longest = 0.1
+        for n in range(20):
+            feed.put(a_paper(1 + n % 8, note=str(n)), a_paper(20 + n % 3, note=str(n)))
+            feed.delete(a_paper(20 + (n + 1) % 3).paper.id)
+            child = os.fork()
+            if child == 0:
+                try:
+                    titles(follow(folder, feed))
+                finally:
+                    os._exit(0)
+            time.sleep(moments.uniform(0, 1.2 * longest))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            began = time.monotonic()
+            survivor = follow(folder, feed)
+            with survivor.snapshot() as snapshot:
+                assert snapshot is not None
+                expected = {paper: bundle for paper, (_, bundle) in feed.papers.items() if bundle is not None}
+                assert {paper.id: snapshot.bundle(paper.id) for paper in snapshot.papers()} == expected
+                assert len(snapshot.find_text("method", 99)) == 3 * len(expected)
+            survivor.close()
+            longest = max(longest, time.monotonic() - began)
+        with layered(share=0):
+            feed.put()
+            titles(replica)
+    names = {path.name for path in folder.iterdir()}
+    assert names <= {"CURRENT", "bundles", "generations", "links", "replica.lock", "write.lock"}
+    assert not [path for path in folder.rglob(".*") if path.suffix == ".tmp" or path.name.startswith(".building")]
+
+
+class Scattered:
+    """Vectors around a few centres, drawn from the text."""
+
+    model = "scattered"
+    dimension = 24
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        rows = []
+        for text in texts:
+            drawn = np.random.default_rng(list(text.encode()))
+            centre = np.random.default_rng(drawn.integers(12)).normal(size=self.dimension)
+            rows.append(centre + 0.6 * drawn.normal(size=self.dimension))
+        matrix = np.array(rows, dtype=np.float32)
+        return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+
+
+def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> None:
+    def content(number: int, note: str) -> PaperBundle:
+        return paper(number, *((f"Gate {number} {n}", f"{note} {n}") for n in range(20)))
+
+    feed = FeedInMemory()
+    feed.put(*(content(number, "first") for number in range(40)))
+    replica = Replica(folder, feed, Scattered, background=False)  # type: ignore[arg-type]
+
+    def recall() -> float:
+        """Of the ten nearest, over all papers and over some of them."""
+        bundles = [bundle for _, bundle in feed.papers.values() if bundle is not None]
+        ids = [technique.id for bundle in bundles for technique in bundle.techniques]
+        vectors = Scattered().embed([f"{t.name}. {t.definition}" for bundle in bundles for t in bundle.techniques])
+        with replica.snapshot() as snapshot:
+            assert snapshot is not None
+            shares = []
+            for query in Scattered().embed([f"query {n}" for n in range(100)]):
+                nearest = {ids[row] for row in np.argsort(-(vectors @ query))[:10]}
+                shares.append(len(nearest & {hit.id for hit in snapshot.find_vector(query, 10)}) / 10)
+        return float(np.mean(shares))
+
+    approximate = mock.patch("xkg.store.local.build_files.build", functools.partial(vectors.build, exact_up_to=50))
+    with approximate, layered(share=1):
+        assert recall() >= 0.99
+        feed.put(*(content(number, "second") for number in range(0, 60, 7)))
+        feed.delete(*(content(number, "").paper.id for number in (1, 2, 3)))
+        assert recall() >= 0.99
+        layers = layers_of(folder)
+        assert layers is not None
+        assert layers.dead_rows == 180
+        with layered(share=0):
+            feed.put()
+            assert recall() >= 0.99
+            opened = generation.open_current(folder)
+            assert opened is not None
+            with opened:
+                assert opened.manifest.vectors is not None
+                assert opened.manifest.vectors.kind == "ivf-fp16"

@@ -1,0 +1,369 @@
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
+from tests.store.test_bundles import any_bundle
+from xkg.errors import InputError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.model import Level, PaperBundle, Reference
+from xkg.store.graph_store import Facts
+from xkg.store.index_entries import entries, vector_text
+from xkg.store.local.store import EmbeddedStore
+
+
+def rows(store: EmbeddedStore, statement: str) -> list[list[object]]:
+    """What the graph file itself answers, past the guard and its process."""
+    import ladybug
+
+    with store.snapshot() as snapshot:
+        graph = snapshot.graph_file()
+        assert graph is not None
+        database = ladybug.Database(graph, read_only=True, max_db_size=1 << 32)
+        with database, ladybug.Connection(database) as connection:
+            return sorted(connection.execute(statement).get_all())  # type: ignore[union-attr]
+
+
+@given(st.lists(any_bundle(), max_size=3, unique_by=lambda b: b.paper.id))
+@settings(deadline=None, max_examples=8)
+def test_what_is_published_comes_back(tmp_path_factory: pytest.TempPathFactory, papers: list[PaperBundle]) -> None:
+    store = open_store(tmp_path_factory.mktemp("any"))
+    store.publish(papers)
+    assert sorted(store.bundles(), key=lambda b: b.paper.id) == sorted(papers, key=lambda b: b.paper.id)
+    with store.snapshot() as snapshot:
+        for bundle in papers:
+            assert snapshot.bundle(bundle.paper.id) == bundle
+            for entry in entries(bundle):
+                view = snapshot.technique(entry.technique.id)
+                assert (view.technique, view.path, view.code) == (entry.technique, entry.path, entry.code)
+                assert entry.technique.id in {h.id for h in snapshot.find_vector(vector_of(vector_text(entry)), 50)}
+    assert store.check() == []
+    store.close()
+
+
+def test_facts_and_citations_and_the_background(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "kg")
+    citing = a_paper(2)
+    citing = citing.model_copy(
+        update={"paper": citing.paper.model_copy(update={"references": (Reference(title="x", arxiv_id="2101.00001"),)})}
+    )
+    store.publish([a_paper(1), citing])
+    with store.snapshot() as snapshot:
+        top, part = "arxiv:2101.00001#method", "arxiv:2101.00001#method/layer-norm"
+        assert snapshot.facts([part, top, "nobody#x"]) == {
+            part: Facts(paper="arxiv:2101.00001", level=Level.PARSED, language="python", packages=("numpy",)),
+            top: Facts(paper="arxiv:2101.00001", level=Level.NONE),
+        }
+        assert snapshot.citations() == (("arxiv:2101.00002", "arxiv:2101.00001"),)
+        background = snapshot.background(vector_of("x"))
+        assert (-1 <= background.mean <= 1, 0 <= background.deviation <= 1, background.techniques) == (True, True, 6)
+    store.remove(["arxiv:2101.00001", "arxiv:2101.00002"])
+    with store.snapshot() as snapshot:
+        assert snapshot.background(vector_of("x")) == (0.0, 0.0, 0)
+        assert (snapshot.facts([part]), snapshot.citations()) == ({}, ())
+        assert snapshot.matched("norm", [part])[0] == {}
+
+
+def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None:
+    papers = [a_paper(number) for number in range(1, 5)]
+    references = (Reference(title="x", arxiv_id="2101.00001"), Reference(title="x", arxiv_id="2101.00003"))
+    papers = [
+        bundle.model_copy(
+            update={"paper": bundle.paper.model_copy(update={"year": year, "references": references[: year or 1]})}
+        )
+        for bundle, year in zip(papers, (1999, 2020, 2021, None), strict=True)
+    ]
+    store = open_store(tmp_path / "kg")
+    store.publish(papers)
+    with store.snapshot() as snapshot:
+        known = {paper.id: paper for paper in snapshot.papers()}
+        links = snapshot.links() or ()
+        assert (snapshot.paper_count(), len(links) > 0, len(snapshot.citations()) > 2) == (4, True, True)
+        headings = snapshot.headings([*known, "arxiv:9999.99999"])
+        assert headings == {paper: (each.title, each.year) for paper, each in known.items()}
+        assert snapshot.called("arxiv:2101.00002") == ["arxiv:2101.00002"]
+        assert snapshot.called("") == []
+        for paper in known.values():
+            assert paper.id in snapshot.called(f" {paper.title.upper()}!")
+            cites, cited_by = snapshot.citations_of(paper.id)
+            assert {(paper.id, other) for other in cites} | {(other, paper.id) for other in cited_by} == {
+                pair for pair in snapshot.citations() if paper.id in pair
+            }
+        assert snapshot.of_years(2000, None) == ["arxiv:2101.00002", "arxiv:2101.00003"]
+        assert snapshot.of_years(None, 2020) == ["arxiv:2101.00001", "arxiv:2101.00002"]
+        assert snapshot.of_years(None, None) == ["arxiv:2101.00001", "arxiv:2101.00002", "arxiv:2101.00003"]
+        for bundle in papers:
+            ids = [technique.id for technique in bundle.techniques]
+            assert snapshot.links_of(ids) == [x for x in links if x.first in ids or x.second in ids]
+    store.close()
+
+
+def vector_of(text: str) -> "np.ndarray[tuple[int], np.dtype[np.float32]]":
+    return FakeHashEmbedder().embed([text])[0]
+
+
+def test_publish_replace_remove_rollback_reopen(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "kg")
+    assert store.publish([a_paper(1), a_paper(2)]) == 1
+    assert store.publish([a_paper(2, note="changed"), a_paper(3)]) == 2
+    reopened = EmbeddedStore(tmp_path / "kg", no_embedder)
+    assert list(reopened.bundles()) == [a_paper(1), a_paper(2, note="changed"), a_paper(3)]
+    assert reopened.remove(["arxiv:2101.00001"]) == 3
+    assert [b.paper.title for b in store.bundles()] == ["Paper 2", "Paper 3"]
+    assert reopened.rollback() == 2
+    assert list(store.bundles()) == [a_paper(1), a_paper(2, note="changed"), a_paper(3)]
+    assert reopened.rollback() == 1
+    assert list(store.bundles()) == [a_paper(1), a_paper(2)]
+    assert store.check() == []
+    assert store.publish([a_paper(4)]) == 4, "numbers are not used twice"
+    assert len(list(store.bundles())) == 3
+
+
+def test_what_was_read_is_kept_from_generation_to_generation(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "kg")
+    store.publish([a_paper(1), a_paper(2)])
+    (reading,) = FakeHashEmbedder().read(["layer normalisation"])
+    part, changed = "arxiv:2101.00001#method/layer-norm", "arxiv:2101.00002#method"
+    with store.snapshot() as snapshot:
+        before = snapshot.interaction(reading, [part, changed, "nobody#x"])
+        assert before.keys() == {part, changed}
+        assert before[part] == 1.0
+    again = EmbeddedStore(tmp_path / "kg", no_embedder)
+    again.remove(["arxiv:2101.00002"])
+    with again.snapshot() as snapshot:
+        assert snapshot.interaction(reading, [part, changed]) == {part: 1.0}
+    store.publish([a_paper(2, note="layer")])
+    with store.snapshot() as snapshot:
+        after = snapshot.interaction(reading, [part, changed])
+        assert after[part] == 1.0
+        assert after[changed] > before[changed]
+
+
+def test_a_revision_is_of_what_is_stored_at_its_turn_and_of_nothing_else(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(1), a_paper(2)])
+
+    def renamed(bundle: PaperBundle) -> PaperBundle:
+        return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"title": "Another"})})
+
+    open_store(tmp_path).publish([a_paper(1, note="by another writer")])
+    gone = "arxiv:2101.00009"
+    assert store.revise([a_paper(1).paper.id, gone], renamed) == 3
+    assert list(store.bundles()) == [renamed(a_paper(1, note="by another writer")), a_paper(2)]
+    assert store.revise([a_paper(2).paper.id], lambda bundle: bundle) == 3
+    assert store.revise([gone], renamed) == 3
+    with pytest.raises(InputError):
+        store.revise([a_paper(2).paper.id], lambda bundle: bundle.model_copy(update={"techniques": ()}))
+    assert open_store(tmp_path / "empty").revise([gone], renamed) == 0
+    assert store.check() == []
+
+
+def test_two_generations_back_are_kept_and_no_more(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    for n in range(5):
+        store.publish([a_paper(note=str(n))])
+    assert sorted(p.name for p in (tmp_path / "generations").iterdir()) == ["3", "4", "5"]
+    assert len(list((tmp_path / "bundles").iterdir())) == 3
+    assert store.rollback() == 4
+    assert store.rollback() == 3
+    with pytest.raises(StoreError, match="nothing to go back"):
+        store.rollback()
+    assert next(store.bundles()) == a_paper(note="2")
+
+
+def test_only_new_texts_are_embedded(tmp_path: Path) -> None:
+    embedder = FakeHashEmbedder()
+    store = EmbeddedStore(tmp_path, lambda: embedder)
+    store.publish([a_paper(1)])
+    first = len(embedder.texts)
+    assert first == 3
+    store.publish([a_paper(1, note="the top's definition")])
+    assert len(embedder.texts) == first + 1
+    with store.snapshot() as snapshot:
+        for entry in entries(a_paper(1, note="the top's definition")):
+            best = snapshot.find_vector(vector_of(vector_text(entry)), 1)[0]
+            assert (best.id, best.score) == (entry.technique.id, pytest.approx(1.0))
+
+
+def test_an_empty_graph_answers_with_nothing(tmp_path: Path) -> None:
+    store = EmbeddedStore(tmp_path / "none", no_embedder)
+    with store.snapshot() as snapshot:
+        assert (snapshot.generation, snapshot.embedding_model()) == (0, "")
+        assert list(snapshot.papers()) == list(snapshot.find_text("anything", 5)) == list(snapshot.named("x")) == []
+        assert list(snapshot.find_vector(vector_of("x"), 5)) == []
+        with pytest.raises(UnknownIdError, match="graph is empty"):
+            snapshot.bundle("arxiv:1")
+    assert store.check() == []
+    assert not (tmp_path / "none").exists(), "reading makes no folder"
+    with pytest.raises(StoreError, match="nothing to go back"):
+        store.rollback()
+
+
+def test_a_view_shows_place_parts_and_code(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(7)])
+    with store.snapshot() as snapshot:
+        top = snapshot.technique("arxiv:2101.00007#method")
+        assert [child.name for child in top.children] == ["Layer normalisation", "Warm-up"]
+        part = snapshot.technique("arxiv:2101.00007#method/layer-norm")
+        assert (part.path, part.paper_title) == (("Method 7", "Layer normalisation"), "Paper 7")
+        assert part.code is not None
+        assert snapshot.code(part.code.id) == part.code
+        for name in ("layernorm", "Layer-Norm", "LAYER NORMALISATION", "ln"):
+            assert list(snapshot.named(name)) == [part.technique.id]
+        assert list(snapshot.named("norm")) == list(snapshot.named("?!")) == []
+
+
+def test_unknown_ids_are_answered_with_the_nearest(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(7)])
+    with store.snapshot() as snapshot:
+        with pytest.raises(UnknownIdError, match=r"nearest: arxiv:2101\.00007#method/layer-norm"):
+            snapshot.technique("arxiv:2101.00007#method/layernorms")
+        with pytest.raises(UnknownIdError, match=r"nearest: arxiv:2101\.00007"):
+            snapshot.bundle("arxiv:2101.0007")
+        with pytest.raises(UnknownIdError):
+            snapshot.code("arxiv:2101.00007#method@000000000000")
+        with pytest.raises(UnknownIdError):
+            snapshot.find_text("norm", 3, ["arxiv:9999.00000"])
+    with pytest.raises(UnknownIdError):
+        store.remove(["arxiv:2101.00007", "arxiv:9"])
+    assert len(list(store.bundles())) == 1
+
+
+def test_what_is_hidden_stays_in_the_bundle_only(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    whole = a_paper()
+    shown, norm, warm = whole.techniques
+    bundle = whole.model_copy(
+        update={"techniques": (shown, norm.model_copy(update={"hidden": "no code at executed"}), warm)}
+    )
+    store.publish([bundle])
+    with store.snapshot() as snapshot:
+        assert snapshot.bundle(bundle.paper.id) == bundle
+        assert [c.name for c in snapshot.technique(shown.id).children] == ["Warm-up"]
+        assert list(snapshot.named("LayerNorm")) == list(snapshot.find_text("layer norm", 5)) == []
+        assert len(snapshot.find_vector(vector_of("x"), 10)) == 2
+        with pytest.raises(UnknownIdError, match="hidden: no code at executed"):
+            snapshot.technique(norm.id)
+        with pytest.raises(UnknownIdError, match="hidden"):
+            snapshot.code(bundle.code[0].id)
+    assert rows(store, "MATCH (c:Code) RETURN c.id") == []
+    assert rows(store, "MATCH (:Technique)-[l:LOCATED_AT]->(:Symbol) RETURN l.rank") == []
+    assert rows(store, "MATCH (:Technique)-[l:HAS_COMPONENT]->(t:Technique) RETURN t.name, l.`order`") == [
+        ["Warm-up", 0]
+    ]
+
+
+def test_the_graph_holds_every_node_and_edge_of_the_design(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(1), a_paper(2)])
+    counts = {
+        "(:Paper)-[:PROPOSES]->(:Technique)": 2,
+        "(:Technique)-[:HAS_COMPONENT]->(:Technique)": 4,
+        "(:Technique)-[:IMPLEMENTED_BY]->(:Code)": 2,
+        "(:Technique)-[:LOCATED_AT]->(:Symbol)": 2,
+        "(:Code)-[:DERIVED_FROM]->(:Symbol)": 2,
+        "(:Paper)-[:HAS_REPOSITORY]->(:Repository)": 2,
+        "(:Repository)-[:DEFINES]->(:Symbol)": 1,
+        "(:Paper)-[:REPORTS]->(:Finding)": 2,
+        "(:Paper)-[:RELEASES]->(:Resource)": 2,
+    }
+    for pattern, count in counts.items():
+        assert rows(store, f"MATCH {pattern} RETURN count(*)") == [[count]], pattern
+    assert rows(store, "MATCH (p:Paper)-[:CITES]->(c:Paper) RETURN p.title, c.id, c.state") == [
+        ["Paper 1", "arxiv:1706.03762", "stub"],
+        ["Paper 1", "title:paper-2", "stub"],
+        ["Paper 2", "arxiv:1706.03762", "stub"],
+    ]
+    found = rows(
+        store, "MATCH (t:Technique {name: 'Layer normalisation'})-->(c:Code) RETURN t.aliases, c.packages, c.claims"
+    )
+    assert found == [[["LayerNorm", "LN"], ["numpy"], '{"pass_exec": null}']] * 2
+
+
+def test_a_stub_is_absorbed_when_its_paper_comes(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    paper = a_paper(1).paper.model_copy(
+        update={
+            "references": (
+                Reference(title="A Paper of  Two Unequal Halves!", doi="10.1000/XYZ"),
+                Reference(title="a paper of two unequal halves"),
+                Reference(title="Paper 2", arxiv_id="2101.00002v3"),
+                Reference(title=None, text="illegible"),
+                Reference(title="Paper 1"),
+            )
+        }
+    )
+    store.publish([a_paper(1).model_copy(update={"paper": paper})])
+    cited = "MATCH (:Paper)-[:CITES]->(c:Paper) RETURN c.id, c.state"
+    assert rows(store, cited) == [["arxiv:2101.00002", "stub"], ["doi:10.1000/xyz", "stub"]]
+    store.publish([a_paper(2)])
+    assert ["arxiv:2101.00002", "complete"] in rows(store, cited)
+
+
+def test_cypher_runs_through_the_guard(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(1)])
+    table = store.query("MATCH (t:Technique) WHERE t.depth = $d RETURN t.name ORDER BY t.name", {"d": 1})
+    assert table.rows == (("Layer normalisation",), ("Warm-up",))
+    store.publish([a_paper(2)])
+    assert store.query("MATCH (p:Paper {state: 'complete'}) RETURN count(*)").rows == ((2,),)
+    store.close()
+
+
+def test_a_query_vector_of_another_model_is_refused(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper()])
+    with store.snapshot() as snapshot, pytest.raises(ModelMismatchError, match="xkg index rebuild"):
+        snapshot.find_vector(np.ones(7, dtype=np.float32), 3)
+
+
+def test_search_can_be_narrowed_to_papers(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(n) for n in range(1, 6)])
+    with store.snapshot() as snapshot:
+        for papers in (["arxiv:2101.00003"], ["arxiv:2101.00003", "arxiv:2101.00005"]):
+            text = snapshot.find_text("layer normalisation", 50, papers)
+            vectors = snapshot.find_vector(vector_of("x"), 50, papers)
+            assert {h.id.partition("#")[0] for h in text} == {h.id.partition("#")[0] for h in vectors} == set(papers)
+            assert len(vectors) == 3 * len(papers)
+
+
+def test_one_bad_bundle_publishes_nothing(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with pytest.raises(InputError):
+        store.publish([a_paper(1), a_paper(2).model_copy(update={"techniques": ()})])
+    assert list(store.bundles()) == []
+
+
+def test_threads_read_while_another_writes(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(1)])
+    done = threading.Event()
+    problems: list[object] = []
+
+    def read() -> None:
+        while not done.is_set():
+            try:
+                with store.snapshot() as snapshot:
+                    papers = snapshot.papers()
+                    found = {h.id for h in snapshot.find_text("layer normalisation", 50)}
+                    found &= {h.id for h in snapshot.find_vector(vector_of("x"), 50)}
+                    assert len(snapshot.techniques(sorted(found))) == len(papers)
+            except Exception as error:
+                problems.append(error)
+                return
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for n in range(2, 6):
+        store.publish([a_paper(n)])
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert problems == []

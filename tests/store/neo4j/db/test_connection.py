@@ -1,0 +1,160 @@
+"""A server that cannot be used is told in one line with what to do, and no password is ever in it."""
+
+import http.server
+import socket
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.neo4j_server import Neo4jServer
+from xkg.config import StoreSettings
+from xkg.errors import StoreError, StoreUnreachableError
+from xkg.store.neo4j.db.connection import Connection, credentials
+from xkg.store.neo4j.db.error_messages import explained
+
+SECRET = "s3cret-Pa55word"
+
+
+@pytest.fixture
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEO4J_USERNAME", raising=False)
+    monkeypatch.delenv("NEO4J_PASSWORD", raising=False)
+
+
+@pytest.fixture
+def secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_USERNAME", "ada")
+    monkeypatch.setenv("NEO4J_PASSWORD", SECRET)
+
+
+def refusal(settings: StoreSettings) -> str:
+    """What is said when the graph is asked, after a look that neither it nor its traceback tells the password."""
+    with closing(Connection(settings)) as connection, pytest.raises(StoreError) as caught:
+        connection.read(lambda transaction: transaction.run("RETURN 1").consume())
+    said = str(caught.value)
+    assert "\n" not in said
+    assert SECRET not in said + "".join(traceback.format_exception(caught.value)) + repr(connection.__dict__)
+    return said
+
+
+@pytest.mark.usefixtures("no_environment")
+def test_credentials_are_read_as_aura_hands_them_out(tmp_path: Path) -> None:
+    file = tmp_path / "aura.txt"
+    file.write_text(f"# Wait 60 seconds\r\nNEO4J_URI=neo4j+s://x\r\nNEO4J_USERNAME=ada\r\nNEO4J_PASSWORD={SECRET}\r\n")
+    known = credentials(StoreSettings(url="bolt://localhost", credentials=file))
+    assert (known.user, known.password) == ("ada", SECRET)
+    assert SECRET not in repr(known)
+    file.write_text(f'export NEO4J_PASSWORD = "{SECRET}=#"\n')
+    assert credentials(StoreSettings(url="bolt://localhost", credentials=file)).password == f"{SECRET}=#"
+
+
+@pytest.mark.usefixtures("no_environment")
+@pytest.mark.parametrize("content", [None, b"", b"NEO4J_PASSWORD=\n", b"# NEO4J_PASSWORD=x\n", b"\xff\xfe\x00"])
+def test_a_file_without_a_password_says_both_ways(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "credentials.txt"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(StoreUnreachableError, match=r"NEO4J_PASSWORD.*store\.credentials") as caught:
+        credentials(StoreSettings(url="bolt://localhost", credentials=file))
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.usefixtures("no_environment")
+def test_no_password_in_the_environment_says_both_ways() -> None:
+    with pytest.raises(StoreUnreachableError, match=r"NEO4J_PASSWORD.*store\.credentials"):
+        credentials(StoreSettings(url="bolt://localhost"))
+
+
+@pytest.mark.usefixtures("secret")
+@pytest.mark.parametrize("scheme", ["bolt", "neo4j"])
+def test_a_server_that_is_down_is_named_with_what_to_do(scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    said = refusal(StoreSettings(url=f"{scheme}://127.0.0.1:{port}"))
+    assert f"{scheme}://127.0.0.1:{port}" in said
+    assert "refused" in said
+    assert "xkg doctor" in said
+
+
+@pytest.mark.usefixtures("secret")
+def test_an_unknown_host_is_named() -> None:
+    assert "bolt://nosuch.invalid:7687" in refusal(StoreSettings(url="bolt://nosuch.invalid:7687"))
+
+
+class _Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[int]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Silent) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.usefixtures("secret")
+def test_what_is_no_neo4j_is_told(web: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.store.neo4j.db.connection._ACQUIRE_SECONDS", 1)
+    assert "xkg doctor" in refusal(StoreSettings(url=f"bolt://127.0.0.1:{web}"))
+
+
+def test_encryption_that_a_server_has_not_is_told(server: Neo4jServer) -> None:
+    for scheme in ("bolt+s", "neo4j+ssc"):
+        url = server.url.replace("bolt", scheme)
+        assert "encrypted" in refusal(StoreSettings(url=url))
+
+
+def test_a_wrong_password_and_a_wrong_database_are_told_apart(
+    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "store.database" in (said := refusal(StoreSettings(url=server.url, database="nosuch")))
+    assert "'nosuch'" in said
+    monkeypatch.setenv("NEO4J_PASSWORD", SECRET)
+    for scheme in ("bolt", "neo4j"):
+        said = refusal(StoreSettings(url=server.url.replace("bolt", scheme)))
+        assert "'neo4j'" in said
+        assert "store.credentials" in said
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"), [("Neo4j/4.4.30", "4.4.30"), ("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "not a Neo4j")]
+)
+def test_a_server_that_is_too_old_is_named_with_its_version(
+    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, agent: str, said: str
+) -> None:
+    from xkg.store.neo4j.db import connection
+
+    opened = connection._opened
+    monkeypatch.setattr(connection, "_opened", lambda *given: (opened(*given)[0], agent))
+    assert said in refusal(StoreSettings(url=server.url))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("Neo.ClientError.Security.Forbidden", "give a writer"),
+        ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "takes no writes"),
+        ("Neo.ClientError.Cluster.NotALeader", "neo4j://"),
+        ("Neo.TransientError.General.DatabaseUnavailable", "not available"),
+        ("Neo.TransientError.Transaction.DeadlockDetected", "try again"),
+        ("Neo.ClientError.Security.CredentialsExpired", "must be changed"),
+        ("Neo.ClientError.Security.AuthenticationRateLimit", "wait"),
+        ("Neo.DatabaseError.General.UnknownError", "xkg doctor"),
+    ],
+)
+def test_what_a_server_refuses_says_what_to_do(code: str, said: str) -> None:
+    from neo4j.exceptions import Neo4jError
+
+    error = Neo4jError._hydrate_neo4j(code=code, message="a line\nand another")
+    line = str(explained(error, "bolt://there", "neo4j", "ada"))
+    assert said in line
+    assert "there" in line
+    assert "\n" not in line

@@ -1,0 +1,109 @@
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from xkg.files import blake3_of, private_file, private_folder, read_regular, sha256_of, write_whole
+
+OLD, NEW = b"old" * 200_000, b"new" * 200_000
+
+WRITER = """
+import sys
+from pathlib import Path
+from xkg.files import write_whole
+old, new = b"old" * 200_000, b"new" * 200_000
+print("ready", flush=True)
+while True:
+    write_whole(Path(sys.argv[1]), new)
+    write_whole(Path(sys.argv[1]), old)
+"""
+
+
+def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.json"
+    write_whole(path, OLD)
+    write_whole(path, NEW)
+    assert path.read_bytes() == NEW
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_hashes_are_those_that_others_compute(tmp_path: Path) -> None:
+    path = tmp_path / "empty"
+    path.touch()
+    assert sha256_of(path) == hashlib.sha256().hexdigest()
+    assert blake3_of(path) == "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
+
+
+@pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
+def test_an_interruption_at_any_step_leaves_the_old_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    path = tmp_path / "bundle.json"
+    write_whole(path, OLD)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    if moment == "write":
+        monkeypatch.setattr("pathlib.Path.open", fail)
+    elif moment == "fsync":
+        monkeypatch.setattr("os.fsync", fail)
+    else:
+        monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(path, NEW)
+    monkeypatch.undo()
+    assert path.read_bytes() == OLD
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_content_is_on_disk_before_the_name_points_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr("os.fsync", lambda fd: (steps.append("fsync"), fsync(fd))[1])
+    monkeypatch.setattr("pathlib.Path.replace", lambda a, b: (steps.append("replace"), replace(a, b))[1])
+    write_whole(tmp_path / "bundle.json", NEW)
+    assert steps == ["fsync", "replace", "fsync"]  # the last one keeps the name itself
+
+
+def test_a_writer_that_is_killed_leaves_old_or_new_never_half(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.json"
+    write_whole(path, OLD)
+    for round_ in range(8):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(0.003 * round_)
+            writer.send_signal(signal.SIGKILL)
+        assert path.read_bytes() in (OLD, NEW)
+    write_whole(path, NEW)
+    assert path.read_bytes() == NEW
+
+
+def test_nobody_waits_for_a_pipe_and_a_large_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"12345")
+    assert read_regular(tmp_path / "file", 5) == b"12345"
+    for path, most, said in ((tmp_path / "pipe", 10, "no regular file"), (tmp_path / "file", 4, "more than")):
+        with pytest.raises(OSError, match=said):
+            read_regular(path, most)
+    with pytest.raises(OSError, match="no regular file"):
+        read_regular(Path("/dev/zero"), 10)
+
+
+def test_what_is_private_is_made_so_and_never_changed(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o755)
+    private_folder(shared)
+    private_folder(tmp_path / "a" / "own")
+    private_file(tmp_path / "a" / "secret")
+    (tmp_path / "a" / "secret").chmod(0o640)
+    private_file(tmp_path / "a" / "secret")
+    modes = [path.stat().st_mode & 0o777 for path in (shared, tmp_path / "a" / "own", tmp_path / "a" / "secret")]
+    assert modes == [0o755, 0o700, 0o640]

@@ -1,0 +1,82 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.fusion import convex_combination, reciprocal_rank_fusion, split_identifier
+
+RANKING = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
+RANKINGS = st.lists(RANKING, max_size=4)
+
+
+@given(RANKINGS)
+def test_everything_that_was_ranked_is_there_once_best_first(rankings: list[list[str]]) -> None:
+    fused = reciprocal_rank_fusion(rankings)
+    assert {item for item, _ in fused} == {item for ranking in rankings for item in ranking}
+    assert len({item for item, _ in fused}) == len(fused)
+    assert [score for _, score in fused] == sorted((score for _, score in fused), reverse=True)
+
+
+@given(RANKING)
+def test_one_ranking_keeps_its_order(ranking: list[str]) -> None:
+    assert [item for item, _ in reciprocal_rank_fusion([ranking])] == ranking
+
+
+@given(RANKINGS)
+def test_better_in_every_ranking_is_better_in_all(rankings: list[list[str]]) -> None:
+    order = {item: n for n, (item, _) in enumerate(reciprocal_rank_fusion(rankings))}
+    for a in order:
+        for b in order:
+            if a != b and all(b not in r or (a in r and r.index(a) < r.index(b)) for r in rankings):
+                assert order[a] < order[b]
+
+
+@given(RANKINGS, st.randoms())
+def test_the_order_of_the_rankings_does_not_matter(rankings: list[list[str]], random) -> None:  # type: ignore[no-untyped-def]
+    shuffled = random.sample(rankings, len(rankings))
+    assert dict(reciprocal_rank_fusion(shuffled)) == pytest.approx(dict(reciprocal_rank_fusion(rankings)))
+
+
+def test_scores_are_those_of_the_paper_and_ties_go_by_id() -> None:
+    fused = reciprocal_rank_fusion([["b", "a"], ["a", "b"], ["c"]])
+    assert fused == [("a", 1 / 61 + 1 / 62), ("b", 1 / 61 + 1 / 62), ("c", 1 / 61)]
+
+
+def test_a_ranking_of_weight_zero_decides_nothing_and_a_heavy_one_all() -> None:
+    rankings = [["a", "b"], ["b", "a"]]
+    assert [i for i, _ in reciprocal_rank_fusion(rankings, weights=[0, 1])] == ["b", "a"]
+    assert [i for i, _ in reciprocal_rank_fusion(rankings, weights=[5, 1])] == ["a", "b"]
+
+
+def test_scores_of_different_kinds_meet_between_their_floor_and_their_best() -> None:
+    fused = convex_combination([{"a": 30.0, "b": 10.0}, {"b": 0.7, "a": 0.6, "c": 0.5}], [0.0, 0.5], [0.5, 0.5])
+    assert fused == pytest.approx({"a": 0.5 + 0.25, "b": 1 / 6 + 0.5, "c": 0.0})
+
+
+def test_weights_are_shares_and_a_lone_item_is_the_best_there_is() -> None:
+    assert convex_combination([{"a": 2.0}, {}], [2.0, 0.0], [3, 1]) == {"a": 0.75}
+    assert convex_combination([{}, {}], [0.0, 0.0], [1, 1]) == {}
+
+
+scored = st.dictionaries(st.text(max_size=2), st.floats(-1, 1), max_size=5)
+
+
+@given(scored, scored, st.floats(-1, 1), st.floats(-1, 1))
+def test_fused_scores_are_shares(one: dict[str, float], other: dict[str, float], low: float, lower: float) -> None:
+    fused = convex_combination([one, other], [low, lower], [0.4, 0.6])
+    assert set(fused) == {*one, *other}
+    assert all(0 <= score <= 1 + 1e-9 for score in fused.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("getHTTPCode_v2", ["get", "http", "code", "v", "2"]),
+        ("KLDivergence", ["kl", "divergence"]),
+        ("log_σ²GrößeÄndern", ["log", "σ", "²", "größe", "ändern"]),
+        ("naïve Schrödinger", ["naïve", "schrödinger"]),
+        ("the low-rank update, W+BA.", ["the", "low", "rank", "update", "w", "ba"]),
+        ("__", []),
+    ],
+)
+def test_identifiers_and_prose_are_split_alike(text: str, words: list[str]) -> None:
+    assert split_identifier(text) == words

@@ -1,0 +1,249 @@
+"""The graph for programs: fixed workflows ask it directly, without a server.
+
+>>> import xkg
+>>> kg = xkg.open("storage/default")
+>>> kg.search("median heuristic", k=1).rows[0].name
+'median heuristic'
+>>> context = kg.context("arxiv:1608.04471", budget_tokens=1000)
+>>> context.tokens <= 1000
+True
+>>> print(str(context).splitlines()[0])
+# Plan of the paper: A Short Account of Stein Variational Gradient Descent
+>>> kg.close()
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from xkg.config import Settings
+    from xkg.model import Level, Paper
+    from xkg.serve.answers.types import (
+        CodeAnswer,
+        CypherAnswer,
+        ImplementationsAnswer,
+        LocateAnswer,
+        PaperAnswer,
+        SchemaAnswer,
+        SearchAnswer,
+        TechniqueAnswer,
+    )
+    from xkg.serve.context.context import ContextAnswer, View
+    from xkg.serve.context.parts import CodeForm, Kind
+    from xkg.serve.search.filters import Filters
+    from xkg.serve.search.related import RelatedAnswer
+
+Folder = str | PathLike[str]
+
+
+def open(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "KnowledgeGraph":
+    """The graph in `folder`, or the one on a Neo4j at `url`, whose user and password come from the environment.
+
+    What is not given comes from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the
+    commands; `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a graph that
+    is not there shows when it is asked. Raises `ConfigError` that names the setting.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     [paper.id for paper in kg.papers() if paper.origin == "build"]
+        ['arxiv:1608.04471']
+    """
+    return KnowledgeGraph(settings_of(folder, url, settings))
+
+
+def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, Any]) -> "Settings":
+    """The settings in force where these were given. Raises `ConfigError`."""
+    from xkg.config import load
+    from xkg.errors import ConfigError
+
+    flags = dict(sections)
+    if "kg" in flags:
+        raise ConfigError("the folder of the graph is the first argument of xkg.open, not a setting of its own")
+    if url is not None:
+        store = flags.get("store", {})
+        flags["store"] = {**(store if isinstance(store, dict) else store.model_dump(exclude_unset=True)), "url": url}
+    return load(kg=None if folder is None else Path(folder), **flags)
+
+
+class KnowledgeGraph:
+    """A graph that is open for reading; `xkg.open` makes one.
+
+    Each answer comes from the state of the graph that is current when it is asked, and has the type that the MCP tool
+    of the same purpose answers with (pydantic, immutable). Safe to use from several threads; close it, or use it in a
+    `with` statement. What goes wrong is an `XkgError` that says what to do: `UnknownIdError` with the nearest ids that
+    are there, `StoreError` where the graph is empty, cannot be read or was closed.
+    """
+
+    def __init__(self, settings: "Settings") -> None:
+        from xkg.serve.service import Service
+
+        self._service = Service(settings)
+
+    def papers(self) -> tuple["Paper", ...]:
+        """All papers, in id order."""
+        return tuple(self._service.papers())
+
+    def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
+        """A paper by id or title: abstract, techniques as a preorder walk with the levels of their code, what is hidden
+        and why, findings, resources, references; with `include_code` the code of all techniques too."""
+        return self._service.paper(paper, include_code=include_code, full=True)
+
+    def technique(self, technique: str) -> "TechniqueAnswer":
+        """A technique by id: its definition and where the paper gives it, its place in the hierarchy, its components,
+        and the lines of the repository that do it.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     found = kg.search("median heuristic").rows[0]
+        ...     kg.technique(found.id).path[-1]
+        'median heuristic'
+        """
+        return self._service.technique(technique, full=True)
+
+    def code(self, code: str) -> "CodeAnswer":
+        """Code by its id or its technique's: implementation, test, packages, and the evidence for its level."""
+        return self._service.code(code, full=True)
+
+    def search(
+        self,
+        query: str,
+        k: int = 5,
+        *,
+        papers: Sequence[str] = (),
+        years: tuple[int | None, int | None] = (None, None),
+        level: "Level | str | None" = None,
+        packages: Sequence[str] = (),
+        language: str | None = None,
+        exclude: Sequence[str] = (),
+        with_code: bool = False,
+        verify: bool = False,
+    ) -> "SearchAnswer":
+        """At most `k` techniques for a step of an implementation, best first; none where nothing fits.
+
+        Searched are techniques of these `papers` (ids or titles), published in these years (first and last, either may
+        be None), with code of this level or a higher one, that needs all these packages, in this language; not those
+        in `exclude` (ids of papers, techniques or code). With `verify` the language model keeps what serves the step
+        and says how to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
+        chosen = _filters(papers, years, level, packages, language, exclude, with_code)
+        return self._service.search(query, _number(k), filters=chosen, verify=verify)
+
+    def find_implementations(
+        self,
+        task: str,
+        k: int = 2,
+        *,
+        papers: Sequence[str] = (),
+        years: tuple[int | None, int | None] = (None, None),
+        level: "Level | str | None" = None,
+        packages: Sequence[str] = (),
+        language: str | None = None,
+        exclude: Sequence[str] = (),
+        with_code: bool = False,
+    ) -> "ImplementationsAnswer":
+        """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
+        to apply them; without a model the parts are the task's own lines, and nothing is verified. The rest is as in
+        `search`."""
+        chosen = _filters(papers, years, level, packages, language, exclude, with_code)
+        return self._service.find_implementations(task, _number(k), filters=chosen, full=True)
+
+    def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
+        """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
+        return self._service.related(paper, _number(k), tuple(exclude))
+
+    def locate(self, technique: str, repository: Folder | None = None, k: int = 10) -> "LocateAnswer":
+        """The lines to edit or ablate for a technique (id or name) or for what a text describes, best first: as the
+        graph has them, or as they are now in the folder `repository`, of which nothing is run."""
+        return self._service.locate(technique, None if repository is None else Path(repository), _number(k))
+
+    def context(
+        self,
+        paper: str,
+        *,
+        budget_tokens: int = 2000,
+        view: "View" = "planning",
+        include: "Collection[Kind] | None" = None,
+        code: "CodeForm" = "rewritten",
+        repository: Folder | None = None,
+    ) -> "ContextAnswer":
+        """A paper as Markdown for a prompt, at most so many tokens of four characters; `str()` of the answer is it.
+
+        `view` is "planning" (components with their definitions, what uses what, what has code; no code) or
+        "implementation" (pairs of a technique and its code, whole, in build order; as many as there is room for).
+
+        For studies, `include` are the kinds of nodes to put in (`xkg.serve.context.context.KINDS`; None: all), and `code` is
+        "raw" (the lines of the repository that code was made from), "rewritten" (the code node, whatever was proven of
+        it) or "verified" (of level `executed` or above). Raw lines are read from what the build has kept, or from
+        `repository`, a clone, where one is named; the last line says why they cannot be had. Raises `InputError` for a
+        budget that holds nothing, and a clone without the paper's commit.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     answer = kg.context("arxiv:1608.04471", budget_tokens=4000, view="implementation", code="raw")
+        >>> answer.left_out
+        'Left out: nothing.'
+        """
+        folder = None if repository is None else Path(repository)
+        return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
+
+    def schema(self) -> "SchemaAnswer":
+        """The tables of the graph, the named queries and examples, for `cypher`."""
+        return self._service.schema()
+
+    def cypher(self, query: str, /, *, rows: int = 1000, **parameters: Any) -> "CypherAnswer":
+        """The rows, at most so many, of a named query or of a statement that only reads.
+
+        Raises `QueryRefusedError` for any other statement, and `QueryFailedError`.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     kg.cypher("MATCH (p:Paper) WHERE p.id = $id RETURN p.state", id="arxiv:1608.04471").rows
+        (('complete',),)
+        """
+        return self._service.cypher(query, parameters, _number(rows))
+
+    def close(self) -> None:
+        """Lets go of the graph, for good. Calls under way end as they would."""
+        self._service.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _filters(
+    papers: Sequence[str],
+    years: tuple[int | None, int | None],
+    level: "Level | str | None",
+    packages: Sequence[str],
+    language: str | None,
+    exclude: Sequence[str],
+    with_code: bool,
+) -> "Filters":
+    from xkg.serve.search.filters import Filters
+
+    return Filters(tuple(papers), years, _level(level), tuple(packages), language, tuple(exclude), with_code)
+
+
+def _level(level: "Level | str | None") -> "Level | None":
+    from xkg.errors import InputError
+    from xkg.model import Level
+
+    try:
+        return None if level is None else Level(level)
+    except ValueError as error:
+        raise InputError(f"{level!a} is no level of code: choose from {', '.join(Level)}") from error
+
+
+def _number(k: int) -> int:
+    from xkg.errors import InputError
+
+    if k < 1:
+        raise InputError(f"{k} rows cannot be answered: ask for 1 or more")
+    return k

@@ -1,0 +1,193 @@
+"""What the files of a repository in other languages than Python mean to one another: imports and calls, by name.
+
+Without types a call is a name. It is followed where the name leaves one place only: first in what is around the call,
+then in its file, in the files that this one imports, and in all files of the language family (C, C++ and CUDA are one).
+A name read off an object of unknown type (`x.f()`) is followed in its own and imported files alone: `push` of whatever
+object is seldom the one `push` of a repository.
+"""
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+
+from xkg.build.code.codebase import Import, Module, SourceSymbol
+from xkg.build.code.symbols import Outline, Reference
+
+_ENDINGS = {
+    "javascript": ("", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs", "/index.js", "/index.ts", "/index.tsx"),
+    "rust": (".rs", "/mod.rs"),
+    "c": ("",),
+    "julia": ("", ".jl"),
+}
+_OWN = frozenset(("this", "self", "Self"))
+_HERE = frozenset(("crate", "super", "self", "prototype", "exports"))
+
+
+def link(outlines: Mapping[str, Outline]) -> dict[str, Module]:
+    """The modules by path, with `target` of their imports and `calls` of their symbols; what only a declaration
+    documents (a header's prototype) is told of the definition."""
+    linked: dict[str, Module] = {}
+    for family in dict.fromkeys(o.family for o in outlines.values()):
+        linked |= _Family(family, {path: o for path, o in outlines.items() if o.family == family}).linked()
+    return {path: linked[path] for path in outlines}
+
+
+class _Family:
+    """The files of one family, with their symbols by the last part of the name."""
+
+    def __init__(self, family: str, outlines: Mapping[str, Outline]) -> None:
+        self.family, self.outlines = family, outlines
+        self.symbols = {s.symbol.id: s for o in outlines.values() for s in o.module.symbols}
+        self.by_last: dict[str, list[SourceSymbol]] = {}
+        for source in self.symbols.values():
+            if source.symbol.qualified_name:
+                self.by_last.setdefault(source.symbol.qualified_name.rpartition(".")[2], []).append(source)
+        self.by_file_name: dict[str, list[str]] = {}
+        self.by_stem: dict[str, list[str]] = {}
+        for path in outlines:
+            name = posixpath.basename(path)
+            self.by_file_name.setdefault(name, []).append(path)
+            self.by_stem.setdefault(name.partition(".")[0], []).append(path)
+        self.announced: dict[str, str] = {}
+        for outline in outlines.values():
+            for name, documentation in outline.announced.items():
+                self.announced.setdefault(name, documentation)
+        self.imports = {path: self._imports(path, o.module.imports) for path, o in outlines.items()}
+        self.near = {path: self._near(items) - {path} for path, items in self.imports.items()}
+        self.bound = {path: {i.name: i for i in items if i.target} for path, items in self.imports.items()}
+
+    def linked(self) -> dict[str, Module]:
+        return {
+            path: outline.module.model_copy(
+                update={
+                    "imports": self.imports[path],
+                    "symbols": tuple(self._linked(path, s, outline) for s in outline.module.symbols),
+                }
+            )
+            for path, outline in self.outlines.items()
+        }
+
+    def _linked(self, path: str, source: SourceSymbol, outline: Outline) -> SourceSymbol:
+        found: dict[str, None] = {}
+        for reference in outline.references[source.symbol.id]:
+            target = self._resolve(path, source, reference)
+            if target is not None and target != source.symbol.id:
+                found[target] = None
+        documentation = source.docstring or self.announced.get(source.symbol.qualified_name, "")
+        return source.model_copy(update={"calls": tuple(found), "docstring": documentation})
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def _imports(self, path: str, items: Sequence[Import]) -> tuple[Import, ...]:
+        targets = {module: self._target(path, module) for module in {i.module for i in items}}
+        return tuple(i.model_copy(update={"target": targets[i.module]}) if targets[i.module] else i for i in items)
+
+    def _target(self, path: str, module: str) -> str | None:
+        folder = posixpath.dirname(path)
+        if self.family == "rust":
+            return self._rust_target(path, module)
+        if self.family == "javascript" and not module.startswith("."):
+            return None
+        name = posixpath.normpath(posixpath.join(folder, module))
+        stems = (name, name.removesuffix(".js")) if self.family == "javascript" else (name,)
+        for stem in stems:
+            for ending in _ENDINGS[self.family]:
+                if stem + ending in self.outlines:
+                    return stem + ending
+        if self.family == "c":
+            tail = posixpath.normpath(module).lstrip("./")
+            ends = [p for p in self.by_file_name.get(posixpath.basename(tail), ()) if f"/{p}".endswith(f"/{tail}")]
+            return ends[0] if len(ends) == 1 else None
+        return None
+
+    def _rust_target(self, path: str, module: str) -> str | None:
+        """The file of `mod name;`, or of the longest beginning of a `use` path that is one."""
+        parts = [p for p in module.partition("{")[0].split("::") if p and p not in _HERE]
+        folder, stem = posixpath.split(path.removesuffix(".rs"))
+        for count in range(len(parts), 0, -1):
+            tail = "/".join(p.strip() for p in parts[:count])
+            for base in (folder, posixpath.join(folder, stem)):
+                for ending in _ENDINGS["rust"]:
+                    candidate = posixpath.join(base, tail) + ending
+                    if candidate in self.outlines:
+                        return candidate
+            for ending in _ENDINGS["rust"]:
+                name = posixpath.basename(tail + ending)
+                ends = [p for p in self.by_file_name.get(name, ()) if f"/{p}".endswith(f"/{tail}{ending}")]
+                if len(ends) == 1:
+                    return ends[0]
+        return None
+
+    def _near(self, items: Iterable[Import]) -> set[str]:
+        """The imported files, and the sources that stand beside an included header under its name."""
+        near = {i.target for i in items if i.target}
+        if self.family == "c":
+            near |= {p for t in list(near) for p in self.by_stem.get(posixpath.basename(t).partition(".")[0], ())}
+        return near
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def _resolve(self, path: str, source: SourceSymbol, reference: Reference) -> str | None:
+        *owners, name = reference.parts
+        owner_here = self._class_around(source)
+        if owners and owners[0] in _OWN:
+            members = [s for s in self.by_last.get(name, ()) if _owner(s) == owner_here]
+            return _only(self._nearest(path, members)) if owner_here else None
+        item = self.bound[path].get(owners[0] if owners else name)
+        if item is not None and item.target is not None:
+            wanted = name if owners or item.attribute in (None, "default") else str(item.attribute)
+            inside = [s for s in self.by_last.get(wanted, ()) if s.symbol.path == item.target]
+            if (found := _only(inside)) is not None:
+                return found
+        candidates = self.by_last.get(name, [])
+        owners = [part for part in owners if part and part not in _HERE]
+        fitting = [s for s in candidates if _fits(s, owners)] if owners else []
+        if fitting:
+            return _only(self._nearest(path, fitting))
+        if owners and not reference.member:
+            return None
+        if reference.member:
+            return _only(
+                next((t for t in self._tiers(path, [s for s in candidates if s.symbol.kind != "class"])[:2] if t), [])
+            )
+        around = source.symbol.qualified_name.split(".")
+        for count in range(len(around) - 1, -1, -1):  # the class and the namespaces around, inside out
+            scope = ".".join(around[:count])
+            if scope and (here := [s for s in candidates if _owner(s) == scope]):
+                return _only(self._nearest(path, here))
+        return _only(self._nearest(path, [s for s in candidates if s.symbol.kind != "method"]))
+
+    def _class_around(self, source: SourceSymbol) -> str:
+        if source.symbol.kind == "class":
+            return source.symbol.qualified_name
+        return _owner(source) if source.symbol.kind == "method" else ""
+
+    def _tiers(self, path: str, candidates: Sequence[SourceSymbol]) -> list[list[SourceSymbol]]:
+        return [
+            [s for s in candidates if s.symbol.path == path],
+            [s for s in candidates if s.symbol.path in self.near[path]],
+            list(candidates),
+        ]
+
+    def _nearest(self, path: str, candidates: Sequence[SourceSymbol]) -> list[SourceSymbol]:
+        return next((tier for tier in self._tiers(path, candidates) if tier), [])
+
+
+def _owner(source: SourceSymbol) -> str:
+    return source.symbol.qualified_name.rpartition(".")[0]
+
+
+def _fits(source: SourceSymbol, owners: Sequence[str]) -> bool:
+    """Whether a symbol may be meant by a name with `owners` in front: its own owners end so, or its file is the last
+    of them, as modules are in Rust."""
+    own = _owner(source).split(".") if _owner(source) else []
+    if not own:
+        stem = source.symbol.path.rpartition(".")[0].removesuffix("/mod")
+        return stem.rpartition("/")[2] == owners[-1]
+    shared = min(len(own), len(owners))
+    return own[-shared:] == list(owners[-shared:])
+
+
+def _only(candidates: Sequence[SourceSymbol]) -> str | None:
+    """The one that is left; of overloads (one qualified name in one file) the first."""
+    meant = {(s.symbol.path, s.symbol.qualified_name) for s in candidates}
+    return candidates[0].symbol.id if len(meant) == 1 else None

@@ -1,0 +1,87 @@
+"""Sketches of code bodies: how alike two are can be told from 64 hexadecimal digits each, without the bodies.
+
+MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, with
+four bits kept of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout are no
+tokens, so they can change without changing a sketch.
+"""
+
+import re
+import zlib
+from operator import eq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xkg.build.code.codebase import HASH_COMMENTS, Module
+
+DIGITS = 64
+_RUN = 3
+# Shorter bodies ("return self.x") are alike by accident.
+_FEWEST_RUNS = 12
+_AT_ONCE = 4096
+
+_REST = rb"""
+    | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    | [A-Za-z_\x80-\xff][\w\x80-\xff]* | \d[\w.]* | [^\s\w\x80-\xff]
+"""
+_HASHES = re.compile(rb'(?P<skip>"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\#[^\n]*)' + _REST, re.VERBOSE)
+_SLASHES = re.compile(rb"(?P<skip>//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))" + _REST, re.VERBOSE)
+
+_SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=np.uint64)
+
+
+def fingerprinted(module: Module) -> Module:
+    """The module with the `fingerprint` of every symbol but constants; '' where the body is too short to tell."""
+    runs, lines = _runs(module)
+    symbols = []
+    for source in module.symbols:
+        symbol = source.symbol
+        if symbol.kind != "constant":
+            first = int(np.searchsorted(lines, symbol.start_line, "left"))
+            last = int(np.searchsorted(lines, symbol.end_line, "right"))
+            inside = runs[first : max(first, last - _RUN + 1)]
+            source = source.model_copy(update={"symbol": symbol.model_copy(update={"fingerprint": _sketch(inside)})})
+        symbols.append(source)
+    return module.model_copy(update={"symbols": tuple(symbols)})
+
+
+def similarity(one: str, other: str) -> float:
+    """An estimate of the share of token runs that two bodies have in common (Jaccard), 0..1; its standard deviation is
+    at most 0.07."""
+    equal: float = sum(map(eq, one, other)) / DIGITS
+    return max(0.0, (equal - 1 / 16) / (15 / 16))
+
+
+def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Hashes of the runs that start at each token, and each token's 1-based line."""
+    pattern = _HASHES if module.language in HASH_COMMENTS else _SLASHES
+    text = module.text.encode("utf-8", "surrogatepass")
+    starts, hashes = [], []
+    for match in pattern.finditer(text):
+        if match.lastgroup is None:
+            starts.append(match.start())
+            hashes.append(zlib.crc32(match[0]))
+    breaks = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == ord("\n"))
+    lines = np.searchsorted(breaks, np.array(starts, dtype=np.int64), "right") + 1
+    tokens = np.array(hashes, dtype=np.uint64)
+    runs = np.zeros(max(0, len(tokens) - _RUN + 1), dtype=np.uint64)
+    for i in range(_RUN):
+        runs = _mixed(runs + tokens[i : len(tokens) - _RUN + 1 + i])
+    return runs, lines
+
+
+def _sketch(runs: NDArray[np.uint64]) -> str:
+    if len(runs) < _FEWEST_RUNS:
+        return ""
+    least = np.full(DIGITS, np.iinfo(np.uint64).max, dtype=np.uint64)
+    for i in range(0, len(runs), _AT_ONCE):
+        least = np.minimum(least, _mixed(runs[i : i + _AT_ONCE] ^ _SEEDS).min(axis=1))
+    return "".join(f"{digit:x}" for digit in (least & np.uint64(15)).tolist())
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit depends on every other."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,457 @@
+"""Python source to `Module`, with tree-sitter: Python 2 and cut files give what can be had.
+
+Structure comes from a walk over statements that hold definitions, names from one walk over the whole tree; neither
+recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes: offsets
+below are bytes, lines are 1-based.
+"""
+
+import ast
+import inspect
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Literal
+
+import tree_sitter_python
+from tree_sitter import Language, Node, Parser, Tree
+
+from xkg.build.code.codebase import Import, Module, SourceSymbol
+from xkg.model import Symbol, symbol_id
+from xkg.sandbox.evidence.python_ast import syntax_tree
+
+Kind = Literal["module", "class", "function", "method", "constant"]
+
+# Where an identifier stands, as (type of the node above, its field there), when it is not a use.
+_BINDS = {
+    ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
+    ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
+    ("tuple_pattern", None), ("list_pattern", None), ("pattern_list", None), ("splat_pattern", None),
+    ("assignment", "left"), ("for_statement", "left"), ("for_in_clause", "left"), ("as_pattern_target", None),
+    ("named_expression", "name"),
+}  # fmt: skip
+_NAMES = {("function_definition", "name"), ("class_definition", "name")}
+_NO_NAMES = {
+    ("attribute", "attribute"), ("keyword_argument", "name"), ("keyword_pattern", None), ("nonlocal_statement", None),
+}  # fmt: skip
+_IMPORTS = {"import_statement", "import_from_statement", "future_import_statement"}
+
+_HOLDS_STATEMENTS = {
+    "module", "block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause",
+    "except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement", "ERROR",
+}  # fmt: skip
+_LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is no name
+_DOTTED = re.compile(rb"[\w.\x80-\xff]+")
+_BOUND = {"self", "cls"}
+_COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
+# Longer ones are code that was taken out.
+_LONGEST_REMARK = 400
+_NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
+
+
+@dataclass
+class Definition:
+    """A symbol while it is being put together; `start` and `end` are bytes. `references` are dotted names (`a.b.c`)
+    whose first part is free here, in order of first use; `own` ones leave out those of symbols inside."""
+
+    name: str
+    kind: Kind
+    start: int
+    end: int
+    signature: str = ""
+    docstring: str = ""
+    parent: int | None = None
+    bases: tuple[str, ...] = ()
+    names_at: tuple[int, ...] = ()
+    guarded: bool = False
+    comments: list[str] = field(default_factory=list)
+    own: dict[str, None] = field(default_factory=dict)
+    bound: set[str] = field(default_factory=set)
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A file's `Module` with what resolving needs: dotted references and base classes by symbol id, and
+    `assigned`: every name that is assigned at the top, kept as a symbol or not."""
+
+    module: Module
+    references: dict[str, tuple[str, ...]]
+    bases: dict[str, tuple[str, ...]]
+    assigned: frozenset[str]
+
+
+def parse_module(path: str, text: str, repository: str = "") -> Module:
+    """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` where the
+    grammar met errors or this Python cannot read it. Never raises for what the text holds."""
+    return analyse(path, text, repository).module
+
+
+def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
+    """`wanted` names module-level assignments that other files use: they become constants too."""
+    source = text.encode("utf-8", "surrogatepass")
+    tree = Parser(_language()).parse(source)
+    leaves = _leaves(tree)
+    definitions = _definitions(tree.root_node, source)
+    imports = [i for node in leaves["import"] for i in _imports(node)]
+    _attach_names(definitions, leaves, source)
+    _attach_comments(definitions, leaves["comment"], source)
+    _close(definitions)
+    kept = _worth_keeping(definitions, wanted)
+    broken = tree.root_node.has_error or parse_ast(text) is None
+    return _assemble(path, text, repository, source, kept, tuple(imports), broken)
+
+
+@cache
+def _language() -> Language:
+    return Language(tree_sitter_python.language())
+
+
+def parse_ast(text: str) -> ast.Module | None:
+    """The text as this Python reads it, None where it cannot."""
+    try:
+        return syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+# --- structure --------------------------------------------------------------------------------------------------------
+
+
+def _definitions(root: Node, source: bytes) -> list[Definition]:
+    """The module, its classes, functions, methods and assigned names, in the order of their start."""
+    module = Definition("", "module", 0, len(source), docstring=_docstring(root))
+    found = [module]
+    stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
+    while stack:
+        node, parent, guarded = stack.pop()
+        inner: list[tuple[Node, int, bool]] = []
+        for child in node.named_children:
+            definition = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
+            kind = definition.type if definition is not None else ""
+            if definition is not None and kind in ("function_definition", "class_definition"):
+                index = len(found)
+                body = definition.child_by_field_name("body")
+                found.append(_definition(definition, child, body, found, parent, guarded, source))
+                if kind == "class_definition" and body is not None:
+                    inner.append((body, index, guarded))
+            elif kind in _HOLDS_STATEMENTS:
+                inner.append((child, parent, guarded or _is_main_guard(child)))
+            elif kind == "expression_statement" and parent == 0:
+                found += _constants(child, guarded)
+        stack.extend(reversed(inner))
+    order = sorted(range(len(found)), key=lambda i: (found[i].start, -found[i].end))
+    place = {old: new for new, old in enumerate(order)}
+    for made in found:
+        made.parent = None if made.parent is None else place[made.parent]
+    return [found[i] for i in order]
+
+
+def _definition(
+    node: Node, outer: Node, body: Node | None, found: list[Definition], parent: int, guarded: bool, source: bytes
+) -> Definition:
+    name = node.child_by_field_name("name")
+    above = found[parent]
+    own = _text(name) if name else ""
+    kind: Kind = "class" if node.type == "class_definition" else "method" if above.kind == "class" else "function"
+    head_end = body.start_byte if body else node.end_byte
+    head = re.sub(rb"#[^\n]*", b"", source[node.start_byte : head_end]) if body else source[node.start_byte : head_end]
+    supers = node.child_by_field_name("superclasses")
+    return Definition(
+        name=f"{above.name}.{own}" if above.name else own,
+        kind=kind,
+        start=outer.start_byte,
+        end=node.end_byte,
+        signature=" ".join(head.decode("utf-8", "replace").split()).removesuffix(":").rstrip(),
+        docstring=_docstring(body) if body else "",
+        parent=parent,
+        bases=tuple(_text(b) for b in supers.named_children if _DOTTED.fullmatch(b.text or b"")) if supers else (),
+        names_at=(name.start_byte,) if name else (),
+        guarded=guarded,
+    )
+
+
+def _constants(statement: Node, guarded: bool) -> Iterator[Definition]:
+    assignment = next(iter(statement.named_children), None)
+    last = assignment
+    while last is not None and last.type == "assignment" and last.child_by_field_name("right") is not None:
+        left = last.child_by_field_name("left")
+        targets = [] if left is None else [left] if left.type == "identifier" else left.named_children
+        for target in targets:
+            if target.type == "identifier" and left is not None and left.type not in ("attribute", "subscript"):
+                signature = " ".join(_text(statement).split())
+                cut = signature if len(signature) <= 200 else signature[:199] + "…"
+                yield Definition(
+                    _text(target), "constant", statement.start_byte, statement.end_byte, cut, parent=0, guarded=guarded
+                )
+        last = last.child_by_field_name("right")
+
+
+def _is_main_guard(node: Node) -> bool:
+    condition = node.child_by_field_name("condition") if node.type == "if_statement" else None
+    return condition is not None and "__name__" in _text(condition) and "__main__" in _text(condition)
+
+
+def _docstring(body: Node) -> str:
+    first = next((c for c in body.named_children if c.type != "comment"), None)
+    inner = first.named_children[0] if first is not None and first.type == "expression_statement" else None
+    if inner is None or inner.type != "string":
+        return ""
+    return inspect.cleandoc("".join(_text(c) for c in inner.named_children if c.type == "string_content"))
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def _leaves(tree: Tree) -> dict[str, list[Node]]:
+    """Nodes by their part: identifiers as `use`, `bound`, `name` (of a definition), `global` or left out; `chain`
+    (attribute accesses), `comment` and `import` statements. In source order."""
+    found: dict[str, list[Node]] = {
+        kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
+    }
+    cursor = tree.walk()
+    above: list[str] = []
+    while True:
+        node = cursor.node
+        kind = node.type if node is not None else ""
+        if node is None:
+            pass
+        elif kind == "identifier":
+            place = (above[-1] if above else "", cursor.field_name)
+            if place in _NAMES:
+                found["name"].append(node)
+            elif place[0] == "global_statement":
+                found["global"].append(node)
+            elif place in _BINDS or (place[0] in ("tuple", "dotted_name") and _binds_in_pattern(node, above)):
+                found["bound"].append(node)
+            elif place not in _NO_NAMES:
+                found["use"].append(node)
+        elif kind == "attribute":
+            found["chain"].append(node)
+        elif kind == "comment" or (kind == "string" and above[-1:] == ["expression_statement"] and _remarks(node)):
+            found["comment"].append(node)
+        elif kind in _IMPORTS:
+            found["import"].append(node)
+        if kind not in _IMPORTS and cursor.goto_first_child():
+            above.append(kind)
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return found
+            above.pop()
+
+
+def _remarks(string: Node) -> bool:
+    """Whether a string that is a statement is a comment: short, and not the docstring before everything else."""
+    statement = string.parent
+    before = statement.prev_named_sibling if statement is not None else None
+    while before is not None and before.type == "comment":
+        before = before.prev_named_sibling
+    return before is not None and string.end_byte - string.start_byte <= _LONGEST_REMARK
+
+
+def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
+    """Names used in the f-strings of an expression with the attributes read off them: start, end, path."""
+    prefix = b"("
+    leaves = _leaves(Parser(_language()).parse(prefix + expression + b")"))
+    ends = {n.start_byte: n.end_byte for n in reversed(leaves["chain"]) if _DOTTED.fullmatch(n.text or b"")}
+    found = []
+    for node in leaves["use"]:
+        start, end = node.start_byte - len(prefix), ends.get(node.start_byte, node.end_byte) - len(prefix)
+        found.append((start, end, tuple(expression[start:end].decode("utf-8", "replace").split("."))))
+    return found
+
+
+def _binds_in_pattern(node: Node, above: list[str]) -> bool:
+    """`with … as (a, b)`, and a lone name in `case`."""
+    if above[-1] == "tuple":
+        return above[-2:-1] == ["as_pattern_target"]
+    return above[-2:-1] == ["case_pattern"] and node.next_sibling is None and node.prev_sibling is None
+
+
+def _imports(node: Node) -> Iterator[Import]:
+    line = node.start_point[0] + 1
+    names = node.children_by_field_name("name")
+    if node.type == "import_statement":
+        for name in names:
+            dotted, alias = name.child_by_field_name("name"), name.child_by_field_name("alias")
+            if dotted is not None and alias is not None:
+                yield Import(name=_text(alias), module=_text(dotted), attribute=None, line=line)
+            else:
+                yield Import(name=_text(name).split(".")[0], module=_text(name), attribute=None, line=line)
+        return
+    source = node.child_by_field_name("module_name")
+    module = "__future__" if source is None else "".join(_text(source).split())
+    for name in names:
+        dotted, alias = name.child_by_field_name("name"), name.child_by_field_name("alias")
+        attribute = _text(dotted) if dotted is not None else _text(name)
+        yield Import(
+            name=_text(alias) if alias is not None else attribute, module=module, attribute=attribute, line=line
+        )
+    if any(c.type == "wildcard_import" for c in node.children):
+        yield Import(name="*", module=module, attribute="*", line=line)
+
+
+class _Owners:
+    """Finds the innermost module, class, function or method around a byte."""
+
+    def __init__(self, definitions: list[Definition]) -> None:
+        self.definitions = definitions
+        self.scopes = [i for i, d in enumerate(definitions) if d.kind != "constant"]
+        self.starts = [definitions[i].start for i in self.scopes]
+
+    def __call__(self, at: int) -> int:
+        index = self.scopes[max(bisect_right(self.starts, at) - 1, 0)]
+        while at >= self.definitions[index].end and (parent := self.definitions[index].parent) is not None:
+            index = parent
+        return index
+
+
+def _attach_names(definitions: list[Definition], leaves: dict[str, list[Node]], source: bytes) -> None:
+    """Fills `own` and `bound`: what each symbol refers to and what it binds itself. A name bound anywhere in a function
+    (its inner functions and comprehensions too) counts as bound in all of it."""
+    owner = _Owners(definitions)
+    chains: dict[int, int] = {}
+    for node in leaves["chain"]:
+        start, end = node.start_byte, node.end_byte
+        if chains.get(start, 0) < end <= start + _LONGEST_CHAIN and _DOTTED.fullmatch(source, start, end):
+            chains[start] = end
+    for node in leaves["import"]:
+        if index := owner(node.start_byte):
+            definitions[index].bound.update(re.findall(r"[^\W\d]\w*", _text(node)))
+    shared: dict[int, set[str]] = {}
+    for node in leaves["global"]:
+        shared.setdefault(owner(node.start_byte), set()).add(_text(node))
+    headings = {at for d in definitions for at in d.names_at}
+    for node in (*leaves["bound"], *(n for n in leaves["name"] if n.start_byte not in headings)):
+        index, name = owner(node.start_byte), _text(node)
+        if index and name not in shared.get(index, ()):
+            definitions[index].bound.add(name)
+    free: list[tuple[int, str]] = []
+    for node in leaves["use"]:
+        at = node.start_byte
+        free.append((at, source[at : chains.get(at, node.end_byte)].decode("utf-8", "replace")))
+    for at, chain in free:
+        definitions[owner(at)].own[chain] = None
+    offsets = [at for at, _ in free]
+    for constant in definitions:
+        if constant.kind == "constant":
+            inside = free[bisect_left(offsets, constant.start) : bisect_left(offsets, constant.end)]
+            constant.own = dict.fromkeys(chain for _, chain in inside)
+
+
+def _line_breaks(source: bytes) -> list[int]:
+    return [match.start() for match in re.finditer(rb"\n", source)]
+
+
+def _attach_comments(definitions: list[Definition], comments: list[Node], source: bytes) -> None:
+    """Each comment goes to the symbol around it; lines of comment right above a symbol go to that one."""
+    owner = _Owners(definitions)
+    first_lines: dict[int, int] = {}
+    breaks = _line_breaks(source)
+    for index, definition in enumerate(definitions[1:], start=1):
+        first_lines.setdefault(bisect_left(breaks, definition.start), index)
+    waiting: list[tuple[int, str]] = []
+    for node in sorted(comments, key=lambda n: n.start_byte):
+        row = node.start_point[0]
+        text = _COMMENT_MARKS.sub("", _text(node)).strip()
+        alone = not source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip()
+        if waiting and waiting[-1][0] != row - 1:
+            waiting = []
+        if not text or _NOT_COMMENTS.match(text):
+            continue
+        index = owner(node.start_byte)
+        definitions[index].comments.append(text)
+        if alone:
+            waiting.append((row, text))
+            if (below := first_lines.get(row + 1)) is not None:
+                block = [line for _, line in waiting]
+                definitions[index].comments = definitions[index].comments[: -len(block)]
+                definitions[below].comments[:0] = block
+                waiting = []
+
+
+def _close(definitions: list[Definition]) -> None:
+    """Fills `references`: free dotted names, with those of the methods for a class; the module keeps its own alone."""
+    gathered: list[dict[str, None]] = []
+    for definition in definitions:
+        bound = definition.bound - _BOUND  # what is reached through them is resolved by class later
+        gathered.append({c: None for c in definition.own if c.split(".")[0] not in bound})
+    for index in range(len(definitions) - 1, 0, -1):
+        parent = definitions[index].parent
+        if parent:
+            gathered[parent] |= gathered[index]
+    for definition, references in zip(definitions, gathered, strict=True):
+        definition.references = tuple(references)
+
+
+def _worth_keeping(definitions: list[Definition], wanted: frozenset[str]) -> list[Definition]:
+    """All but assigned names that are neither UPPER nor used by another symbol, and repeated assignments of a name."""
+    used = {c.split(".")[0] for d in definitions if d.kind not in ("constant", "module") for c in d.references} | wanted
+    seen: set[str] = set()
+    dropped: set[int] = set()
+    for index, definition in enumerate(definitions):
+        if definition.kind == "constant":
+            name = definition.name
+            public = (name.isupper() and len(name) > 1) or name in used
+            if definition.guarded or name in seen or not public or name == "_":
+                dropped.add(index)
+            seen.add(name)
+    kept = [i for i in range(len(definitions)) if i not in dropped]
+    place = {old: new for new, old in enumerate(kept)}
+    for index in kept:
+        parent = definitions[index].parent
+        definitions[index].parent = None if parent is None else place[parent]
+    return [definitions[i] for i in kept]
+
+
+def _assemble(
+    path: str,
+    text: str,
+    repository: str,
+    source: bytes,
+    definitions: list[Definition],
+    imports: tuple[Import, ...],
+    broken: bool,
+) -> Analysis:
+    breaks = _line_breaks(source)
+    ids: list[str] = []
+    taken: dict[str, int] = {}
+    symbols = []
+    for definition in definitions:
+        base = symbol_id(repository, path, definition.name)
+        count = taken[base] = taken.get(base, 0) + 1
+        ids.append(base if count == 1 else f"{base}-{count}")
+        last = max(definition.end - 1, definition.start)
+        if definition.kind == "module":
+            last = len(source.rstrip()) - 1 if source.strip() else 0
+        symbols.append(
+            SourceSymbol(
+                symbol=Symbol(
+                    id=ids[-1],
+                    repository=repository,
+                    path=path,
+                    qualified_name=definition.name,
+                    kind=definition.kind,
+                    start_line=bisect_left(breaks, definition.start) + 1,
+                    end_line=bisect_left(breaks, last) + 1,
+                    signature=definition.signature,
+                ),
+                docstring=definition.docstring,
+                comments="\n".join(definition.comments),
+                parent=None if definition.parent is None else ids[definition.parent],
+                names=tuple(dict.fromkeys(n for c in definition.references if (n := c.split(".")[0]) not in _BOUND)),
+            )
+        )
+    module = Module(path=path, text=text, imports=imports, symbols=tuple(symbols), broken=broken)
+    return Analysis(
+        module=module,
+        references=dict(zip(ids, (d.references for d in definitions), strict=True)),
+        bases=dict(zip(ids, (d.bases for d in definitions), strict=True)),
+        assigned=frozenset(d.name for d in definitions if d.kind == "constant"),
+    )

@@ -1,0 +1,330 @@
+"""A checkout to a `Codebase`: every file in a language that is read parsed (notebooks too), imports and calls resolved
+inside the repository: those of Python here, those of other languages in `linking`."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from xkg.build.code.call_graph import link
+from xkg.build.code.codebase import DEADLY, Codebase, Import, Module, SkipReason, SourceSymbol, is_tangled
+from xkg.build.code.fingerprint import fingerprinted
+from xkg.build.code.grammars import LANGUAGES, grammars_of
+from xkg.build.code.imports import ModuleIndex
+from xkg.build.code.notebook import notebook_source
+from xkg.build.code.python import Analysis, analyse
+from xkg.build.code.symbols import Outline, outline
+from xkg.build.requirements import requirement_lines
+from xkg.build.sources.repository import MAX_READ_BYTES, Checkout, File
+from xkg.build.sources.source_files import Skips, decode, is_source, is_wanted, suffix, unread_languages
+from xkg.errors import InputError
+
+_REQUIREMENTS = re.compile(
+    r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
+    r"|setup\.(py|cfg)|([^/]*environment|conda)[^/]*\.ya?ml|env\.ya?ml|Pipfile)$"
+)
+_AT_ONCE = 8_000_000  # bytes of files
+_README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
+
+
+def parse_repository(
+    checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
+) -> Codebase:
+    """In this process: `xkg.build.parsing.parsers` has a confined one do it. `mark` hears which file is worked on, '' where it
+    is all of them; files in `without` are left out for the reason that stands there.
+
+    Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
+    skipped = Skips()
+    paths = {f.path for f in checkout.files}
+    known = [f for f in checkout.files if f.path not in without]
+    for path, reason in without.items():
+        skipped.add(reason, path)
+    wanted = [f for f in known if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
+    requirements = {f.path for f in known if f.kind == "file" and _REQUIREMENTS.match(f.path)}
+    readmes = sorted(f.path for f in known if f.kind == "file" and _README.match(f.path))[:1]
+    candidates = {f.path for f in wanted}
+    sought = candidates | requirements | set(readmes)
+    parsed = _Parsed(checkout.repository.id, mark)
+    texts: dict[str, str] = {}
+    for path, content in _contents(checkout, [f for f in known if f.path in sought]):
+        if path in requirements or path in readmes:
+            texts[path] = decode(content or b"")
+        if path not in candidates:
+            continue
+        mark(path)
+        if content is None:
+            skipped.add("unreadable", path)
+        elif suffix(path) == "ipynb":
+            if (source := _notebook(path, content, skipped)) is not None:
+                parsed.add(path, source, skipped)
+        elif is_source(path, content, skipped):
+            parsed.add(path, decode(content), skipped)
+    mark("")
+    if not parsed.sources:
+        raise InputError(_nothing_to_read(checkout, skipped))
+    modules = []
+    for module in parsed.modules():
+        mark(module.path)
+        modules.append(fingerprinted(module))
+    lines = requirement_lines({path: texts[path] for path in sorted(requirements) if path in texts}, mark)
+    return Codebase(
+        repository=checkout.repository,
+        files=tuple(f.path for f in checkout.files),
+        modules=tuple(modules),
+        readme=texts.get(readmes[0], "") if readmes else "",
+        requirements=tuple(lines),
+        skipped=skipped.listed(),
+    )
+
+
+def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
+    reasons = ", ".join(
+        f"{s.count} {s.reason}" + (f" ({s.examples[0]})" if s.reason in DEADLY else "") for s in skipped.listed()
+    )
+    found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
+    languages = ", ".join(f"{count} {name}" for name, count in unread_languages(checkout.files).items())
+    return (
+        f"{checkout.repository.id} holds no source that can be read ({found}"
+        + (f"; languages: {languages}" if languages else "")
+        + f"); what is read is {LANGUAGES}: give the repository of the code"
+    )
+
+
+def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
+    """What is in the files, of which few lie in memory at a time."""
+    chunk: list[str] = []
+    size = 0
+    for file in files:
+        chunk.append(file.path)
+        size += min(file.size or 0, MAX_READ_BYTES)
+        if size > _AT_ONCE:
+            yield from checkout.read(chunk)
+            chunk, size = [], 0
+    yield from checkout.read(chunk)
+
+
+def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
+    try:
+        source = notebook_source(content)
+    except ValueError:
+        skipped.add("broken-notebook", path)
+        return None
+    if source is None:
+        skipped.add("other-language", path)
+    return source if source and is_source(path, source.encode("utf-8", "surrogatepass"), skipped) else None
+
+
+# --- resolving --------------------------------------------------------------------------------------------------------
+
+
+def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
+    """Whether a notebook lies beside a script of its name, which is the same code again (jupytext, nbconvert)."""
+    stem, dot, ending = path.rpartition(".")
+    twin = ending == "ipynb" and f"{stem}{dot}py" in paths
+    if twin:
+        skipped.add("generated", path)
+    return twin
+
+
+class _Parsed:
+    """Files that were parsed one by one, and what they mean to one another."""
+
+    def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
+        self._identity, self._mark = identity, mark
+        self.sources: dict[str, str] = {}
+        self._outlines: dict[str, Outline] = {}
+        self._analyses: dict[str, Analysis] = {}
+
+    def add(self, path: str, text: str, skipped: Skips) -> None:
+        grammars = grammars_of(suffix(path), text)
+        found = outline(path, text, grammars, self._identity) if grammars else analyse(path, text, self._identity)
+        if is_tangled(found.module):
+            skipped.add("generated", path)
+            return
+        self.sources[path] = text
+        if isinstance(found, Outline):
+            self._outlines[path] = found
+        else:
+            self._analyses[path] = found
+
+    def modules(self) -> tuple[Module, ...]:
+        found = link(dict(sorted(self._outlines.items()))) | self._python()
+        return tuple(found[path] for path in sorted(self.sources))
+
+    def _python(self) -> dict[str, Module]:
+        analyses = dict(sorted(self._analyses.items()))
+        names = {path: _top_names(analysis) for path, analysis in analyses.items()}
+        index = ModuleIndex(names, self._identity)
+        imports = {path: _resolve_imports(path, analysis, index) for path, analysis in analyses.items()}
+        for path, more in _used_elsewhere(analyses, imports).items():
+            self._mark(path)
+            analyses[path] = analyse(path, self.sources[path], self._identity, frozenset(more))
+        self._mark("")
+        resolver = Resolver(analyses, imports, index)
+        return {
+            path: analysis.module.model_copy(
+                update={
+                    "dotted": index.dotted(path),
+                    "imports": imports[path],
+                    "symbols": tuple(
+                        s.model_copy(update={"calls": resolver.calls(path, s)}) for s in analysis.module.symbols
+                    ),
+                }
+            )
+            for path, analysis in analyses.items()
+        }
+
+
+def _top_names(analysis: Analysis) -> frozenset[str]:
+    own = {s.symbol.qualified_name for s in analysis.module.symbols if "." not in s.symbol.qualified_name}
+    return frozenset(own | analysis.assigned | {i.name for i in analysis.module.imports} - {"", "*"})
+
+
+def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple[Import, ...]:
+    used: dict[str, set[str]] = {}
+    for references in analysis.references.values():
+        for chain in references:
+            head, _, rest = chain.partition(".")
+            used.setdefault(head, set()).add(rest)
+    resolved = []
+    for item in analysis.module.imports:
+        if item.attribute is not None:
+            evidence = {item.attribute}
+        else:  # `import a.b`: what is used of it stands behind `a.b.`, or behind the alias
+            prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
+            rests = used.get(item.name, set())
+            inside = {r.removeprefix(prefix).lstrip(".") for r in rests if r.startswith(prefix)}
+            evidence = {r.partition(".")[0] for r in inside if r}
+        target = index.resolve(path, item.module, evidence)
+        if (
+            target is not None
+            and item.attribute not in (None, "*")
+            and item.attribute not in index.names.get(target, ())
+        ):
+            target = index.submodule(target, str(item.attribute)) or target
+        resolved.append(item.model_copy(update={"target": target}) if target and not target.endswith("/") else item)
+    return tuple(resolved)
+
+
+def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
+    """Assigned names that no rule kept as a constant but another file uses, by the file that assigns them."""
+    found: dict[str, set[str]] = {}
+    kept = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
+    for path, items in imports.items():
+        heads: dict[str, set[str]] = {}
+        for references in analyses[path].references.values():
+            for chain in references:
+                parts = chain.split(".")
+                heads.setdefault(parts[0], set()).update(parts[1:])
+        for item in items:
+            if item.target and item.target != path:
+                asked = {str(item.attribute)} if item.attribute else set()
+                asked |= heads.get(item.name, set()) if item.attribute != "*" else set(heads)
+                more = (asked & analyses[item.target].assigned) - kept[item.target]
+                if more:
+                    found.setdefault(item.target, set()).update(more)
+    return found
+
+
+class Resolver:
+    """Finds the symbol that a dotted name means in a file: through imports, re-exports, star imports, packages,
+    classes and their bases."""
+
+    def __init__(
+        self, analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]], index: ModuleIndex
+    ) -> None:
+        self.index = index
+        self.bases = {i: b for a in analyses.values() for i, b in a.bases.items() if b}
+        self.references = {i: r for a in analyses.values() for i, r in a.references.items()}
+        self.symbols = {s.symbol.id: s for a in analyses.values() for s in a.module.symbols}
+        self.members: dict[str, dict[str, str]] = {}
+        for source in self.symbols.values():
+            name = source.symbol.qualified_name.rpartition(".")[2]
+            if source.parent is not None:
+                self.members.setdefault(source.parent, {}).setdefault(name, source.symbol.id)
+        self.modules = {p: a.module.symbols[0].symbol.id for p, a in analyses.items()}
+        self.imports = {p: {i.name: i for i in reversed(items) if i.name != "*"} for p, items in imports.items()}
+        self.stars = {p: [i.target for i in items if i.name == "*" and i.target] for p, items in imports.items()}
+
+    def calls(self, path: str, source: SourceSymbol) -> tuple[str, ...]:
+        """Ids of the symbols of this repository that `source` refers to, itself left out, in order of first use."""
+        found: dict[str, None] = {}
+        for chain in self.references[source.symbol.id]:
+            parts = chain.split(".")
+            if parts[0] in ("self", "cls"):
+                owner = self._class_around(source)
+                target = self._member(owner, parts[1], set()) if owner and len(parts) > 1 else None
+            else:
+                target = self.chain(path, parts)
+            if target is not None and target != source.symbol.id:
+                found[target] = None
+        return tuple(found)
+
+    def chain(self, path: str, parts: Iterable[str]) -> str | None:
+        """The symbol id that `a.b.c` means in a file: the furthest part that can be followed inside the repository."""
+        first, *rest = parts
+        place = self._name(path, first, set())
+        for part in rest:
+            if place is None:
+                return None
+            if place in self.symbols:
+                if self.symbols[place].symbol.kind != "class":
+                    break
+                place = self._member(place, part, set()) or place
+            else:
+                place = self._in_module(place, part, set())
+        return place if place in self.symbols else self.modules.get(place or "")
+
+    def _name(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        """A symbol id, or the path of a module (a namespace's ends with a slash)."""
+        if (path, name) in seen:
+            return None
+        seen.add((path, name))
+        own = self.members.get(self.modules[path], {}).get(name)
+        if own is not None:
+            return own
+        item = self.imports[path].get(name)
+        if item is not None:
+            return self._imported(path, item, seen)
+        for star in self.stars[path]:
+            if (found := self._name(star, name, seen)) is not None:
+                return found
+        return None
+
+    def _imported(self, path: str, item: Import, seen: set[tuple[str, str]]) -> str | None:
+        if item.attribute is not None:
+            module = self.index.resolve(path, item.module, {item.attribute})
+            return self._in_module(module, item.attribute, seen) if module else None
+        top = item.module.partition(".")[0]
+        if item.name != top or item.module == top:
+            return item.target or self.index.resolve(path, item.module)
+        if item.target is None:
+            return None
+        depth = item.module.count(".")  # `import a.b.c` binds `a`, which lies as many folders above
+        folder = item.target.removesuffix("/__init__.py").removesuffix(".py")
+        return self.index.at("/".join(folder.split("/")[:-depth])) or self.index.root
+
+    def _in_module(self, module: str, name: str, seen: set[tuple[str, str]]) -> str | None:
+        found = self._name(module, name, seen) if module in self.modules else None
+        return found or self.index.submodule(module, name)
+
+    def _class_around(self, source: SourceSymbol) -> str | None:
+        if source.symbol.kind == "class":
+            return source.symbol.id
+        above = self.symbols.get(source.parent or "")
+        return above.symbol.id if above is not None and above.symbol.kind == "class" else None
+
+    def _member(self, owner: str, name: str, seen: set[str]) -> str | None:
+        """A member of a class or of its bases in this repository, depth first."""
+        if owner in seen:
+            return None
+        seen.add(owner)
+        own = self.members.get(owner, {}).get(name)
+        if own is not None:
+            return own
+        path = self.symbols[owner].symbol.path
+        for base in self.bases.get(owner, ()):
+            above = self.chain(path, base.split("."))
+            if above is not None and self.symbols[above].symbol.kind == "class":
+                found = self._member(above, name, seen)
+                if found is not None:
+                    return found
+        return None

@@ -1,0 +1,470 @@
+"""A file in a language other than Python to its `Module`, by the language's table in `grammars`.
+
+One walk over the syntax tree, which neither recurses nor queries, so that its time is linear in the file however deep
+the tree (as in `python`). What the grammar could not read gives what stands around it. Offsets are bytes, rows count
+from 0. Functions inside functions are part of the outer one, as for Python.
+"""
+
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tree_sitter import Node, Parser
+
+from xkg.build.code.codebase import Import, Module, SourceSymbol
+from xkg.build.code.grammars import Grammar, Shape, load
+from xkg.model import Symbol, symbol_id
+
+SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
+_CHUNK = 1 << 16
+_DEEPEST_NAME = 64
+_LONGEST_SIGNATURE = 400
+_LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
+_RULER = re.compile(r"^[\s=*/#~_+-]*$")
+_DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
+_COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|=#|#+)?|(?:\*/|=#)\s*$")
+
+Kind = Literal["module", "class", "function", "method", "constant"]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A name that a body calls or uses, in parts. `member` where the last part is reached through an object whose type
+    is not known: `x.f`, or `().f`, whose first part is then empty."""
+
+    parts: tuple[str, ...]
+    member: bool = False
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A file's `Module` without calls, with what `linking` needs: references by symbol id, and the documentation of
+    what is only announced (`void f();`) by qualified name."""
+
+    module: Module
+    family: str
+    references: dict[str, tuple[Reference, ...]]
+    announced: dict[str, str]
+
+
+@dataclass
+class _Definition:
+    name: str
+    kind: Kind
+    start: int
+    end: int
+    row: int
+    signature: str = ""
+    name_at: int = -1
+    documentation: list[str] = field(default_factory=list)
+    comments: list[str] = field(default_factory=list)
+    references: dict[Reference, None] = field(default_factory=dict)
+    parent: int | None = None
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What the walk is inside of: `depth` of its node, the names in front of what it holds, and the symbol it is."""
+
+    depth: int
+    prefix: str
+    role: str
+    definition: int
+
+
+@dataclass(frozen=True)
+class _Remark:
+    """A comment, an attribute or a documentation string with its rows, and the symbol around it."""
+
+    kind: Literal["comment", "attribute", "documentation"]
+    start: int
+    first: int
+    last: int
+    alone: bool
+    text: str
+    owner: int
+
+
+def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Outline:
+    """The module with its symbols in line order, by the first grammar that reads all of it, else by the first one.
+    Never raises for what the text holds."""
+    source = text.encode("utf-8", "surrogatepass")
+    trees = ((g, _tree(source, g)) for g in grammars)
+    first = grammar, root = next(trees)
+    if root is None or root.has_error:
+        grammar, root = next(((g, r) for g, r in trees if r is not None and not r.has_error), first)
+    walk = _Walk(grammar, source)
+    if root is not None:
+        walk.run(root)
+    return _assemble(path, text, repository, walk, broken=root is None or root.has_error)
+
+
+def _tree(source: bytes, grammar: Grammar) -> Node | None:
+    """The syntax tree, None where the parser cannot make one in time: recovering from errors can cost it the square of
+    a file's size and more."""
+    read = source if grammar.blanked is None else grammar.blanked.sub(_blank, source)
+    end = time.thread_time() + SECONDS
+    try:
+        return (
+            Parser(load(grammar.module, grammar.function))
+            .parse(lambda at, _: read[at : at + _CHUNK], progress_callback=lambda _, __: time.thread_time() > end)
+            .root_node
+        )
+    except ValueError:
+        return None
+
+
+def _blank(match: re.Match[bytes]) -> bytes:
+    start, end = match.start("blank") - match.start(), match.end("blank") - match.start()
+    return match[0][:start] + b" " * (end - start) + match[0][end:]
+
+
+class _Walk:
+    """The state of one walk. `definitions[0]` is the file itself."""
+
+    def __init__(self, grammar: Grammar, source: bytes) -> None:
+        self.grammar, self.source = grammar, source
+        self._breaks = [i for i, byte in enumerate(source) if byte == 10]
+        self.definitions = [_Definition("", "module", 0, len(source), 0)]
+        self.prototypes: list[_Definition] = []
+        self.imports: list[Import] = []
+        self.remarks: list[_Remark] = []
+        self.namespaces: set[str] = set()
+        self.scopes = [_Scope(-1, "", "module", 0)]
+        self.above: list[tuple[str, int]] = []
+        self.done_until = 0  # where the last definition or scope begins or ends: no wrapper reaches back over it
+
+    def run(self, root: Node) -> None:
+        cursor = root.walk()
+        while True:
+            node = cursor.node
+            if node is not None and node.is_named:
+                self._visit(node)
+            if cursor.goto_first_child():
+                self.above.append(("", 0) if node is None else (node.type, node.start_byte))
+                continue
+            while True:
+                while self.scopes[-1].depth >= len(self.above):
+                    self._leave()
+                if cursor.goto_next_sibling():
+                    break
+                if not cursor.goto_parent():
+                    return
+                self.above.pop()
+
+    def _leave(self) -> None:
+        scope = self.scopes.pop()
+        if self.scopes and scope.definition != self.scopes[-1].definition:
+            self.done_until = max(self.done_until, self.definitions[scope.definition].end)
+
+    def _visit(self, node: Node) -> None:
+        kind, grammar = node.type, self.grammar
+        if kind in grammar.comments:
+            self._remark("comment", node)
+            return
+        if kind in grammar.attributes:
+            self._remark("attribute", node)
+        elif kind in grammar.documentation:
+            self._remark("documentation", node)
+        if kind in grammar.definitions and self.scopes[-1].role != "function":
+            self._define(node, grammar.definitions[kind])
+        if kind in grammar.calls:
+            self._call(node, grammar.calls[kind])
+        elif kind in grammar.uses:
+            self._refer(node)
+        if kind in grammar.imports:
+            self._import(node, grammar.imports[kind])
+
+    # --- definitions --------------------------------------------------------------------------------------------------
+
+    def _define(self, node: Node, shapes: tuple[Shape, ...]) -> None:
+        above = self.above[-1][0] if self.above else ""
+        for shape in shapes:
+            if above in shape.not_in:
+                continue
+            if shape.where is not None:
+                at = _at(node, shape.where[0])
+                if at is None or (shape.where[1] is not None and at.type not in shape.where[1]):
+                    continue
+            name = _at(node, shape.name)
+            parts, kinds = _parts(name, self.grammar) if name is not None else ((), ())
+            if shape.through is not None and shape.through not in kinds:
+                continue
+            if shape.only is not None and not (parts and shape.only.fullmatch(parts[-1])):
+                continue
+            self._found(node, shape, name, parts)
+            return
+
+    def _found(self, node: Node, shape: Shape, name: Node | None, raw: tuple[str, ...]) -> None:
+        scope = self.scopes[-1]
+        parts = tuple(p for p in raw if p not in self.grammar.dropped) or raw[-1:]
+        own = ".".join(p for p in parts if p not in self.grammar.own)
+        full = ".".join(p for p in (scope.prefix, own) if p)
+        depth = len(self.above)
+        if shape.role in ("scope", "type-scope"):
+            self.namespaces.add(full)
+            self.scopes.append(_Scope(depth, full, shape.role if own else "scope", scope.definition))
+            self.done_until = max(self.done_until, node.start_byte)
+            return
+        if not own or "" in raw:
+            return
+        start = self._start(node)
+        kind: Kind = "function"
+        if shape.role in ("class", "constant"):
+            kind = "class" if shape.role == "class" else "constant"
+        elif scope.role in ("class", "type-scope") or self._is_member(raw, full):
+            kind = "method"
+        made = _Definition(full, kind, start, node.end_byte, self.row(start), self._signature(node, shape))
+        if shape.role == "prototype":
+            self.prototypes.append(made)
+            return
+        made.name_at = name.start_byte if name is not None else -1
+        made.parent = scope.definition
+        self.definitions.append(made)
+        if kind == "constant":
+            self.done_until = node.end_byte
+            return
+        self.scopes.append(_Scope(depth, full, "class" if kind == "class" else "function", len(self.definitions) - 1))
+        self.done_until = max(self.done_until, node.start_byte)
+
+    def _is_member(self, raw: tuple[str, ...], full: str) -> bool:
+        """Whether a name written with its owner in front (`Type::f`) is that of a method."""
+        if "prototype" in raw:
+            return True
+        return self.grammar.family == "c" and len(raw) > 1 and full.rpartition(".")[0] not in self.namespaces
+
+    def _start(self, node: Node) -> int:
+        start = node.start_byte
+        for kind, at in reversed(self.above):
+            if kind not in self.grammar.wrappers or at < self.done_until:
+                break
+            start = at
+        return start
+
+    def _signature(self, node: Node, shape: Shape) -> str:
+        end = node.end_byte
+        if shape.head is not None:
+            head = _at(node, shape.head)
+            end = head.end_byte if head is not None else end
+        elif shape.body:
+            body = _at(node, shape.body)
+            end = body.start_byte if body is not None else end
+        text = self.source[node.start_byte : min(end, node.start_byte + 4 * _LONGEST_SIGNATURE)]
+        line = " ".join(text.decode("utf-8", "replace").split()).rstrip("{;= ")
+        return line if len(line) <= _LONGEST_SIGNATURE else line[: _LONGEST_SIGNATURE - 1] + "…"
+
+    def row(self, offset: int) -> int:
+        """The row of a byte."""
+        return bisect_left(self._breaks, offset)
+
+    # --- references, imports, remarks ---------------------------------------------------------------------------------
+
+    def _call(self, node: Node, path: str) -> None:
+        called = _at(node, path)
+        if called is None:
+            return
+        if called.type in self.grammar.importing_calls or (
+            called.child_count == 0 and _text(called) in self.grammar.importing_calls
+        ):
+            self._import_call(node)
+        elif called.start_byte != self.definitions[self.scopes[-1].definition].name_at:
+            self._refer(called)
+
+    def _refer(self, node: Node) -> None:
+        parts, kinds = _parts(node, self.grammar)
+        if not parts or not parts[-1]:
+            return
+        if parts[0] in self.grammar.own and len(parts) == 2:
+            reference = Reference(parts)
+        else:
+            member = not self.grammar.members.isdisjoint(kinds)
+            reference = Reference(("", parts[-1]) if "" in parts else parts, member)
+        self.definitions[self.scopes[-1].definition].references[reference] = None
+
+    def _import(self, node: Node, path: str) -> None:
+        at = _at(node, path)
+        if at is None or (node.type == "mod_item" and node.child_by_field_name("body") is not None):
+            return
+        module = re.sub(r"^(?:using|import)\s+", "", " ".join(_text(at).split())).strip("\"'<>`")
+        bound = list(_bound(node)) if node.type == "import_statement" else []
+        line = node.start_point[0] + 1
+        for name, attribute in bound or [(re.split(r"::|[/,:\s]", module)[-1] or module, None)]:
+            self.imports.append(Import(name=name, module=module, attribute=attribute, line=line))
+
+    def _import_call(self, node: Node) -> None:
+        match = re.search(r"""\(\s*["'`]([^"'`\n]{1,300})["'`]\s*\)\s*$""", _text(node)[:400])
+        if match:
+            name = match[1].rpartition("/")[2]
+            self.imports.append(Import(name=name, module=match[1], attribute=None, line=node.start_point[0] + 1))
+
+    def _remark(self, kind: Literal["comment", "attribute", "documentation"], node: Node) -> None:
+        begin = self.source.rfind(b"\n", 0, node.start_byte) + 1
+        end_row, end_column = node.end_point
+        first = node.start_point[0]
+        self.remarks.append(
+            _Remark(
+                kind,
+                node.start_byte,
+                first,
+                end_row if end_column or end_row == first else end_row - 1,  # some comments hold the end of their line
+                not self.source[begin : node.start_byte].strip(),
+                "" if kind == "attribute" else _plain(_text(node), kind == "comment"),
+                self.scopes[-1].definition,
+            )
+        )
+
+
+def _at(node: Node, path: str) -> Node | None:
+    found: Node | None = node
+    for step in path.split("/") if path else ():
+        if found is None:
+            return None
+        if step.lstrip("-").isdecimal():
+            count, at = found.named_child_count, int(step)
+            at += count if at < 0 else 0
+            found = found.named_child(at) if 0 <= at < count else None
+        else:
+            found = found.child_by_field_name(step)
+    return found
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The parts of a name, an empty one for what has no name (the result of a call), and the kinds of nodes passed."""
+    parts: list[str] = []
+    kinds: set[str] = set()
+    waiting = [node]
+    for _ in range(_DEEPEST_NAME):
+        if not waiting:
+            return tuple(parts), frozenset(kinds)
+        at = waiting.pop()
+        kinds.add(at.type)
+        if at.type in grammar.leaves:
+            parts.append("".join(_text(at).split()).replace(".", ""))
+        elif (paths := grammar.names.get(at.type)) is not None:
+            waiting += reversed([found for path in paths if (found := _at(at, path)) is not None])
+        else:
+            parts.append("")
+    return ("",), frozenset(kinds)
+
+
+def _bound(node: Node) -> Iterator[tuple[str, str | None]]:
+    """The names that a JavaScript import binds, with what they are called where they come from."""
+    clause = next((c for c in node.named_children if c.type == "import_clause"), None)
+    for child in clause.named_children if clause is not None else ():
+        if child.type == "identifier":
+            yield _text(child), "default"
+        elif child.type == "namespace_import":
+            yield _text(child).rpartition(" ")[2], None
+        else:
+            for item in child.named_children:
+                name, alias = item.child_by_field_name("name"), item.child_by_field_name("alias")
+                if name is not None:
+                    yield _text(alias or name), _text(name)
+
+
+def _plain(text: str, comment: bool) -> str:
+    """What a comment says, without its marks and rulers."""
+    lines = text.strip().strip('"').split("\n")
+    if comment:
+        lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]
+    kept = [line.strip() for line in lines if not _RULER.match(line) and not _DIRECTIVE.match(line.strip())]
+    return "\n".join(kept)
+
+
+# --- putting together -------------------------------------------------------------------------------------------------
+
+
+def _attach(walk: _Walk) -> None:
+    """Remarks right above a definition go to it, and an attribute begins it; other comments to the symbol around."""
+    by_last = {remark.last: i for i, remark in enumerate(walk.remarks) if remark.alone}
+    claimed: set[int] = set()
+    for made in sorted((*walk.definitions[1:], *walk.prototypes), key=lambda d: (d.start, -d.end)):
+        row, above = made.row, []
+        i = by_last.get(row)
+        if i is not None and walk.remarks[i].kind == "attribute" and walk.remarks[i].start < made.start:
+            claimed.add(i)
+            made.start, row = walk.remarks[i].start, walk.remarks[i].first
+        while (i := by_last.get(row - 1)) is not None and i not in claimed:
+            remark = walk.remarks[i]
+            claimed.add(i)
+            row = remark.first
+            if remark.kind == "attribute":
+                made.start = min(made.start, remark.start)
+            else:
+                above.append(remark.text)
+        made.documentation = [text for text in reversed(above) if text and not _LICENSE.search(text)]
+    last = -2
+    for i, remark in enumerate(walk.remarks):
+        if i in claimed or remark.kind == "attribute" or not remark.text or _LICENSE.search(remark.text):
+            continue
+        owner = walk.definitions[remark.owner]
+        if remark.owner == 0 and remark.alone and (remark.first == last + 1 or (last < 0 and remark.first <= 2)):
+            owner.documentation.append(remark.text)
+            last = remark.last
+        elif remark.kind == "comment":
+            owner.comments.append(remark.text)
+
+
+def _assemble(path: str, text: str, repository: str, walk: _Walk, *, broken: bool) -> Outline:
+    _attach(walk)
+    definitions = [walk.definitions[0], *sorted(walk.definitions[1:], key=lambda d: (d.start, -d.end))]
+    place = {id(made): i for i, made in enumerate(definitions)}
+    for made in reversed(walk.definitions[1:]):  # what is inside was found after what is around it
+        if made.parent:
+            walk.definitions[made.parent].references |= made.references
+    identities: list[str] = []
+    taken: dict[str, int] = {}
+    classes: dict[str, int] = {}
+    for i, made in enumerate(definitions):
+        base = symbol_id(repository, path, made.name)
+        count = taken[base] = taken.get(base, 0) + 1
+        identities.append(base if count == 1 else f"{base}-{count}")
+        if made.kind == "class":
+            classes.setdefault(made.name, i)
+    symbols = []
+    for i, made in enumerate(definitions):
+        end = max(made.end - 1, made.start)
+        if i == 0:
+            end = len(walk.source.rstrip()) - 1 if walk.source.strip() else 0
+        above = classes.get(made.name.rpartition(".")[0], place[id(walk.definitions[made.parent or 0])])
+        symbol = Symbol(
+            id=identities[i],
+            repository=repository,
+            path=path,
+            qualified_name=made.name,
+            kind=made.kind,
+            start_line=walk.row(made.start) + 1,
+            end_line=walk.row(end) + 1,
+            signature=made.signature,
+        )
+        symbols.append(
+            SourceSymbol(
+                symbol=symbol,
+                docstring="\n".join(made.documentation).strip(),
+                comments="\n".join(made.comments),
+                parent=None if i == 0 else identities[above if above != i else 0],
+                names=tuple(dict.fromkeys(r.parts[0] or r.parts[-1] for r in made.references)),
+            )
+        )
+    module = Module(
+        path=path,
+        text=text,
+        language=walk.grammar.language,
+        dotted=path.rpartition(".")[0].replace("/", "."),
+        imports=tuple(walk.imports),
+        symbols=tuple(symbols),
+        broken=broken,
+    )
+    return Outline(
+        module=module,
+        family=walk.grammar.family,
+        references={identities[i]: tuple(made.references) for i, made in enumerate(definitions)},
+        announced={p.name: "\n".join(p.documentation) for p in walk.prototypes if p.documentation},
+    )

@@ -1,0 +1,98 @@
+"""What a build works with, and what its stages find."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.grounding.ground import Grounding
+from xkg.build.paper.document import Document
+from xkg.build.parsing.parsers import Parsers
+from xkg.build.sources.paper_source import Source
+from xkg.build.stage_cache import Event, StageReport, Workbench
+from xkg.build.techniques.extract import Extraction
+from xkg.config import Settings
+from xkg.embeddings.onnx import Embedder
+from xkg.errors import LanguageModelError
+from xkg.llm.client import LanguageModel
+from xkg.model import Code, Derivation, PaperBundle
+from xkg.sandbox.runner import EnvironmentMaker, Runner
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What a build works with. Without `runner` nothing here can contain code, so levels stop at `parsed`; without
+    `environments` code has the standard library alone, without `sources` papers are files, and without `model` the
+    build is static analysis. Folders lie under `roots`, where they are given."""
+
+    settings: Settings
+    embedder: Embedder
+    runner: Runner | None
+    environments: EnvironmentMaker | None
+    notify: Callable[[Event], None] = field(default=lambda _: None)
+    sources: Sequence[Source] = ()
+    model: LanguageModel | None = None
+    parsers: Parsers = field(default_factory=Parsers)
+    roots: Sequence[Path] | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A paper and its repository as they were read. `written` is the day (YYYY-MM-DD) that the code is from, as far as
+    that is known; `source` determines what is read from them, as JSON values."""
+
+    identity: str
+    path: Path
+    document: Document
+    codebase: Codebase | None
+    written: str | None
+    source: Mapping[str, object]
+    bench: Workbench
+
+
+class CodeNodes(BaseModel):
+    """Code of located techniques. `final` is False where another run may reach more (a registry was down)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: tuple[Code, ...] = ()
+    derivations: tuple[Derivation, ...] = ()
+    final: bool = True
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Where and why a build could not go on."""
+
+    stage: str
+    error: LanguageModelError
+
+    def __str__(self) -> str:
+        said = str(self.error).removeprefix(f"{self.stage}: ")
+        return f"the build stopped in stage {self.stage}: {said}"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the stages found. `overview` is what was written about the repository, empty for its own readme;
+    `incomplete` tells, a line each, what could not be done, and `stopped` where the rest was given up."""
+
+    extraction: Extraction
+    grounding: Grounding = field(default_factory=Grounding)
+    nodes: CodeNodes = field(default_factory=CodeNodes)
+    overview: str = ""
+    incomplete: Sequence[str] = ()
+    stopped: Stopped | None = None
+
+
+@dataclass(frozen=True)
+class Built:
+    """A bundle with the report of how it came about; `notes` are what a person should know, one line each."""
+
+    bundle: PaperBundle
+    stages: Sequence[StageReport]
+    notes: Sequence[str]
+    stopped: Stopped | None = None

@@ -1,0 +1,187 @@
+"""The bridge between the words of papers and the names in code: stems, acronyms and abbreviations.
+
+Prose says "initialization" and "Direct Preference Optimization", code says `init` and `dpo_loss`. What is known here is
+how programmers shorten words in general; no list of particular terms.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from xkg.fusion import split_identifier
+
+_SEGMENT = re.compile(r"[^\W_]+")
+_VOWELS = str.maketrans("", "", "aeiou")
+
+
+def _set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Function words and the words in which papers wrap any technique: they say nothing about which one it is.
+_STOP = _set(
+    """a about above after again all also although an and any are as at based be because been before being below between
+    both but by can could did different do does doing during each either every first for from further given has have
+    having hence here how however i if in into is it its itself just may might more most much must namely new no nor not
+    novel of off often on once one only or other our out over own per propose proposed proposes rather same second
+    section see several should show shown shows since so some such than that the their them then there these they this
+    those three through thus to too towards two under until up upon us use used uses using various very via was we well
+    were what when where which while who whom whose why will with within without would yet you your figure table eq
+    equation paper work approach approaches method methods technique techniques algorithm algorithms framework
+    frameworks procedure procedures strategy scheme step steps mechanism mechanisms called introduce"""
+)
+
+
+@cache
+def _stemmer() -> TextAnalyzer:
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer("English")).build()
+
+
+@cache
+def stem(word: str) -> str:
+    """The stem of a lower-case word by the English Snowball stemmer (Porter 2001); a word it cannot take stays."""
+    found = _stemmer().analyze(word) if len(word) > 2 else []
+    return found[0] if len(found) == 1 else word
+
+
+@cache
+def _segment_words(segment: str) -> tuple[str, ...]:
+    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves crumbs, which are put together again.
+    if not segment.isascii():
+        return (segment.lower(),) if len(segment) > 1 else ()
+    whole: list[str] = []
+    crumbs = ""
+    for piece in split_identifier(segment):
+        if len(piece) < 3 and not (crumbs and len(crumbs) > 8):
+            crumbs += piece
+            continue
+        if len(crumbs) == 1:
+            whole.append(crumbs + piece)
+        elif crumbs:
+            whole.append(crumbs)
+        whole.append(piece)
+        crumbs = ""
+    if crumbs:
+        whole.append(whole[-1] + crumbs if whole and crumbs.isdigit() else crumbs)
+    return tuple(word for word in whole if len(word) > 1 and not word.isdigit())
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words of identifiers or prose, mixed-case acronyms kept whole, without single letters and numbers."""
+    return [word for segment in _SEGMENT.findall(text) for word in _segment_words(segment)]
+
+
+def stems(text: str) -> list[str]:
+    """Stems of the words of `text`, in order."""
+    return [stem(word) for word in words(text)]
+
+
+def content_stems(text: str) -> list[str]:
+    """`stems` without words that any sentence of any paper may hold."""
+    return [stem(word) for word in words(text) if word not in _STOP]
+
+
+def initials(text: str) -> set[str]:
+    """What a programmer may call a phrase: its initials, with and without the function words ("batch and match" → bm,
+    bam). Two to six letters."""
+    parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
+    content = [part for part in parts if part not in _STOP]
+    return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
+
+
+def defined_acronyms(text: str) -> dict[str, str]:
+    """Short form → long form, for every "long form (SHORT)" of a text; the first definition of a short form counts.
+
+    Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in biomedical text", PSB 2003.
+    """
+    found: dict[str, str] = {}
+    for match in re.finditer(r"\(([A-Za-z][\w-]{1,9})\)", text):
+        short = match[1]
+        if sum(c.isupper() for c in short) * 2 < len(short) or short in found:
+            continue
+        before = re.split(r"[.;:()\[\]{}$\\]", text[max(0, match.start() - 120) : match.start()])[-1].split()
+        candidate = " ".join(before[-min(len(short) + 5, len(short) * 2) :])
+        if long := _long_form(short, candidate):
+            found[short] = long
+    return found
+
+
+def _long_form(short: str, text: str) -> str | None:
+    at = len(text) - 1
+    for i in range(len(short) - 1, -1, -1):
+        letter = short[i].lower()
+        if not letter.isalnum():
+            continue
+        while at >= 0 and (text[at].lower() != letter or (i == 0 and at > 0 and text[at - 1].isalnum())):
+            at -= 1
+        if at < 0:
+            return None
+        at -= 1
+    long = text[at + 1 :].strip()
+    return long if len(long) > len(short) and short.lower() not in long.lower().split() else None
+
+
+class Vocabulary:
+    """The stems that occur in a repository's names, and which of them a word of a paper may have become.
+
+    Three ways in which code shortens or lengthens a word: a prefix (`init`, `reg`, `patchify` for patchification), the
+    consonants (`ctrl`), and a compound (`lowrank` for low rank, which `compounds` answers).
+    """
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.known = frozenset(known)
+        self._by_start: dict[str, list[str]] = {}
+        for word in sorted(self.known):
+            self._by_start.setdefault(word[0], []).append(word)
+        self._cache: dict[str, dict[str, float]] = {}
+
+    def related(self, word: str) -> dict[str, float]:
+        """Stems of the repository that may stand for `word`, with how sure that is (the word itself: 1)."""
+        if word not in self._cache:
+            self._cache[word] = {
+                known: sure for known in self._by_start.get(word[:1], ()) if (sure := _likeness(word, known)) > 0
+            }
+        return self._cache[word]
+
+    def compounds(self, run: Sequence[str]) -> dict[str, set[int]]:
+        """Stems of the repository that are neighbours of `run` written as one word → the places they cover."""
+        found: dict[str, set[int]] = {}
+        for size in (2, 3):
+            for start in range(len(run) - size + 1):
+                joined = "".join(run[start : start + size])
+                for name in {joined, stem(joined)} & self.known:
+                    found.setdefault(name, set()).update(range(start, start + size))
+        return found
+
+
+def _likeness(word: str, known: str) -> float:
+    if word == known:
+        return 1.0
+    short, long = sorted((word, known), key=len)
+    if long.startswith(short):
+        # `reg` for regular, but `in` or `re` would stand for anything; a paper's word that code lengthens is rarer.
+        if len(short) >= 5:
+            return 0.85
+        if len(short) >= 3 and short == known:
+            return 0.7 if len(short) == 4 else 0.55
+        return 0.0
+    if 3 <= len(known) < len(word) and known.translate(_VOWELS) == known and _is_subsequence(known, word):
+        return 0.5
+    shared = _shared_prefix(word, known)
+    return 0.8 if shared >= 6 and max(len(word), len(known)) - shared <= 2 else 0.0
+
+
+def _is_subsequence(letters: str, word: str) -> bool:
+    rest = iter(word)
+    return all(letter in rest for letter in letters)
+
+
+def _shared_prefix(a: str, b: str) -> int:
+    n = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        n += 1
+    return n

@@ -1,0 +1,146 @@
+"""What a technique asks of a repository: the forms of its name, its acronyms, the words that define it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xkg.build.grounding.identifier_words import Vocabulary, content_stems, defined_acronyms, initials, stem, stems
+from xkg.build.paper.document import Document
+from xkg.model import Technique
+
+_PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
+_TEX_NAME = re.compile(
+    r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
+)
+# TeX that lays out rather than names; Greek letters and functions (\exp, \log, \max) do name things in code.
+_LAYOUT = frozenset(
+    stems(
+        """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
+        label nonumber displaystyle limits leq geq neq sim approx cdot cdots ldots times in to mid middle tilde hat bar
+        vec underset overset top prime infty forall exists partial nabla defeq sum prod int cref eqref"""
+    )
+)
+_DEFINITION_WORDS = 80
+
+
+@dataclass(frozen=True)
+class TechniqueQuery:
+    """`forms` are the name's and aliases' stems, each a way to say it; `acronyms` short names (stem → how sure).
+    `definition` weighs the stems that define it, `context` holds the name of what it is a component of, `text` is for
+    an embedding model."""
+
+    technique: str
+    parent: str | None
+    forms: tuple[tuple[str, ...], ...]
+    acronyms: Mapping[str, float]
+    definition: Mapping[str, float]
+    context: tuple[str, ...]
+    text: str
+
+    @property
+    def about(self) -> frozenset[str]:
+        """Every stem of name and definition."""
+        return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
+
+    def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
+        """For BM25: the words of the name, what the repository may call them, and the acronyms that it knows."""
+        weights: dict[str, float] = {}
+        for form in self.forms:
+            for word in form:
+                weights[word] = 1.0
+                for related, sure in vocabulary.related(word).items():
+                    weights[related] = max(weights.get(related, 0.0), sure)
+            for compound, places in vocabulary.compounds(form).items():
+                weights[compound] = float(len(places))
+        for word, sure in self.acronyms.items():
+            if word in vocabulary.known:
+                weights[word] = max(weights.get(word, 0.0), 2 * sure)
+        return weights
+
+    def weights(self, vocabulary: Vocabulary) -> dict[str, float]:
+        """For BM25: half of the weight on the name (`name_weights`), half on the words of the definition."""
+        query = self.name_weights(vocabulary)
+        total = sum(self.definition.values())
+        share = sum(query.values()) / total if total else 0.0
+        for word, weight in self.definition.items():
+            query[word] = query.get(word, 0.0) + weight * share
+        return query
+
+
+def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
+    """One query a technique, in order. The paper's own "long form (SHORT)" gives names that a technique does not carry
+    itself."""
+    acronyms = defined_acronyms(document.text) if document else {}
+    for technique in techniques:
+        for short, long in defined_acronyms(f"{technique.name}. {technique.definition}").items():
+            acronyms.setdefault(short, long)
+    by_id = {technique.id: technique for technique in techniques}
+    return [_query(technique, by_id, acronyms, document) for technique in techniques]
+
+
+def _query(
+    technique: Technique, by_id: Mapping[str, Technique], acronyms: Mapping[str, str], document: Document | None
+) -> TechniqueQuery:
+    bare = _PARENTHESES.sub("", technique.name).strip() or technique.name
+    shorts = [*_PARENTHESES.findall(technique.name), *technique.aliases]
+    said = [bare, *(short for short in shorts if not _is_acronym(short) or len(stems(short)) > 1)]
+    short_names: dict[str, float] = {}
+    for form in said:
+        for name in initials(form):
+            if len(name) >= 3:
+                short_names[name] = 0.8
+    for short, long in acronyms.items():
+        # The paper gives a short form to a phrase that this technique's name holds, or is.
+        if long and set(content_stems(long)) and _holds(content_stems(bare), content_stems(long)):
+            short_names[stem(short.lower())] = 1.0
+    for short in (bare, *shorts):
+        if _is_acronym(short) and len(parts := stems(short)) == 1:
+            short_names[parts[0]] = 1.0
+    parent = by_id.get(technique.parent or "")
+    return TechniqueQuery(
+        technique=technique.id,
+        parent=technique.parent if parent else None,
+        forms=tuple(dict.fromkeys(form for text in said if (form := tuple(content_stems(text) or stems(text))))),
+        acronyms=short_names,
+        definition=_definition(technique, document),
+        context=tuple(content_stems(parent.name)) if parent else (),
+        text=f"{bare}. {technique.definition}"[:600],
+    )
+
+
+def _is_acronym(text: str) -> bool:
+    return len(text.split()) == 1 and 2 <= len(text) <= 10 and sum(c.isupper() for c in text) * 2 >= len(text)
+
+
+def _holds(phrase: Sequence[str], part: Sequence[str]) -> bool:
+    n = len(part)
+    return any(list(phrase[i : i + n]) == list(part) for i in range(len(phrase) - n + 1))
+
+
+def _definition(technique: Technique, document: Document | None) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for word in content_stems(technique.definition)[:_DEFINITION_WORDS]:
+        # A word that is repeated matters more, but not in proportion.
+        weights[word] = weights.get(word, 0.0) * 0.5 + 1.0
+    for word in _formal_words(technique, document) if document else ():
+        weights.setdefault(word, 0.5)
+    return weights
+
+
+def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
+    """Stems of what equations and algorithms beside the technique's excerpts name."""
+    for excerpt in technique.excerpts:
+        for equation in document.equations:
+            if excerpt.start - 100 <= equation.start <= excerpt.end + 300:
+                yield from _tex_words(equation.latex)
+        for algorithm in document.algorithms:
+            if algorithm.start < excerpt.end and excerpt.start < algorithm.end:
+                yield from content_stems(algorithm.body)[:_DEFINITION_WORDS]
+
+
+def _tex_words(latex: str) -> Iterable[str]:
+    for text, command in _TEX_NAME.findall(latex):
+        if text:
+            yield from content_stems(text)
+        elif stem(command.lower()) not in _LAYOUT:
+            yield stem(command.lower())

@@ -1,0 +1,176 @@
+"""Symbols of a repository as documents: their fields, a fielded BM25 over them, and a short rendering to embed."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
+from xkg.build.grounding.identifier_words import Vocabulary, stems, words
+
+# BM25F: what a field says about its symbol, relative to the words of its body.
+FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
+_K1 = 1.4
+# How much length counts against a field: long bodies mention everything, long names and docstrings mean what they say.
+_LENGTH: Mapping[str, float] = {"name": 0.5, "owner": 0.3, "prose": 0.5, "signature": 0.5, "body": 0.8}
+
+_BODY_CHARACTERS = 20_000
+_NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
+_NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
+
+_PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
+
+# What a class is called to do its work; every other dunder only supports it.
+FORWARD_METHODS = frozenset({"__call__", "forward"})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A symbol as retrieval sees it. `fields` holds stems by field; `lines` is its length."""
+
+    source: SourceSymbol
+    fields: Mapping[str, tuple[str, ...]]
+    members: tuple[str, ...] = ()
+    prose: str = ""
+    lines: int = 0
+    language: LanguageName = "python"
+    text: str = field(default="", repr=False)
+
+    @property
+    def id(self) -> str:
+        return self.source.symbol.id
+
+    @property
+    def kind(self) -> str:
+        return self.source.symbol.kind
+
+    @property
+    def short_name(self) -> str:
+        return self.source.symbol.qualified_name.rpartition(".")[2] or PurePosixPath(self.source.symbol.path).stem
+
+
+class SymbolIndex:
+    """Every symbol of a codebase that could implement something: functions, methods, classes and modules.
+
+    Constants are left out: a table of numbers locates nothing. `titled` are the stems of the repository's own name.
+    `search` is BM25F (Robertson, Zaragoza and Taylor,
+    "Simple BM25 extension to multiple weighted fields", CIKM 2004).
+    """
+
+    def __init__(self, codebase: Codebase) -> None:
+        self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
+        self.vocabulary = Vocabulary({stem for entry in self.entries.values() for stem in _named(entry)})
+        self.titled = frozenset(stems(_repository_name(codebase.repository.id)))
+        self._postings: dict[str, list[tuple[str, float]]] = {}
+        self._frequency: Counter[str] = Counter()
+        lengths = {
+            name: sum(len(entry.fields[name]) for entry in self.entries.values()) / max(1, len(self.entries))
+            for name in FIELD_WEIGHTS
+        }
+        for entry in self.entries.values():
+            weights: dict[str, float] = {}
+            for name, weight in FIELD_WEIGHTS.items():
+                norm = 1 - _LENGTH[name] + _LENGTH[name] * len(entry.fields[name]) / max(1.0, lengths[name])
+                for word, count in Counter(entry.fields[name]).items():
+                    weights[word] = weights.get(word, 0.0) + weight * count / norm
+            for word, value in weights.items():
+                self._postings.setdefault(word, []).append((entry.id, value))
+        # How common a word is, is asked of functions and methods: a class or module repeats the words of its members.
+        for entry in self.entries.values():
+            if not entry.members:
+                self._frequency.update({word for words_ in entry.fields.values() for word in words_})
+        self._units = max(1, sum(not entry.members for entry in self.entries.values()))
+
+    def rarity(self, word: str) -> float:
+        """0 (in every symbol) to 1 (in none): the inverse document frequency of a stem over that of an unseen one."""
+        n = min(self._frequency[word], self._units)
+        return math.log((self._units + 1) / (n + 0.5)) / math.log((self._units + 1) / 0.5)
+
+    def search(self, query: Mapping[str, float]) -> dict[str, float]:
+        """BM25F scores of the symbols that hold any stem of `query` (stem → weight), best first, ties in id order."""
+        scores: dict[str, float] = {}
+        for word, weight in query.items():
+            gain = weight * self.rarity(word)
+            for entry, frequency in self._postings.get(word, ()):
+                scores[entry] = scores.get(entry, 0.0) + gain * frequency * (_K1 + 1) / (frequency + _K1)
+        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def ceiling(self, query: Mapping[str, float]) -> float:
+        """The score of a symbol that would hold every stem of `query` without end: what `search` stays below."""
+        return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
+
+
+def _repository_name(repository: str) -> str:
+    """`name` of `host/owner/name@commit` or `local:name@hash`."""
+    return re.split(r"[/:]", repository.rpartition("@")[0] or repository)[-1]
+
+
+def rendering(entry: Entry, limit: int = 45) -> str:
+    """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At
+    most `limit` words: the model's time grows with them, and with twice as many it told symbols apart less well."""
+    symbol = entry.source.symbol
+    head = " ".join(words(symbol.qualified_name or entry.short_name))
+    called = " ".join(dict.fromkeys(words(code_of(entry.text, entry.language)[:2000])))
+    body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
+    return " ".join(body.split()[:limit])
+
+
+def _entries(codebase: Codebase) -> Iterable[Entry]:
+    for module in codebase.modules:
+        if PurePosixPath(module.path).name in _PACKAGING:
+            continue
+        lines = module.text.split("\n")
+        members: dict[str, list[SourceSymbol]] = {}
+        for source in module.symbols:
+            if source.parent is not None and source.symbol.kind != "constant":
+                members.setdefault(source.parent, []).append(source)
+        for source in module.symbols:
+            symbol = source.symbol
+            if symbol.kind == "constant":
+                continue
+            inner = members.get(symbol.id, [])
+            owner, _, name = symbol.qualified_name.rpartition(".")
+            path = PurePosixPath(symbol.path)
+            stem_of_file = path.parent.name if path.stem == "__init__" else path.stem
+            text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
+            # What is said inside a class is said of the class.
+            prose = " ".join(_prose(s) for s in ((source, *inner) if symbol.kind == "class" else (source,))).strip()
+            code = code_of(text, module.language)
+            yield Entry(
+                source=source,
+                fields={
+                    "name": tuple(stems(name or stem_of_file)),
+                    "owner": tuple(stems(f"{owner} {stem_of_file if name else path.parent.name}")),
+                    "prose": tuple(stems(prose)),
+                    "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
+                    "body": tuple(stems(code[:_BODY_CHARACTERS])),
+                },
+                members=tuple(s.symbol.id for s in inner),
+                prose=prose,
+                lines=symbol.end_line - symbol.start_line + 1,
+                language=module.language,
+                text=text,
+            )
+
+
+def code_of(text: str, language: LanguageName = "python") -> str:
+    """Source without comments and docstrings; other strings stay, since settings and messages name things too."""
+    return (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).sub("", text)
+
+
+def _named(entry: Entry) -> Iterable[str]:
+    yield from entry.fields["name"]
+    yield from entry.fields["owner"]
+    yield from entry.fields["signature"]
+    yield from entry.fields["body"]
+
+
+def _prose(source: SourceSymbol) -> str:
+    return f"{source.docstring} {source.comments}".strip()
+
+
+def _parameters(signature: str) -> str:
+    first, last = signature.find("("), signature.rfind(")")
+    return signature[first + 1 : last] if 0 <= first < last else ""

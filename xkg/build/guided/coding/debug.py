@@ -1,0 +1,140 @@
+"""Run a draft, read the error, mend it, run again: until its test passes or no round is left."""
+
+from collections.abc import Callable
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.guided.coding.edits import EditError, Repair, applied
+from xkg.build.guided.coding.run_report import report, steady
+from xkg.build.guided.draft import Draft, prompt
+from xkg.build.guided.repair_guard.guard import complaint
+from xkg.errors import AnswerError
+from xkg.llm.client import Ask
+from xkg.model import Evidence
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.evidence.prove import Proof
+
+ROUNDS = 8
+MOST_CODE = 52_100
+_REMEMBERED = 4
+
+Trial = Callable[[Draft], Proof]
+"""Finds packages for what a draft imports, runs it, and mutates it where its test passes. Equal drafts give equal
+proofs."""
+
+PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
+# Nothing that is written into the code mends these.
+HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
+# Of these the sources say nothing.
+_OUTER = frozenset((Cause.REMOVED_API, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY, Cause.KILLED))
+_HINTS = {
+    Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
+    Cause.DOWNLOAD: "There is no network. Remove the need for it: small data or a small network made in the test.",
+    Cause.TIME: "It ran too long. Make the test's problem smaller; leave the implementation's defaults as they are.",
+    Cause.MEMORY: "It took too much memory. Make the test's problem smaller.",
+    Cause.KILLED: "It was stopped: too much printed or written, too many processes, or a crash in a library.",
+}
+
+
+class Debugged(BaseModel):
+    """What debugging came to. `proof` is that of `draft`; `first` the evidence of the first run. `repairs` are those
+    that `draft` went through, `refused` those that the guard did not let pass, `rounds` how often a model was asked.
+    `stopped` says why there is no further round though the test does not pass, `failed` that the model gave no answer
+    that can be used."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    draft: Draft
+    proof: Proof
+    first: Evidence
+    repairs: int = 0
+    refused: int = 0
+    rounds: int = 0
+    stopped: str | None = None
+    failed: str | None = None
+
+    @property
+    def passed(self) -> bool:
+        return self.proof.cause in PASSED
+
+
+def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
+    """The draft, mended in at most `rounds` rounds. No model is asked where the test passes at once, or where no code
+    can mend what stops it (a package that cannot be had). Raises `ModelUnavailableError` and `BudgetError` as `ask`
+    does, and what `trial` raises."""
+    proof = trial(draft)
+    state = Debugged(draft=draft, proof=proof, first=proof.evidence)
+    if proof.cause in HOPELESS:
+        return state.model_copy(update={"stopped": f"{proof.cause.value}: {proof.evidence.reason}"})
+    tried: dict[tuple[str, str], str] = {(draft.implementation, draft.test): _said(proof)}
+    notes: list[str] = []
+    while not state.passed and state.rounds < rounds:
+        refused = 0
+
+        def check(answer: Repair, base: Draft = state.draft) -> str | None:
+            nonlocal refused
+            if not answer.edits:
+                return None
+            try:
+                mended = applied(base, answer.edits)
+            except EditError as error:
+                return str(error)
+            known = tried.get((mended.implementation, mended.test))
+            if known is not None:
+                return f"this was run already and failed with: {known}; change something else"
+            fault = complaint(base, mended)
+            refused += fault is not None
+            return fault
+
+        inputs = {
+            "definition": definition,
+            "failure": report(state.proof),
+            "hint": _HINTS.get(state.proof.cause, "Find the cause before you change anything."),
+            "tried": "\n".join(notes[-_REMEMBERED:]) or "nothing yet",
+            "implementation": state.draft.implementation,
+            "test": state.draft.test,
+            "sources": _sources(state),
+        }
+        try:
+            answer = ask(prompt("repair"), Repair, inputs, about=draft.name, check=check)
+        except AnswerError as error:
+            return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
+        state = state.model_copy(update={"rounds": state.rounds + 1, "refused": state.refused + refused})
+        if not answer.edits:
+            return state.model_copy(update={"stopped": f"cannot be mended: {steady(answer.cause)}"})
+        mended = applied(state.draft, answer.edits)
+        after = trial(mended)
+        tried[mended.implementation, mended.test] = _said(after)
+        if _is_worse(after, state.proof):
+            notes.append(f"- {answer.cause} (taken back, since it then failed with: {_said(after)})")
+            continue
+        notes.append(f"- {answer.cause} (done; then it failed with: {_said(after)})")
+        state = state.model_copy(update={"draft": mended, "proof": after, "repairs": state.repairs + 1})
+    if not state.passed:
+        return state.model_copy(update={"stopped": f"does not pass after {state.rounds} rounds"})
+    return state
+
+
+def _is_worse(after: Proof, before: Proof) -> bool:
+    return after.evidence.level.rank < before.evidence.level.rank or after.cause in HOPELESS
+
+
+def _said(proof: Proof) -> str:
+    return steady(proof.evidence.reason or proof.cause.value)[:300]
+
+
+def _sources(state: Debugged) -> str:
+    """The source lines where they may help to tell what is right."""
+    if state.rounds and state.proof.cause in _OUTER:
+        return "not shown: the failure has nothing to do with them"
+    draft = state.draft
+    return room_for(draft.excerpt, draft.implementation, draft.test)
+
+
+def room_for(excerpt: str, *others: str) -> str:
+    """The start of an excerpt, as much of it as a prompt with `others` has room for."""
+    room = MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in others)
+    data = excerpt.encode("utf-8", "replace")
+    if len(data) <= room:
+        return excerpt
+    return data[: max(room, 0)].decode("utf-8", "ignore").rpartition("\n")[0] + "\n… (cut)"

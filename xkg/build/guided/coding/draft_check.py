@@ -1,0 +1,206 @@
+"""What is wrong with a written module, its test and its documentation, as far as that can be told without running
+them: in words for the model that wrote them."""
+
+import ast
+import re
+import sys
+from collections.abc import Collection, Iterator
+
+from xkg.model import Level
+from xkg.sandbox.evidence.mutation import stubs
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.static_checks import check_parsed
+
+# Of the standard library and of what research code imports: nothing that a method's own code needs.
+PLUMBING = frozenset(
+    "argparse absl click fire hydra matplotlib ml_collections omegaconf seaborn tensorboard tensorboardX tqdm "
+    "unittest pytest wandb".split()
+)
+_OUTSIDE = frozenset(
+    "ftplib http requests shutil socket socketserver ssl subprocess tempfile urllib webbrowser".split()
+)
+_REACHING = frozenset({"from_pretrained", "load_dataset", "load_state_dict_from_url", "urlopen", "urlretrieve"})
+_FILE_CALLS = frozenset(
+    f"{owner}.{name}"
+    for owner, names in (
+        ("torch", ("load", "save")),
+        ("torch.hub", ("load",)),
+        ("np", ("load", "save", "savez", "loadtxt", "savetxt")),
+        ("os", ("system", "makedirs", "mkdir", "remove", "listdir")),
+        ("pd", ("read_csv", "read_json")),
+        ("pickle", ("load", "dump")),
+        ("json", ("load", "dump")),
+    )
+    for name in names
+)
+_FEWEST_SENTENCES = 3
+
+
+def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
+    """`allowed` are the packages that may be imported beside the standard library."""
+    parsed = check_parsed(source)
+    if parsed.level is Level.NONE:
+        yield f"implementation: {parsed.reason}"
+        return
+    tree = syntax_tree(source)
+    yield from _imports("implementation", tree, allowed)
+    yield from _reaches_out("implementation", tree)
+    if any(
+        isinstance(n, ast.Attribute) and n.attr == "cuda" and not _owner(n).endswith("torch") for n in ast.walk(tree)
+    ):
+        yield "implementation: it moves data to a GPU (`.cuda`); leave devices out"
+    if not stubs(source):
+        yield "implementation: it has no public function or class with a body that works"
+    empty = [node.name for node in _functions(tree) if _is_stub(node)]
+    if empty:
+        yield f"implementation: {', '.join(empty[:5])} has no body that works; write it, or make it a parameter"
+
+
+def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
+    """Of a test for an implementation that parses."""
+    parsed = check_parsed(test)
+    if parsed.level is Level.NONE:
+        said = f"{parsed.reason}; import from implementation what is tested" if parsed.reason else ""
+        yield f"test: {said}"
+        return
+    tree = syntax_tree(test)
+    yield from _imports("test", tree, {*allowed, "implementation"})
+    yield from _reaches_out("test", tree)
+    names, whole = _taken(tree)
+    if not names and not whole:
+        yield "test: it imports nothing from implementation; write `from implementation import …` with the names tested"
+    missing = sorted(names - _defined(syntax_tree(implementation)))
+    if missing:
+        yield f"test: implementation does not define {', '.join(missing[:5])}"
+    if any(isinstance(node, ast.Try) and node.handlers for node in ast.walk(tree)):
+        yield "test: it catches exceptions; let everything fail that can fail"
+    if any(isinstance(n, ast.Name | ast.Attribute) and _dotted(n).endswith("suppress") for n in ast.walk(tree)):
+        yield "test: it suppresses exceptions; let everything fail that can fail"
+    if not any(_asserts(node) for node in ast.walk(tree)):
+        yield "test: it asserts nothing; compare what is computed with values known independently"
+    never = [node.name for node in _never_called(tree) if any(_asserts(inner) for inner in ast.walk(node))]
+    if never:
+        yield f"test: {', '.join(never[:5])} is defined and never called; the script must call its functions itself"
+
+
+def documentation_faults(documentation: str) -> Iterator[str]:
+    ended = re.split(r"[.!?](?=\s|$)", documentation)[:-1]
+    if sum(bool(re.search(r"[^\s.!?]", sentence)) for sentence in ended) < _FEWEST_SENTENCES:
+        yield "documentation: write 5 to 10 sentences: what it computes, inputs and outputs, how to call it, parameters"
+
+
+def _imports(where: str, tree: ast.Module, allowed: Collection[str]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            module = "." * node.level + (node.module or "")
+            yield f"{where}: relative import of {module}; all code must be in the module itself"
+            continue
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            yield f"{where}: `from {node.module} import *`; import by name"
+        modules = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+        for top in dict.fromkeys(module.partition(".")[0] for module in modules):
+            if top in PLUMBING:
+                yield f"{where}: it imports {top}, which only serves experiments or test runners; leave it out"
+            elif top in _OUTSIDE:
+                yield f"{where}: it imports {top}; there is no network, and nothing to read or start"
+            elif top not in allowed and top not in sys.stdlib_module_names:
+                named = ", ".join(sorted(set(allowed) - {"implementation"})) or "none"
+                yield f"{where}: it imports {top}, which is not allowed (allowed packages: {named})"
+
+
+def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
+    own = _defined(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = _dotted(node.func)
+            opens = called == "open" and "open" not in own
+            if opens or called in _FILE_CALLS or called.rpartition(".")[2] in _REACHING - own:
+                yield f"{where}: it calls {called} (line {node.lineno}); there are no files and no network"
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions of the module and methods of its classes."""
+    for node in tree.body:
+        for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield inner
+
+
+def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    marks = {ast.unparse(mark).rpartition(".")[2] for mark in function.decorator_list}
+    if marks & {"abstractmethod", "overload"} or function.name == "__init__":
+        return False
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    match body:
+        case [] | [ast.Pass()]:
+            return True
+        case [ast.Raise(exc=error)] if error is not None:
+            return "NotImplementedError" in ast.unparse(error) and not _is_base(function)
+        case _:
+            return False
+
+
+def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A method that others override: it raises on behalf of a base class."""
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    return bool(arguments) and arguments[0].arg == "self"
+
+
+def _taken(tree: ast.Module) -> tuple[set[str], bool]:
+    """Names imported from the implementation, and whether it is imported as a whole."""
+    names: set[str] = set()
+    whole = False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "implementation" and not node.level:
+            names |= {alias.name for alias in node.names} - {"*"}
+            whole = whole or any(alias.name == "*" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            whole = whole or any(alias.name == "implementation" for alias in node.names)
+    return names, whole
+
+
+def _defined(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.alias):
+            names.add((node.asname or node.name).partition(".")[0])
+    return names
+
+
+def _asserts(node: ast.AST) -> bool:
+    """An assertion that is about something: not `assert True`."""
+    if isinstance(node, ast.Assert):
+        return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
+    if isinstance(node, ast.Call):
+        name = _dotted(node.func).rpartition(".")[2]
+        return name.startswith("assert_") and bool(node.args)
+    return isinstance(node, ast.Raise) and node.exc is not None and "AssertionError" in ast.unparse(node.exc)
+
+
+def _never_called(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    if used & {"globals", "locals", "vars"}:
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in used:
+            yield node
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value)}.{node.attr}"
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _owner(node: ast.Attribute) -> str:
+    return _dotted(node.value)

@@ -1,0 +1,66 @@
+"""Whether an implementation does what definition and source lines say: the model's part, after the static share."""
+
+from typing import Literal
+
+from xkg.build.fidelity import FAITHFUL_SHARE, left_out, unmatched
+from xkg.build.guided.coding.debug import room_for
+from xkg.build.guided.draft import Draft, prompt
+from xkg.llm.client import AnswerType, Ask
+from xkg.model import Fault, Fidelity, Level
+from xkg.sandbox.evidence.prove import Proof
+
+_MOST_STATEMENTS = 20
+_MOST_LEFT_OUT = 15
+_STATEMENT = 160
+_LONGEST_REMARK = 400
+
+
+class FaultFound(AnswerType):
+    kind: Literal["missing", "foreign", "beyond", "unrelated"]
+    remark: str
+
+
+class Verdict(AnswerType):
+    """What was compared, then the faults that were found; none where the module is faithful."""
+
+    compared: str
+    faults: tuple[FaultFound, ...]
+
+
+def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, ask: Ask) -> Fidelity:
+    """The share, with the faults that the model finds. It is asked only about a draft whose test is proven and whose
+    share is enough; `faults` is None for others. Raises as `ask` does."""
+    if proof.evidence.level.rank < Level.TESTED.rank or share < FAITHFUL_SHARE:
+        return Fidelity(share=share)
+    inputs = {
+        "definition": definition,
+        "implementation": draft.implementation,
+        "unmatched": listed_unmatched(draft),
+        "left_out": _listed_left_out(draft),
+        "sources": room_for(draft.excerpt, draft.implementation),
+    }
+    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)
+    faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
+    return Fidelity(share=share, faults=faults)
+
+
+def listed_unmatched(draft: Draft) -> str:
+    """The statements of a draft that have no counterpart in its source lines, a line each."""
+    found = unmatched(draft.implementation, draft.excerpt)
+    said = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
+    more = len(found) - _MOST_STATEMENTS
+    return "\n".join([*said, *([f"- and {more} more"] if more > 0 else [])])
+
+
+def _listed_left_out(draft: Draft) -> str:
+    found = left_out(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
+    return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
+
+
+def _fault_of(answer: Verdict) -> str | None:
+    for fault in answer.faults:
+        if not fault.remark.strip():
+            return f"a fault of kind {fault.kind} has no remark; say in one line what it is and where"
+        if len(fault.remark) > _LONGEST_REMARK:
+            return f"the remark `{fault.remark[:60]}…` is too long; say it in one line"
+    return None

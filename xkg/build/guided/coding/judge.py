@@ -1,0 +1,180 @@
+"""From a draft that was debugged to what is proven of it: a test that can fail, then fidelity to the sources, each
+mended once where it is not there."""
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.code_similarity import statements
+from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
+from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, debug, room_for
+from xkg.build.guided.coding.edits import EditError, Repair, applied
+from xkg.build.guided.coding.fidelity import judge_fidelity, listed_unmatched
+from xkg.build.guided.coding.strengthen import strength, strengthen
+from xkg.build.guided.draft import Draft, prompt
+from xkg.build.guided.repair_guard.guard import complaint
+from xkg.errors import AnswerError
+from xkg.llm.client import Ask
+from xkg.model import Evidence, Fidelity, Level
+from xkg.sandbox.evidence.prove import Proof
+
+
+class Checked(BaseModel):
+    """What came of a draft. `evidence` is what a code node keeps: where it was mended, that of the first run, then that
+    of its level. `proof` is of `draft` as it was run, without fidelity. `refused` repairs did not pass the guard,
+    `rounds` of debugging were taken. `unrelated` says why the code is not the technique's at all, `failed` which check
+    could not be made for want of an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    draft: Draft
+    proof: Proof
+    evidence: tuple[Evidence, ...]
+    refused: int
+    rounds: int
+    unrelated: str | None = None
+    failed: str | None = None
+
+    @property
+    def level(self) -> Level:
+        return self.evidence[-1].level
+
+
+def check(debugged: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Checked:
+    """What is proven of a draft. A test that proves too little is sharpened once; what is then proven is held against
+    its sources, and revised once where that fails. `rounds` bound all repairs together, those in `debugged` included.
+
+    Where the model gives no answer that can be used, what was reached stays. Raises `ModelUnavailableError` and
+    `BudgetError` as `ask` does, and what `trial` raises."""
+    state = debugged
+    if state.passed:
+        state = strengthen(state, definition, trial, ask, rounds=rounds)
+    fidelity, failed = _judged(state, definition, ask)
+    if fidelity is not None and failed is None and _can_be_mended(state, fidelity):
+        after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
+        if after.draft == state.draft:
+            state = after
+        else:
+            again, failed = _judged(after, definition, ask)
+            best = _worth(after, again) > _worth(state, fidelity)
+            counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
+            state = after if best else state.model_copy(update=counts)
+            fidelity = again if best else fidelity
+    return _checked(state, fidelity, state.failed or failed)
+
+
+def revise(
+    state: Debugged, definition: str, fidelity: Fidelity, trial: Trial, ask: Ask, *, rounds: int = ROUNDS
+) -> Debugged:
+    """The draft changed once after what was found against it, then debugged with what is left of `rounds`; whether it
+    is better is not told here. The draft as it was, with `failed`, where the model gives no answer that can be used."""
+    draft = state.draft
+    removes = fidelity.share < FAITHFUL_SHARE or any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
+    refused = 0
+
+    def objection(answer: Repair) -> str | None:
+        nonlocal refused
+        if not answer.edits:
+            return None
+        try:
+            changed = applied(draft, answer.edits)
+        except EditError as error:
+            return str(error)
+        fault = complaint(draft, changed, may_remove=removes)
+        refused += fault is not None
+        return fault
+
+    inputs = {
+        "definition": definition,
+        "findings": _findings(draft, fidelity),
+        "implementation": draft.implementation,
+        "test": draft.test,
+        "sources": room_for(draft.excerpt, draft.implementation, draft.test),
+    }
+    try:
+        answer = ask(prompt("revise"), Repair, inputs, about=draft.name, check=objection)
+    except AnswerError as error:
+        return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
+    state = state.model_copy(update={"refused": state.refused + refused})
+    if not answer.edits:
+        return state
+    after = debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds)
+    return after.model_copy(
+        update={
+            "first": state.first,
+            "repairs": state.repairs + after.repairs + 1,
+            "rounds": state.rounds + after.rounds,
+            "refused": state.refused + after.refused,
+            "failed": state.failed or after.failed,
+        }
+    )
+
+
+def _judged(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:
+    """Fidelity, and why the model's part of it is wanting. None where there are no source lines to hold against."""
+    draft = state.draft
+    if not statements(draft.excerpt):
+        return None, None
+    found = share(draft.implementation, draft.excerpt)
+    try:
+        return judge_fidelity(draft, definition, state.proof, found, ask), None
+    except AnswerError as error:
+        return Fidelity(share=found), str(error)
+
+
+def _can_be_mended(state: Debugged, fidelity: Fidelity) -> bool:
+    proven = state.proof.evidence.level.rank >= Level.TESTED.rank
+    return proven and not is_met(fidelity) and fidelity.unrelated is None
+
+
+def _worth(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
+    if fidelity is None:
+        return False, strength(state.proof)[0], False, -99, 0.0, strength(state.proof)[1]
+    level, score = strength(state.proof)
+    proven = level >= Level.TESTED.rank
+    faults = -99 if fidelity.faults is None else -len(fidelity.faults)
+    alike = fidelity.unrelated is None
+    return proven and is_met(fidelity), level, alike, faults, fidelity.share, score
+
+
+def _findings(draft: Draft, fidelity: Fidelity) -> str:
+    said = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
+    if fidelity.share < FAITHFUL_SHARE:
+        said += [
+            f"Only {fidelity.share:.0%} of the statements have a counterpart in the repository's lines"
+            f" ({FAITHFUL_SHARE:.0%} are asked for). These have none:",
+            listed_unmatched(draft),
+        ]
+    return "\n".join(said)
+
+
+def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> Checked:
+    evidence = state.proof.evidence
+    update: dict[str, object] = {"fidelity": fidelity, "repairs": state.repairs}
+    if evidence.level is Level.TESTED:
+        if fidelity is not None and is_met(fidelity):
+            update |= {"level": Level.FAITHFUL, "reason": None}
+        else:
+            update["reason"] = _why_not_faithful(fidelity, failed)
+    elif failed is not None:
+        update["reason"] = f"{evidence.reason or evidence.level.value}; no further, since {failed}"
+    elif state.stopped is not None and not state.passed:
+        update["reason"] = f"{evidence.reason or evidence.level.value} ({state.stopped})"
+    final = evidence.model_copy(update=update)
+    return Checked(
+        draft=state.draft,
+        proof=state.proof,
+        evidence=(state.first, final) if state.repairs else (final,),
+        refused=state.refused,
+        rounds=state.rounds,
+        unrelated=fidelity.unrelated if fidelity is not None else None,
+        failed=failed,
+    )
+
+
+def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
+    if fidelity is None:
+        return "fidelity not told: there are no source lines in Python to compare with"
+    if fidelity.faults:
+        return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
+    if fidelity.share < FAITHFUL_SHARE:
+        return f"not faithful: {fidelity.share:.0%} of its statements have a counterpart in the source lines"
+    return f"fidelity not told: {failed}"

@@ -1,0 +1,123 @@
+"""Drafts are run with the packages that they import, and what comes of a run is kept before anybody acts on it."""
+
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from xkg.build.guided.draft import Draft
+from xkg.build.package_versions import Make, failed_in_package, other_versions
+from xkg.build.slicing.imported_names import imported_names
+from xkg.build.stage_cache import Workbench
+from xkg.model import Code, code_id
+from xkg.sandbox.evidence.failure_causes import Cause
+from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.packages.disk_quota import in_use
+from xkg.sandbox.runner import Environment, Limits, Runner
+
+_SIDE_BY_SIDE = 2
+
+
+class Trials:
+    """Runs drafts of one paper, two at a time; the same draft gives the same proof, in this run or a later one.
+
+    Packages are those that `make` finds for what code and test import, together with `base`, what the paper's code
+    imports anyway, so that most drafts share one environment. Where a run fails inside a package, other versions are
+    tried. `final` turns False where another run may reach more (a registry was down). Raises what runner and `make`
+    raise, and `StoreError` where `folder` cannot be written. Safe to call from several threads."""
+
+    def __init__(
+        self,
+        folder: Path,
+        runner: Runner,
+        limits: Limits,
+        make: Make,
+        requirements: Sequence[str],
+        written: str | None,
+        base: Mapping[str, Sequence[str]],
+    ) -> None:
+        self.final = True
+        self.environments: dict[str, Environment] = {}
+        self._folder = folder
+        self._runner = runner
+        self._limits = limits
+        self._make = make
+        self._requirements = requirements
+        self._written = written
+        self._base = base
+        self._making = threading.Lock()
+        self._running = threading.Semaphore(_SIDE_BY_SIDE)
+
+    def __call__(self, draft: Draft) -> Proof:
+        """The highest level that a draft reaches, with the evidence and what kept it from more."""
+        code = node(draft)
+        best: Proof | None = None
+        for environment in self._environments(code):
+            proof = self._kept(code, environment)
+            if best is None or proof.evidence.level.rank > best.evidence.level.rank:
+                best = proof
+            ran = code.model_copy(update={"level": proof.evidence.level, "evidence": (proof.evidence,)})
+            if environment.incomplete or not failed_in_package(ran, environment):
+                break
+        assert best is not None
+        return best
+
+    def _environments(self, code: Code) -> Iterator[Environment]:
+        versions = [(list(self._requirements), self._written), *_versions(self._requirements, self._written)]
+        tried: set[str] = set()
+        for lines, day in versions:
+            with self._making:
+                environment = self._make(self._imports(code), lines, day)
+                self.environments[environment.hash] = environment
+                self.final = self.final and not environment.incomplete
+            if environment.hash not in tried and (not tried or environment.site is not None):
+                tried.add(environment.hash)
+                yield environment
+
+    def _imports(self, code: Code) -> dict[str, Sequence[str]]:
+        own = packages(code.implementation, code.test)
+        return {**self._base, **{name: tuple(sorted({*self._base.get(name, ()), *own[name]})) for name in own}}
+
+    def _kept(self, code: Code, environment: Environment) -> Proof:
+        def run() -> Proof:
+            with self._running, in_use(environment):
+                return prove(code, self._runner, environment, self._limits)
+
+        return Workbench(self._folder).stage(
+            "run",
+            {
+                "implementation": code.implementation,
+                "test": code.test,
+                "environment": environment.model_dump(mode="json", exclude={"site"}),
+                "runner": self._runner.name,
+                "limits": self._limits.model_dump(),
+                "mutation_seconds": MUTATION_SECONDS,
+                "python": sys.version,
+            },
+            Proof,
+            run,
+            lambda proof: proof.cause,
+            keep=lambda proof: not environment.incomplete and proof.cause not in (Cause.KILLED, Cause.NOT_SETTLED),
+        )
+
+
+def node(draft: Draft) -> Code:
+    """The code node of a draft, at no level yet."""
+    return Code(
+        id=code_id(draft.technique, draft.implementation, draft.test),
+        technique=draft.technique,
+        implementation=draft.implementation,
+        test=draft.test,
+        documentation=draft.documentation,
+        packages=tuple(sorted(packages(draft.implementation))),
+    )
+
+
+def packages(*sources: str) -> dict[str, tuple[str, ...]]:
+    """The packages that sources import from outside the standard library, each with the names they take from it."""
+    used = imported_names(sources)
+    return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
+
+
+def _versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None]]:
+    return [(lines, day) for lines, day, _ in other_versions(requirements, written)]

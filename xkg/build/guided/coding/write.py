@@ -1,0 +1,182 @@
+"""From located code to a self-contained module with its test and documentation, as a language model writes them."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.fidelity import left_out
+from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
+from xkg.build.guided.coding.material import Material, material, without
+from xkg.build.guided.draft import Draft, prompt
+from xkg.build.slicing.compose import Part, compose, shown, together
+from xkg.llm.client import AnswerType, Ask
+from xkg.model import Technique
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.static_checks import needed_imports
+
+_ALWAYS = ("numpy",)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_PART = re.compile(r"^(?=# --- )", re.MULTILINE)
+# A part with no larger share of lines of its own is told already.
+_REPEATED = 0.15
+
+
+class Component(BaseModel):
+    """Code of a component, ready to be called by what it is part of. `sources` and `excerpt` are those of its draft."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    technique: str
+    implementation: str
+    sources: tuple[str, ...] = ()
+    excerpt: str = ""
+
+
+class Declined(BaseModel):
+    """What is located does not do the technique, for the reason that the model gives."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    technique: str
+    reason: str
+
+
+class Written(AnswerType):
+    declined: str | None
+    implementation: str
+    test: str
+    documentation: str
+
+
+def modularize_with_model(
+    technique: Technique,
+    located: Sequence[str],
+    components: Sequence[Component],
+    codebase: Codebase,
+    ask: Ask,
+    paper: str,
+    why: str = "",
+) -> Draft | Declined:
+    """One question: the code of a technique of `paper` (its title), written from the symbols it is located at (ids,
+    best first, at least one; `why` says what of them does it). What it calls of its components is put in front of what
+    was written, so that the implementation is one module; the excerpt then holds what those components were made from,
+    too.
+
+    Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
+    found = material(codebase, located)
+    parts = [Part(component.name, component.implementation) for component in components]
+    allowed = _allowed(found, components)
+    inputs = {
+        "paper": " ".join(paper.split()),
+        "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
+        "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
+        "code": without(found.code, _done_alike(found.code, together(parts)), found.entries),
+        "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
+        "packages": ", ".join(allowed),
+        "components": shown(parts),
+    }
+
+    def check(answer: Written) -> str | None:
+        return "\n".join(faults(answer, parts, allowed)) or None
+
+    answer = ask(prompt("modularize"), Written, inputs, about=technique.name, check=check)
+    if answer.declined is not None:
+        return Declined(technique=technique.id, reason=" ".join(answer.declined.split()))
+    composed = compose(answer.implementation, parts)
+    taken = [components[i] for i in composed.used]
+    return Draft(
+        technique=technique.id,
+        name=technique.name,
+        implementation=composed.source,
+        test=answer.test,
+        documentation=answer.documentation.strip(),
+        sources=tuple(dict.fromkeys([*found.sources, *(source for c in taken for source in c.sources)])),
+        excerpt=_joined(found.code, (component.excerpt for component in taken)),
+    )
+
+
+def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
+    """What is wrong with an answer, a line each."""
+    if answer.declined is not None:
+        if not answer.declined.strip():
+            yield "declined: give null, or one sentence that says why the code does not do the technique"
+        elif answer.implementation.strip():
+            yield "declined: it says that the code does not do the technique, and an implementation is given; decide"
+        return
+    composed = compose(answer.implementation, parts)
+    if composed.problem:
+        # Its own faults say it better, where it has some.
+        own = list(implementation_faults(answer.implementation, allowed))
+        yield from own or [f"implementation: it cannot be put together with the components: {composed.problem}"]
+        return
+    found = list(implementation_faults(composed.source, allowed))
+    yield from found
+    if not any("does not parse" in fault for fault in found):
+        for fault in script_faults(answer.test, composed.source, allowed):
+            only = "; of the components it has only what your code uses" if parts and "does not define" in fault else ""
+            yield f"{fault}{only}"
+    yield from documentation_faults(answer.documentation)
+
+
+def _joined(own: str, others: Iterable[str]) -> str:
+    """An excerpt, and of others the parts that tell much that it, or another part, does not: slices of overlapping
+    lines differ in a name or an import."""
+    parts = [part.strip("\n") for excerpt in others for part in _PART.split(excerpt) if part.strip("\n")]
+    said, kept = set(_said(own)), []
+    for i, part in sorted(enumerate(parts), key=lambda pair: (-len(pair[1]), pair[0])):
+        lines = _said(part)
+        if sum(line not in said for line in lines) > _REPEATED * len(lines):
+            said.update(lines)
+            kept.append(i)
+    return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(kept))])
+
+
+def _said(part: str) -> list[str]:
+    return [line for each in part.splitlines() if (line := each.strip()) and not line.startswith("# --- ")]
+
+
+def _done_alike(code: str, components: str) -> frozenset[str]:
+    """The functions and classes of the code that are in components, too: functions with the same parameters, and
+    nothing that is computed there left out here. A component may use the name of what it was cut from."""
+    ready = {node.name: node for node in _definitions(components)}
+    return frozenset(
+        node.name
+        for node in _definitions(code)
+        if (other := ready.get(node.name)) is not None
+        and _parameters(node) == _parameters(other)
+        and not left_out(ast.unparse(other), ast.unparse(node), 1)
+    )
+
+
+def _definitions(code: str) -> list[_Definition]:
+    try:
+        body = syntax_tree(code).body
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    return [node for node in body if isinstance(node, _Definition)]
+
+
+def _parameters(node: _Definition) -> list[str]:
+    return (
+        []
+        if isinstance(node, ast.ClassDef)
+        else [inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)]
+    )
+
+
+def _allowed(shown: Material, components: Sequence[Component]) -> list[str]:
+    packages = {*_ALWAYS, *shown.packages}
+    for component in components:
+        packages.update(needed_imports(component.implementation))
+    return sorted(packages - PLUMBING - sys.stdlib_module_names)
+
+
+def _place(identity: str, codebase: Codebase) -> str:
+    symbol = codebase.symbols()[identity].symbol
+    name = f"::{symbol.qualified_name}" if symbol.qualified_name else ""
+    return f"- {symbol.path}{name} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line})"

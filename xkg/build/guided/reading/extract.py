@@ -1,0 +1,215 @@
+"""Stage 1 with a language model: the technique tree of a paper, its findings and what it releases, in one question."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from xkg.build.guided.draft import prompt
+from xkg.build.guided.reading.definition_check import mangled, pointer
+from xkg.build.guided.reading.outline import condensed, room
+from xkg.build.guided.reading.passages import Passages, read_passages
+from xkg.build.guided.reading.symbols_in_text import unsupported_numbers
+from xkg.build.paper.document import Document
+from xkg.build.techniques import claims
+from xkg.build.techniques.extract import Extraction, freeze
+from xkg.build.techniques.names import words
+from xkg.build.techniques.tree import MAX_TECHNIQUES, Node
+from xkg.build.techniques.word_lists import LITTLE, SAME_KIND
+from xkg.llm.client import AnswerType, Ask
+from xkg.model import Finding, Resource
+
+ROOM = 30_000  # characters of a paper: what a usual one needs for abstract, method, and what frames them
+_QUESTION = 1_000  # tokens of the question itself and of its marks
+_ANSWER = 16_000  # tokens that an answer and the thought before it may take
+_MOST_FAULTS = 12  # told at once
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
+_IN_PAPER = re.compile(
+    r"(?:our|my|this|these|the (?:proposed|paper'?s|authors'?))\b|(?:step|stage|phase|part|module|component|section|"
+    r"appendix|algorithm|eq|eqs|equation|figure|table|theorem|lemma|line)s?\.?\s*\(?(?:\d[\d.]*|[ivx]+|[a-z])\)?$",
+    re.IGNORECASE,
+)
+_KINDS = (
+    SAME_KIND
+    | LITTLE
+    | frozenset(
+        "training learning inference testing encoder decoder update rule proposed overall main full new".split()
+    )
+)
+
+
+class Component(AnswerType):
+    name: str
+    type: Literal["methodology", "technique", "finding", "resource"]
+    parent: str | None
+    aliases: list[str]
+    definition: str
+    passages: list[int]
+
+    @property
+    def is_technique(self) -> bool:
+        return self.type in ("methodology", "technique")
+
+
+class Components(AnswerType):
+    components: list[Component]
+
+
+def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int) -> Extraction:
+    """Techniques, findings and resources of a paper, as a model reads it in one question of at most `window` tokens,
+    its answer included. Excerpts are the passages that it names.
+
+    Raises `AnswerError` where no answer could be used, and what else `ask` raises.
+    """
+    passages = read_passages(document)
+    answer = ask(
+        prompt("extract"),
+        Components,
+        {"paper": condensed(passages, room(window, _QUESTION, _ANSWER, ROOM))},
+        about=document.title,
+        check=lambda answer: complaint(answer, passages),
+    )
+    nodes = _tree(answer, passages)
+    return Extraction(
+        techniques=tuple(freeze(nodes, paper_id)),
+        findings=tuple(
+            Finding(id=f"{paper_id}#finding/{n}", name=c.name.strip(), description=c.definition.strip() or None)
+            for n, c in enumerate((c for c in answer.components if c.type == "finding"), start=1)
+        ),
+        resources=_resources(answer, passages, paper_id),
+    )
+
+
+def complaint(answer: Components, passages: Passages) -> str | None:
+    """What is surely wrong with an answer, in words for the model; None where nothing is."""
+    techniques = [c for c in answer.components if c.is_technique]
+    if not techniques:
+        return "there is no methodology and no technique: list what the paper proposes and what that consists of"
+    if len(techniques) > MAX_TECHNIQUES:
+        return f"{len(techniques)} techniques are too many: keep the core components, at most 15"
+    faults: list[str] = []
+    listed = Counter(_folded(_split(c)[0]) for c in techniques)
+    for c in answer.components:
+        if not words(c.name):
+            faults.append("a component has no name")
+        elif not c.definition.strip():
+            faults.append(f"{c.name!r} has no definition")
+        if not c.is_technique:
+            continue
+        if listed[_folded(_split(c)[0])] > 1:
+            faults.append(f"{c.name!r} is listed twice: list it once, under the nearest component that holds its uses")
+        if _IN_PAPER.match(c.name.strip()) or _KINDS.issuperset(words(c.name)):
+            faults.append(f"the name {c.name!r} says nothing outside this paper: give it its academic name")
+        if place := mangled(f"{c.name} {c.definition}"):
+            faults.append(f"{c.name!r} lost a backslash before {place!r}: in JSON each is written twice")
+        if place := pointer(c.definition):
+            faults.append(f"the definition of {c.name!r} points to {place!r}: say it in the definition's own words")
+        if not any(n in passages for n in c.passages):
+            faults.append(f"{c.name!r} names no passage: give the numbers of those that introduce it, or leave it out")
+    faults += _faults_of_tree(answer.components)
+    faults += _foreign(answer, passages.document)
+    return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
+
+
+def _faults_of_tree(components: Sequence[Component]) -> list[str]:
+    parents: dict[int, int | None] = {}
+    faults = []
+    for i, c in enumerate(components):
+        if not c.is_technique:
+            continue
+        parents[i] = above = _parent(c, components)
+        if c.parent and above is None:
+            faults.append(
+                f"the parent {c.parent!r} of {c.name!r} is no methodology or technique of the list: give the exact "
+                "name of one, or null"
+            )
+    for i in parents:
+        path = [i]
+        while (above := parents.get(path[-1])) is not None and above not in path:
+            path.append(above)
+        if above == i == min(path):
+            names = " in ".join(repr(components[n].name) for n in [*path, i])
+            faults.append(f"{names} is a circle: a component is never part of its own part")
+    return faults
+
+
+def _parent(component: Component, components: Sequence[Component]) -> int | None:
+    """The index of the component that another one names as its parent, by name, else by alias."""
+    if not component.parent:
+        return None
+    wanted = _folded(component.parent)
+    for of in (lambda c: [c.name], lambda c: [*_split(c)[1], _split(c)[0]]):
+        for i, c in enumerate(components):
+            if c.is_technique and wanted in map(_folded, of(c)):
+                return i
+    return None
+
+
+def _foreign(answer: Components, document: Document) -> Iterator[str]:
+    """Numbers, and addresses of resources, that stand nowhere in the paper."""
+    text = re.sub(r"[\s\\{}]", "", document.text).casefold()
+    for c in answer.components:
+        for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
+            if _bare(match[0]) not in text:
+                yield f"the address {match[0]!r} does not stand in the paper: give addresses as the paper has them"
+    paper = [document.title, document.abstract, document.text]
+    if unsupported_numbers("\n".join(c.definition for c in answer.components), paper, document.macros):
+        for c in answer.components:
+            if odd := unsupported_numbers(c.definition, paper, document.macros):
+                yield f"{', '.join(odd)} in the definition of {c.name!r} stands nowhere in the paper: leave it out"
+
+
+def _bare(address: str) -> str:
+    return re.sub(r"^(?:https?://)?(?:www\.)?|(?<![.,;:/])[.,;:/]++$|\\", "", address.casefold())
+
+
+def _folded(name: str) -> tuple[str, ...]:
+    return tuple(words(name))
+
+
+def _split(component: Component) -> tuple[str, list[str]]:
+    """Name and aliases, where the name was given as "Long form (SHORT)"."""
+    name, aliases = " ".join(component.name.split()), list(component.aliases)
+    match = re.fullmatch(r"(.{3,300}?)\s*+\(\s*([^()\s]{2,15})\s*\)", name)
+    if match and sum(ch.isupper() for ch in match[2]) > 1:
+        name = match[1]
+        aliases.insert(0, match[2])
+    return name, aliases
+
+
+def _tree(answer: Components, passages: Passages) -> list[Node]:
+    """The tops of the hierarchy. Parts are techniques, whatever they were called."""
+    nodes: dict[int, Node] = {}
+    components = answer.components
+    own = {_folded(_split(c)[0]) for c in components if c.is_technique}
+    for i, c in enumerate(components):
+        if not c.is_technique:
+            continue
+        name, aliases = _split(c)
+        kept = [" ".join(a.split()) for a in aliases if words(a) and _folded(a) not in own]
+        excerpts = passages.excerpts(sorted({n for n in c.passages if n in passages}))
+        nodes[i] = Node(name, i, 1.0, list(dict.fromkeys(kept)), definition=c.definition.strip(), excerpts=excerpts)
+        nodes[i].kind = "methodology" if c.type == "methodology" and not c.parent else "technique"
+    tops = []
+    for i, node in nodes.items():
+        above = _parent(components[i], components)
+        if above is None:
+            tops.append(node)
+        else:
+            node.parent = nodes[above]
+            nodes[above].children.append(node)
+    return tops
+
+
+def _resources(answer: Components, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
+    """What the model lists, and addresses of releases that it was not shown or passed over."""
+    rows = [(c.name.strip(), c.definition.strip() or None) for c in answer.components if c.type == "resource"]
+    told = " ".join(f"{name} {text}" for name, text in rows).casefold()
+    for found in claims.resources(passages.reader, paper_id):
+        address = _ADDRESS.search(found.description or "")
+        if address and _bare(address[0]) not in told:
+            rows.append((found.name, found.description))
+    return tuple(
+        Resource(id=f"{paper_id}#resource/{n}", name=name, description=text)
+        for n, (name, text) in enumerate(rows, start=1)
+    )

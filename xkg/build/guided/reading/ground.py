@@ -1,0 +1,236 @@
+"""Where a repository does what a paper describes, as a language model judges the candidates of the search."""
+
+import itertools
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.grounding.ground import Grounding, candidates, primary
+from xkg.build.grounding.symbol_index import Entry, SymbolIndex
+from xkg.build.guided.coding.excerpts import excerpt, subject
+from xkg.build.guided.draft import prompt
+from xkg.build.guided.parallel import each
+from xkg.build.paper.document import Document
+from xkg.embeddings.onnx import Embedder
+from xkg.errors import AnswerError
+from xkg.llm.client import AnswerType, Ask
+from xkg.model import Location, Technique
+
+CANDIDATES = 10
+KEPT = 5
+_BATCH = 6
+_DEFINITION = 1_400
+# Lines of a function and of a class: of what the search ranks among the first for a technique, and of the rest. All are
+# shown shorter where together they would take more characters than a question has for them.
+_FIRST = 5
+_LINES = (60, 40)
+_LINES_OF_OTHERS = (20, 20)
+_FEWEST_LINES = 6
+_CANDIDATE_CHARACTERS = 28_000
+
+_Sure = Literal["high", "medium", "low"]
+_SCORES: Mapping[_Sure, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
+# Places that are equally sure stay in the order of the answer.
+_STEP = 0.02
+
+
+class Place(AnswerType):
+    symbol: int
+    sure: _Sure
+
+
+class Judged(AnswerType):
+    technique: int
+    why: str
+    places: tuple[Place, ...]
+
+
+class Places(AnswerType):
+    techniques: tuple[Judged, ...]
+
+
+class GuidedGrounding(BaseModel):
+    """`why` says by technique, in the model's words, which code it needs and what has it, or that nothing does;
+    `failed` why no answer could be used: such a technique is not located."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    grounding: Grounding
+    why: Mapping[str, str] = {}
+    failed: Mapping[str, str] = {}
+
+
+def ground_with_model(
+    techniques: Sequence[Technique],
+    codebase: Codebase,
+    embedder: Embedder,
+    document: Document | None,
+    overview: str,
+    ask: Ask,
+    jobs: int,
+) -> GuidedGrounding:
+    """Locates each technique at no more than five of the ten symbols that the search ranks best, or nowhere. Scores
+    tell how sure the model is: about 0.95, 0.75 or 0.5. A question takes up to six techniques; one that gets no usable
+    answer is asked again in halves. At most `jobs` questions at a time; what comes out does not depend on their order.
+    Raises `EmbeddingError`, and what `ask` raises but for `AnswerError`."""
+    if not techniques or not codebase.modules:
+        return GuidedGrounding(grounding=Grounding())
+    index = SymbolIndex(codebase)
+    found = candidates(techniques, codebase, embedder, document, limit=CANDIDATES, index=index)
+    judge = _Judge(techniques, found, index, overview, ask)
+    judged: dict[str, _Found] = {}
+    failed: dict[str, str] = {}
+    for places, reasons in each(judge.batch, batches(techniques), jobs):
+        judged |= places
+        failed |= reasons
+    locations: list[Location] = []
+    primaries: dict[str, str] = {}
+    doubtful: list[str] = []
+    for technique in techniques:
+        found_here = judged[technique.id].places if technique.id in judged else ()
+        score = 1.0
+        for rank, (symbol, sure) in enumerate(found_here, start=1):
+            score = round(min(score, _SCORES[sure] - _STEP * (rank - 1)), 4)
+            locations.append(Location(technique=technique.id, symbol=symbol, score=score, rank=rank))
+        if found_here:
+            primaries[technique.id] = primary([symbol for symbol, _ in found_here], index)
+            doubtful += [technique.id] if found_here[0][1] == "low" else []
+    grounding = Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(doubtful)))
+    return GuidedGrounding(
+        grounding=grounding,
+        why={t.id: judged[t.id].why for t in techniques if t.id in judged and judged[t.id].why},
+        failed={t.id: failed[t.id] for t in techniques if t.id in failed},
+    )
+
+
+def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
+    """The techniques in order, in as few lists of at most six as there can be, about equally long."""
+    count = math.ceil(len(techniques) / _BATCH)
+    edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
+    return [techniques[a:b] for a, b in itertools.pairwise(edges)]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Symbols, best first, and the model's sentence about them."""
+
+    places: tuple[tuple[str, _Sure], ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Asks about some techniques of one paper on one repository."""
+
+    techniques: Sequence[Technique]
+    found: Mapping[str, Sequence[str]]
+    index: SymbolIndex
+    overview: str
+    ask: Ask
+
+    def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Found], dict[str, str]]:
+        """Technique → what was found for it, and technique → why there is no answer."""
+        entries = self._listed(batch)
+        if not entries:
+            return {technique.id: _Found() for technique in batch}, {}
+        inputs = {
+            "overview": self.overview or "(no description)",
+            "techniques": self._described(batch),
+            "candidates": self._shown(entries, batch),
+        }
+        about = ", ".join(technique.name for technique in batch)
+        try:
+            answer = self.ask(
+                prompt("ground"), Places, inputs, about=about, check=lambda a: _complaint(a, len(batch), len(entries))
+            )
+        except AnswerError as error:
+            if len(batch) == 1:
+                return {}, {batch[0].id: str(error)}
+            half = len(batch) // 2
+            (first, lost), (second, also_lost) = self.batch(batch[:half]), self.batch(batch[half:])
+            return first | second, lost | also_lost
+        by_number = {judged.technique: judged for judged in answer.techniques}
+        return {
+            technique.id: _Found(
+                tuple((entries[place.symbol - 1].id, place.sure) for place in by_number[i].places),
+                " ".join(by_number[i].why.split()),
+            )
+            for i, technique in enumerate(batch, start=1)
+        }, {}
+
+    def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
+        """Every candidate of the batch once, in the order of the files."""
+        wanted = {symbol for technique in batch for symbol in self.found[technique.id]}
+        return [entry for identity, entry in self.index.entries.items() if identity in wanted]
+
+    def _described(self, batch: Sequence[Technique]) -> str:
+        by_id = {technique.id: technique for technique in self.techniques}
+        lines = []
+        for i, technique in enumerate(batch, start=1):
+            parent = by_id.get(technique.parent or "")
+            also = f", also called {', '.join(technique.aliases[:3])}" if technique.aliases else ""
+            part = f", part of {parent.name}" if parent else ""
+            definition = textwrap.shorten(technique.definition, _DEFINITION, placeholder=" …")
+            lines.append(f"{i}. {technique.name}{also} ({technique.kind}{part}): {definition}")
+        return "\n".join(lines)
+
+    def _shown(self, entries: Sequence[Entry], batch: Iterable[Technique]) -> str:
+        about = {t.id: subject(f"{t.name} {' '.join(t.aliases)} {t.definition}") for t in batch}
+        words = {e.id: frozenset().union(*(about[t] for t in about if e.id in self.found[t])) for e in entries}
+        first = {symbol for technique in about for symbol in self.found[technique][:_FIRST]}
+        inner = {entry.id: _inner(entry, entries) for entry in entries}
+
+        def block(i: int, entry: Entry, share: float) -> str:
+            symbol = entry.source.symbol
+            of_function, of_class = _LINES if entry.id in first else _LINES_OF_OTHERS
+            limit = of_function if entry.kind in ("function", "method") else of_class
+            name = f" {entry.kind} {symbol.qualified_name}" if symbol.qualified_name else " the whole file"
+            head = f"[{i}] {symbol.path}:{symbol.start_line}-{symbol.end_line}{name}"
+            lines = max(_FEWEST_LINES, round(share * limit))
+            return f"{head}\n{excerpt(entry, words[entry.id], lines, inner[entry.id])}"
+
+        share = 1.0
+        while True:
+            shown = "\n\n".join(block(i, entry, share) for i, entry in enumerate(entries, start=1))
+            if len(shown) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
+                return shown
+            share *= 0.8
+
+
+def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
+    """The outermost of the other candidates inside this one, each with its number and signature."""
+    inner: dict[tuple[int, int], str] = {}
+    own = entry.source.symbol
+    for i, other in enumerate(entries, start=1):
+        symbol = other.source.symbol
+        first, last = symbol.start_line, symbol.end_line
+        inside = symbol.path == own.path and own.start_line <= first and last <= own.end_line
+        same_lines = (first, last) == (own.start_line, own.end_line) and entry.kind != "module"
+        is_part = inside and other.kind != "module" and not same_lines
+        if is_part and not any(a <= first and last <= b for a, b in inner):
+            inner[first, last] = f"[{i}] {' '.join(symbol.signature.split())}"
+    return inner
+
+
+def _complaint(answer: Places, techniques: int, symbols: int) -> str | None:
+    numbers = [judged.technique for judged in answer.techniques]
+    if sorted(numbers) != list(range(1, techniques + 1)):
+        return f"answer for each technique from 1 to {techniques} once; the answer has {numbers}"
+    for judged in answer.techniques:
+        chosen = [place.symbol for place in judged.places]
+        unknown = [n for n in chosen if not 1 <= n <= symbols]
+        if unknown:
+            return (
+                f"technique {judged.technique}: there is no candidate {unknown[0]}; "
+                f"choose among 1 to {symbols}, or none with an empty list"
+            )
+        if len(set(chosen)) < len(chosen):
+            return f"technique {judged.technique}: a candidate stands twice; give each once"
+        if len(chosen) > KEPT:
+            return f"technique {judged.technique}: {len(chosen)} places, at most {KEPT}; keep the best"
+    return None

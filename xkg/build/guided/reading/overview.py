@@ -1,0 +1,182 @@
+"""What a repository is for and where its parts are, in a few hundred words, written once a repository."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from xkg.build.code.codebase import Codebase, Module, SourceSymbol
+from xkg.build.guided.draft import prompt
+from xkg.llm.client import AnswerType, Ask
+
+_README = 3_000
+_TREE_LINES = 50
+_NAMES_A_LINE = 14
+_SYMBOLS = 9_000
+_SYMBOLS_A_FILE = 14
+_DOCSTRING = 90
+_MAX_PARTS = 12
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+# What a readme says of things that are no method.
+_NO_METHOD = re.compile(
+    r"\b(?:install\w*|requirements?|dependenc\w+|prerequisites?|cit(?:e|ing|ations?)|bibtex|licen[cs]e"
+    r"|acknowledge?ments?|contribut(?:e|ing|ors?)|changelog|troubleshooting|faq)\b"
+    r"|^\W*(?:news|contact|set-?up|environment)\W*$",
+    re.IGNORECASE,
+)
+# Code that is shown, and how it ends, which is most often the call that counts.
+_FENCED = re.compile(r"^(```[^\n]*\n)(?:(?!```)[^\n]*\n)+?((?:(?!```)[^\n]*\n){3}```)", re.MULTILINE)
+# Files that seldom hold a method; they are listed last, and are the first to be cut.
+_ASIDE = re.compile(
+    r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|scripts?|benchmarks?|tools|setup|third_party)(?=[/_.])"
+)
+
+
+class Part(AnswerType):
+    path: str
+    does: str
+
+
+class RepositoryOverview(AnswerType):
+    purpose: str
+    parts: tuple[Part, ...]
+    entry_points: tuple[str, ...]
+
+
+def overview(codebase: Codebase, ask: Ask) -> str:
+    """A few hundred words in Markdown: purpose, which file does what, how it is run. One question. Raises what `ask`
+    raises; `static_overview` stands in where no answer could be used."""
+    paths = {*codebase.files, *(module.path for module in codebase.modules)}
+    folders = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+
+    def check(answer: RepositoryOverview) -> str | None:
+        unknown = [p.path for p in answer.parts if p.path.removeprefix("./").rstrip("/") not in paths | folders]
+        if unknown:
+            return f"{', '.join(unknown[:5])}: no such file or folder is listed; give paths as they are listed"
+        if not answer.purpose.strip() or not answer.parts:
+            return "say what the repository is for, and name at least one file with what it does"
+        return None
+
+    inputs = {"readme": readme_head(codebase), "tree": file_tree(codebase), "symbols": symbol_list(codebase)}
+    answer = ask(prompt("overview"), RepositoryOverview, inputs, about=codebase.repository.id, check=check)
+    lines = [" ".join(answer.purpose.split()), ""]
+    lines += [
+        f"- `{part.path.removeprefix('./')}`: {' '.join(part.does.split())}" for part in answer.parts[:_MAX_PARTS]
+    ]
+    if answer.entry_points:
+        lines += ["", f"Run: {'; '.join(' '.join(point.split()) for point in answer.entry_points)}"]
+    return "\n".join(lines)
+
+
+def static_overview(codebase: Codebase) -> str:
+    """The same from the repository alone: the first paragraph of its readme that is prose, and what its files
+    define."""
+    paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", readme_head(codebase)))
+    prose = next((p for p in paragraphs if len(p) > 60 and not p.startswith(("#", "-", "*", "|", "`"))), "")
+    files = [
+        f"- `{module.path}`: {', '.join(s.symbol.qualified_name for s in _tops(module)[:6])}"
+        for module in _modules(codebase)[:_MAX_PARTS]
+        if _tops(module)
+    ]
+    return "\n".join([*([prose, ""] if prose else []), *files])
+
+
+def readme_head(codebase: Codebase) -> str:
+    """The beginning of the readme without pictures, badges and markup of pages, and without what it says of
+    installation, citation and the like, and all of long examples, where it is too long for that."""
+    text = re.sub(
+        r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
+        "",
+        codebase.readme,
+    )
+    text = re.sub(r"\]\([^)]{40,2000}+\)", "]", text)
+    text = re.sub(r"\n\s*\n\s*(?:\n\s*)*", "\n\n", text).strip()
+    if len(text) > _README:
+        text = _of_method(text)
+    if len(text) > _README:
+        text = _FENCED.sub(r"\1…\n\2", text)
+    return text if len(text) <= _README else f"{text[:_README].rsplit(None, 1)[0]} … (cut)"
+
+
+def _of_method(readme: str) -> str:
+    """The readme without its parts, with what is below them, whose headings say that they are of no method."""
+    kept: list[str] = []
+    left_out, titled, fenced = 0, False, False
+    for line in readme.split("\n"):
+        heading = None if fenced else _HEADING.match(line)
+        if heading and (not left_out or len(heading[1]) <= left_out):
+            left_out = len(heading[1]) if titled and _NO_METHOD.search(heading[2]) else 0
+            titled = True
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+        if not left_out:
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def file_tree(codebase: Codebase) -> str:
+    """One line a folder: what was parsed by name, then how many other files; of the top folder all by name."""
+    parsed = {module.path for module in codebase.modules}
+    folders: dict[str, list[str]] = {}
+    for path in sorted({*codebase.files, *parsed}):
+        folder, _, name = path.rpartition("/")
+        folders.setdefault(folder, []).append(name)
+    lines = []
+    for folder, names in sorted(folders.items(), key=lambda item: (bool(_ASIDE.search(f"{item[0]}/")), item[0])):
+        own = [name for name in names if not folder or f"{folder}/{name}" in parsed]
+        more = len(names) - len(own[:_NAMES_A_LINE])
+        listed = [*own[:_NAMES_A_LINE], *([f"{more} other files" if own else f"{more} files"] if more else [])]
+        lines.append(f"{folder or '.'}/: {', '.join(listed)}")
+    if len(lines) > _TREE_LINES:
+        lines = [*lines[:_TREE_LINES], f"… and {len(lines) - _TREE_LINES} more folders"]
+    return "\n".join(lines)
+
+
+def symbol_list(codebase: Codebase) -> str:
+    """Files with their classes and functions, each with signature and first words of its docstring."""
+    lines: list[str] = []
+    length, left_out = 0, 0
+    for module in _modules(codebase):
+        block = [f"{module.path}{_said(module.symbols[0]) if _is_module(module) else ''}"]
+        tops = _tops(module)
+        block += [f"  {line}" for symbol in tops[:_SYMBOLS_A_FILE] for line in _described(symbol, module)]
+        if len(tops) > _SYMBOLS_A_FILE:
+            block.append(f"  … and {len(tops) - _SYMBOLS_A_FILE} more")
+        size = sum(map(len, block))
+        if length + size > _SYMBOLS and lines:
+            left_out += 1
+            continue
+        lines += block
+        length += size
+    if left_out:
+        lines.append(f"… and {left_out} more files")
+    return "\n".join(lines)
+
+
+def _modules(codebase: Codebase) -> list[Module]:
+    return sorted(codebase.modules, key=lambda m: (bool(_ASIDE.search(m.path)), m.path.count("/") > 3, m.path))
+
+
+def _is_module(module: Module) -> bool:
+    return bool(module.symbols) and module.symbols[0].symbol.kind == "module"
+
+
+def _tops(module: Module) -> list[SourceSymbol]:
+    kinds = ("class", "function")
+    return [s for s in module.symbols if s.symbol.kind in kinds and "." not in s.symbol.qualified_name]
+
+
+def _described(source: SourceSymbol, module: Module) -> Iterator[str]:
+    symbol = source.symbol
+    signature = " ".join((symbol.signature or symbol.qualified_name).split())
+    yield f"{signature[:160]}{_said(source)}"
+    methods = [s.symbol.qualified_name.rpartition(".")[2] for s in module.symbols if s.parent == symbol.id]
+    told = [name for name in methods if not name.startswith("__")]
+    if symbol.kind == "class" and told:
+        yield f"  methods: {', '.join(told[:12])}"
+
+
+def _said(source: SourceSymbol) -> str:
+    first = re.split(r"(?<=[.!?])\s|\n\s*\n", source.docstring.strip(), maxsplit=1)[0]
+    text = textwrap.shorten(first, _DOCSTRING, placeholder=" …")
+    return f"  # {text}" if text else ""

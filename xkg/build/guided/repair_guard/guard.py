@@ -1,0 +1,139 @@
+"""The guard of repairs: code is mended by mending it, not by asserting less, hiding an error or faking a result.
+
+Two drafts are held against each other by their syntax trees. What a repair may do is change code and what it expects;
+what it may not is said in words for the model, which is then asked again. Nothing here proves a repair right: that is
+for the test, its mutants and the fidelity check. It takes away the cheap ways past them.
+"""
+
+import ast
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from xkg.build.guided.draft import Draft
+from xkg.build.guided.repair_guard.assertion_strength import ROUNDING, Strength
+from xkg.build.guided.repair_guard.assertions import Assertion, assertions
+from xkg.build.guided.repair_guard.hollowing import hollowed
+from xkg.build.guided.repair_guard.loopholes import swallowed, tricks
+from xkg.build.guided.repair_guard.names import public_names, short
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.tampering import bound_names
+
+
+def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
+    """What is wrong with a repair, in words for the model; None where nothing is held against it.
+
+    With `may_remove` logic may go from the implementation (what is foreign to the sources), yet not all of what a
+    public function does."""
+    trees: list[ast.Module] = []
+    for name, source in (("implementation", after.implementation), ("test", after.test)):
+        try:
+            trees.append(syntax_tree(source))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            where = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+            reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deeply"
+            return f"the {name} does not parse after the repair: {reason}{where}"
+    code, test = trees
+    old_code, old_test = _tree(before.implementation), _tree(before.test)
+    try:
+        found = [
+            *tricks("implementation", old_code, code),
+            *tricks("test", old_test, test),
+            *swallowed("implementation", old_code, code),
+            *swallowed("test", old_test, test),
+            *_test_faults(before, old_code, old_test, code, test),
+            *(hollowed(old_code, code, test, before.excerpt, may_remove=may_remove) if old_code is not None else ()),
+        ]
+    except RecursionError:
+        return "the repair is nested more deeply than it can be checked"
+    return "; ".join(list(dict.fromkeys(found))[:5]) or None
+
+
+def _tree(source: str) -> ast.Module | None:
+    try:
+        return syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+# --- assertions
+
+
+def _test_faults(
+    before: Draft, old_code: ast.Module | None, old_test: ast.Module | None, code: ast.Module, test: ast.Module
+) -> Iterator[str]:
+    names = public_names(code)
+    old_names = public_names(old_code) if old_code is not None else names
+    bound = bound_names(test) - {"main"}
+    for name in sorted((names | old_names) & bound - (bound_names(old_test) if old_test is not None else set())):
+        yield f"the test binds {name} itself, so that it no longer tests the implementation's"
+    kept = assertions(test, names)
+    if old_test is None:
+        written = sum(line.lstrip().startswith("assert") for line in before.test.splitlines())
+        if len(kept) < written:
+            yield f"the test had {written} assertions and has {len(kept)} that can fail; keep every one"
+        return
+    yield from _weaker(assertions(old_test, old_names), kept)
+
+
+def _weaker(old: Sequence[Assertion], new: Sequence[Assertion]) -> Iterator[str]:
+    """What of `old` has no counterpart in `new` that is as strong."""
+    left = list(new)
+    open_: list[Assertion] = []
+    for assertion in old:
+        same = next((a for a in left if a.text == assertion.text and weakened(assertion, a) is None), None)
+        if same is None:
+            open_.append(assertion)
+        else:
+            left.remove(same)
+    for assertion in sorted(open_, key=lambda a: -a.strength):
+        ranked = sorted(left, key=lambda a: -_similar(assertion, a))
+        equal = next((a for a in ranked if weakened(assertion, a) is None), None)
+        if equal is not None:
+            left.remove(equal)
+            continue
+        nearest = ranked[0] if ranked and _similar(assertion, ranked[0]) > 0.5 else None
+        why = weakened(assertion, nearest) if nearest is not None else None
+        said = f"`{short(assertion.written)}`"
+        if nearest is None or why is None:
+            yield f"{said} was dropped, moved where it cannot fail, or replaced by what always holds: keep it"
+        else:
+            left.remove(nearest)
+            yield f"{said} became weaker: {why}"
+
+
+def weakened(old: Assertion, new: Assertion) -> str | None:
+    """Why `new` asserts less than `old`; None where it asserts as much."""
+    extra = Counter(new.around.conditions) - Counter(old.around.conditions)
+    if extra:
+        return f"it only runs under `{short(next(iter(extra)))}`"
+    if new.strength < old.strength:
+        return f"`{short(new.written)}` holds for more values than before"
+    if new.alternatives > old.alternatives:
+        return "`or` lets more values pass"
+    if new.looks < old.looks:
+        return "it no longer looks at what the implementation gives"
+    if old.independent and not new.independent:
+        return "what it expects is computed by the code under test itself"
+    if old.strength is Strength.VALUE and new.strength is Strength.VALUE:
+        loosest = max(old.tolerance or 0.0, ROUNDING)
+        if (new.tolerance or 0.0) > loosest * 1.001:
+            return f"its tolerance is looser (at most {loosest:g}, as a number)"
+    if new.values is not None and old.values is not None and new.values < old.values:
+        return "it expects fewer values than before"
+    if new.narrow > max(old.narrow, 1):
+        return "it compares a part or a summary instead of all values"
+    if old.bound is not None and new.bound is not None and old.bound[0] == new.bound[0]:
+        (side, was), (_, now) = old.bound, new.bound
+        if _stem(old) == _stem(new) and (now > was if side == "<" else now < was):
+            return "its bound is looser; state the value that the code should give"
+    return None
+
+
+def _stem(assertion: Assertion) -> str:
+    """An assertion without its numbers."""
+    return "".join(c for c in assertion.text if not (c.isdigit() or c in ".-"))
+
+
+def _similar(one: Assertion, other: Assertion) -> float:
+    return difflib.SequenceMatcher(None, one.text, other.text, autojunk=False).ratio()

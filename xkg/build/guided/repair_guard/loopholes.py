@@ -1,0 +1,152 @@
+"""Ways around a test rather than through the code: ending the process, looking at who calls, patching libraries,
+turning messages off, catching what should end the run. Told by what a program uses that it did not use before."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from xkg.build.guided.repair_guard.reachability import Function, constant_truth
+from xkg.sandbox.evidence.tampering import patches, texts, uses, why_not
+
+_COMPARING = frozenset("__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __bool__ __contains__ __instancecheck__".split())
+_IMPORTING = frozenset("ImportError ModuleNotFoundError AttributeError".split())
+_EVERYTHING = frozenset("Exception BaseException AssertionError".split())
+
+
+def tricks(where: str, old: ast.Module | None, new: ast.Module) -> Iterator[str]:
+    had = Counter(uses(old)) if old is not None else Counter[str]()
+    for name in Counter(uses(new)) - had:
+        yield f"the {where} now uses `{name}`, which {why_not(name)}: mend the cause instead"
+    old_patches = {*patches(old), *_judges(old)} if old is not None else set()
+    for patched in sorted({*patches(new), *_judges(new)} - old_patches):
+        yield f"the {where} overwrites `{patched}` of something that it imports: call what you need instead"
+    old_compared = set(_compared_by(old)) if old is not None else set()
+    for name in sorted(set(_compared_by(new)) - old_compared):
+        yield f"the {where} defines how objects compare (`{name}`): compare plain values"
+    if where == "implementation":
+        asks = sum(isinstance(n, ast.Name) and n.id in ("__name__", "__file__") for n in ast.walk(new))
+        asked = sum(isinstance(n, ast.Name) and n.id in ("__name__", "__file__") for n in _walk(old))
+        if asks > asked:
+            yield "the implementation asks how it is run (`__name__`, `__file__`): it has to do the same everywhere"
+    reads = {"test.py", "implementation.py", "harness.py"}
+    if reads & texts(new) - (texts(old) if old is not None else set()):
+        yield f"the {where} reads the files of its own run"
+
+
+def _walk(tree: ast.Module | None) -> Iterator[ast.AST]:
+    return ast.walk(tree) if tree is not None else iter(())
+
+
+def _judges(tree: ast.Module) -> Iterator[str]:
+    """Builtins and assertions that a program gives another meaning."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                if name in _JUDGES:
+                    yield name
+            case _:
+                continue
+
+
+_JUDGES = frozenset(
+    "abs all any isinstance issubclass len round sum min max bool type allclose isclose approx AssertionError"
+    " assert_allclose assert_close array_equal".split()
+)
+
+
+def _compared_by(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}.{s.name}" for s in node.body if isinstance(s, Function) and s.name in _COMPARING)
+            yield from (
+                f"{node.name}.{t.id}"
+                for s in node.body
+                if isinstance(s, ast.Assign)
+                for t in s.targets
+                if isinstance(t, ast.Name) and t.id in _COMPARING
+            )
+
+
+# --- swallowed exceptions
+
+
+def swallowed(where: str, old: ast.Module | None, new: ast.Module) -> Iterator[str]:
+    had = Counter(map(ast.dump, _swallowing(where, old))) if old is not None else Counter[str]()
+    for handler in _swallowing(where, new):
+        dump = ast.dump(handler)
+        if had[dump]:
+            had[dump] -= 1
+            continue
+        caught = ast.unparse(handler.type) if handler.type is not None else "everything"
+        yield f"the {where} now catches {caught} and goes on: an error has to end the run, so mend its cause"
+    finals = sum(1 for n in ast.walk(new) if isinstance(n, ast.Try) and _ends_finally(n))
+    if finals > sum(1 for n in _walk(old) if isinstance(n, ast.Try) and _ends_finally(n)):
+        yield f"the {where} now leaves a `finally` by `return`, which swallows exceptions"
+    if where == "implementation":
+        exits = Counter(_exit_methods(new)) - (Counter(_exit_methods(old)) if old is not None else Counter[str]())
+        yield from (f"{name} returns True from `__exit__`, which swallows exceptions" for name in exits)
+
+
+def _swallowing(where: str, tree: ast.Module) -> list[ast.ExceptHandler]:
+    found: list[ast.ExceptHandler] = []
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Try, ast.TryStar)):
+            continue
+        for handler in node.handlers:
+            if any(isinstance(n, ast.Raise) for n in ast.walk(handler)) or _is_import_fallback(node, handler):
+                continue
+            taken = (
+                {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)} if handler.type is not None else set()
+            )
+            # A test may expect an error by `try: …; assert False` / `except ValueError: pass`.
+            expected = where == "test" and handler.type is not None and taken.isdisjoint(_EVERYTHING)
+            if expected and any(_cannot_pass(s) for s in [*node.body[-1:], *node.orelse]):
+                continue
+            broad = handler.type is None or not taken.isdisjoint(_EVERYTHING)
+            if where == "test" or broad or all(_does_nothing(s) for s in handler.body):
+                found.append(handler)
+    return found
+
+
+def _cannot_pass(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Raise) or (
+        isinstance(statement, ast.Assert) and constant_truth(statement.test) is False
+    )
+
+
+def _is_import_fallback(node: ast.Try | ast.TryStar, handler: ast.ExceptHandler) -> bool:
+    """`try: from a import b` / `except ImportError: from c import b`."""
+    if handler.type is None or any(n.id not in _IMPORTING for n in ast.walk(handler.type) if isinstance(n, ast.Name)):
+        return False
+    imports = (ast.Import, ast.ImportFrom)
+    simple = all(
+        isinstance(s, imports) or (isinstance(s, ast.Assign) and isinstance(s.value, (ast.Attribute, ast.Name)))
+        for s in node.body
+    )
+    return simple and all(isinstance(s, (*imports, ast.Assign)) for s in handler.body)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Continue() | ast.Break() | ast.Return(value=None | ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Constant()) | ast.Assign(value=ast.Constant()):
+            return True
+        case ast.Expr(value=ast.Call(func=called)):
+            return ast.unparse(called).rpartition(".")[2] in ("print", "warn", "warning", "debug", "info", "error")
+        case _:
+            return False
+
+
+def _ends_finally(node: ast.Try) -> bool:
+    return any(isinstance(s, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody)
+
+
+def _exit_methods(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function) and node.name == "__exit__":
+            yield from (
+                node.name
+                for s in ast.walk(node)
+                if isinstance(s, ast.Return) and s.value is not None and constant_truth(s.value)
+            )

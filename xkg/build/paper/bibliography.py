@@ -1,0 +1,244 @@
+r"""The references of a LaTeX paper: the `.bbl` that its own run of BibTeX or biber left, a `thebibliography` in the
+text, or the cited entries of its `.bib` files."""
+
+import posixpath
+import re
+from collections.abc import Mapping
+
+from xkg.build.paper import bibtex
+from xkg.build.paper.files import PaperFiles
+from xkg.build.paper.front_matter import ARXIV
+from xkg.build.paper.latex.macros import find_macros
+from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, title_of, year_of
+from xkg.model import Reference
+
+_ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
+_BIB_FILES = re.compile(
+    r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
+)
+_CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)[a-zA-Z]++\*?(?=\s*+[\[{])")
+_ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
+_FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
+_VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*)\n")
+_NEWBLOCK = re.compile(r"\\newblock(?![a-zA-Z])")
+_INFO_TITLE = re.compile(
+    r"\\(?:bibinfo\s*\{(?:title|booktitle)\}|bibfield\s*\{title\}|showarticletitle|BIBentryTitle)\s*(?=\{)"
+)
+_LONGEST_ITEM = 20_000
+_MOST = 5000
+
+
+def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
+    """The references in their order of appearance, and warnings."""
+    inside = parse_bbl(text) if "\\bibitem" in text else ()
+    if inside:
+        return inside, ()
+    for path in _bbl_paths(main, text):
+        content = files.text(path)
+        found = parse_bbl(content) if content else ()
+        if found:
+            return found, ()
+    return _from_bib(files, text)
+
+
+def _bbl_paths(main: str, text: str) -> list[str]:
+    stem = posixpath.splitext(main)[0]
+    named = [
+        posixpath.splitext(name.strip())[0] + ".bbl" for m in _BIB_FILES.finditer(text) for name in m[1].split(",")
+    ]
+    return list(dict.fromkeys([stem + ".bbl", *named[:20]]))
+
+
+def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
+    names = list(dict.fromkeys(name.strip() for m in _BIB_FILES.finditer(text) for name in m[1].split(",")))[:20]
+    by_key: dict[str, bibtex.Entry] = {}
+    warnings: list[str] = []
+    for name in names:
+        content = files.text(name if name.endswith(".bib") else name + ".bib")
+        if content is None:
+            warnings.append(f"the bibliography {name} was not found")
+            continue
+        for entry in bibtex.entries(content):
+            by_key.setdefault(entry.key, entry)
+    cited = cited_keys(text)
+    keys = list(by_key) if "*" in cited else [key for key in cited if key in by_key]
+    missing = [key for key in cited if key not in by_key and key != "*"]
+    if missing and by_key:
+        warnings.append(f"{len(missing)} cited keys are in no bibliography, {missing[0]} among them")
+    return tuple(_from_entry(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
+
+
+def cited_keys(text: str) -> list[str]:
+    r"""The keys of all `\cite…` and `\nocite` commands, each once, in order."""
+    tex = Tex(text)
+    keys: dict[str, None] = {}
+    for match in _CITE.finditer(text):
+        group = tex.group(tex.skip_options(match.end()))
+        if group is not None and group.end - group.start < 10_000:
+            keys |= dict.fromkeys(key.strip() for key in tex.inner(group).split(",") if key.strip())
+    return list(keys)
+
+
+def _from_entry(entry: bibtex.Entry) -> Reference:
+    fields = entry.fields
+    title = _line(fields.get("title", "")).rstrip(".") or None
+    year = re.search(r"(?:1[89]|20)\d\d", fields.get("year") or fields.get("date") or "")
+    authors = [_person(name) for name in re.split(r"\s+and\s+", fields.get("author", "")) if name][:50]
+    venue = fields.get("journal") or fields.get("booktitle") or fields.get("howpublished") or ""
+    parts = [", ".join(authors), title or "", _line(venue), fields.get("year", "")]
+    doi = fields.get("doi", "")
+    eprint, identifiers = (
+        fields.get("eprint", ""),
+        " ".join((venue, fields.get("url", ""), fields.get("note", ""), doi)),
+    )
+    arxiv = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", eprint.strip(), re.I | re.A)
+    found = ARXIV.search(identifiers + " " + fields.get("volume", ""))
+    return Reference(
+        title=title,
+        text=". ".join(part for part in parts if part) or None,
+        cited_as=_cited_as(authors, year[0] if year else ""),
+        key=entry.key,
+        arxiv_id=arxiv[1] if arxiv else (found["id"] if found else None),
+        doi=doi_of(doi.replace("\\_", "_")) or doi_of(fields.get("url", "")),
+        year=int(year.group()) if year else None,
+    )
+
+
+def _person(name: str) -> str:
+    last, comma, first = _line(name).partition(",")
+    return f"{first.strip()} {last.strip()}" if comma else last.strip()
+
+
+def _line(source: str) -> str:
+    return " ".join(latex_text(source[:_LONGEST_ITEM]).split())
+
+
+def parse_bbl(text: str) -> tuple[Reference, ...]:
+    r"""The references of a `.bbl` file or of the `thebibliography` environments of a text (natbib, plain, IEEE, ACM and
+    REVTeX styles; biblatex)."""
+    if "\\entry{" in text and "\\endentry" in text:
+        return _parse_biblatex(text)
+    own = find_macros(text)
+    tex = Tex(text)
+    found: list[Reference] = []
+    stops = [m.start() for m in _ITEM.finditer(text) if not any(a <= m.start() < b for a, b in own.definitions[:200])]
+    for index, start in enumerate(stops[:_MOST]):
+        last = stops[index + 1] if index + 1 < len(stops) else text.find("\\end{thebibliography}", start)
+        end = min(start + _LONGEST_ITEM, len(text) if last < 0 else last)
+        option = tex.option(start + len("\\bibitem"))
+        group = tex.group(option.after if option else start + len("\\bibitem"))
+        if group is None:
+            continue
+        label = tex.inner(option) if option else ""
+        found.append(_from_item(text[group.after : end], tex.inner(group).strip(), label, own.table))
+    return tuple(found)
+
+
+def _from_item(body: str, key: str, label: str, macros: Mapping[str, tuple[int, str]]) -> Reference:
+    identifiers = body.replace("\\_", "_").replace("\\-", "")
+    urls = " ".join(re.findall(r"\\(?:href|url|doi|path|eprint|arxiv)\s*\{([^{}]{1,500})\}", identifiers))
+    readable = latex_text(re.sub(r"\\(?:url|path|doi|nolinkurl|href@noop)(?![a-zA-Z])", " ", body), macros)
+    plain = " ".join(readable.split())
+    reference = reference_from_text(plain, key)
+    doi = doi_of(re.sub(r"[{}]", " ", identifiers))
+    return reference.model_copy(
+        update={
+            "title": _item_title(body, macros) or reference.title,
+            "arxiv_id": reference.arxiv_id or arxiv_of(urls),
+            "doi": reference.doi or doi,
+            "year": _label_year(label) or reference.year,
+            "cited_as": _label_text(label),
+        }
+    )
+
+
+def _label_year(label: str) -> int | None:
+    match = re.search(r"\(((?:1[89]|20)\d\d)[a-z]?\)", label.replace("{", "").replace("}", ""))
+    return int(match[1]) if match else None
+
+
+def _label_text(label: str) -> str | None:
+    """What natbib prints for `\\citet`: "Liu and Wang (2016)" of the label "Liu and Wang(2016)Liu, Wang"."""
+    readable = _line(re.sub(r"\\citenamefont(?![a-zA-Z])", "", label))
+    match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", readable)
+    return f"{match[1].strip()} ({match[2]})" if match else None
+
+
+def _cited_as(authors: list[str], year: str) -> str | None:
+    surnames = [author.split()[-1] for author in authors if author]
+    if not surnames or not year:
+        return None
+    if len(surnames) > 2 or surnames[-1] == "others":
+        return f"{surnames[0]} et al. ({year})"
+    return f"{' and '.join(surnames)} ({year})"
+
+
+def _item_title(body: str, macros: Mapping[str, tuple[int, str]]) -> str | None:
+    marked = _INFO_TITLE.search(body)
+    if marked:
+        tex = Tex(body)
+        group = tex.group(marked.end())
+        if group is not None and (title := " ".join(latex_text(tex.inner(group), macros).split())):
+            return title.rstrip(".,")
+    blocks = _NEWBLOCK.split(body)
+    if len(blocks) < 2:
+        return None
+    quoted = re.search(r"``(.{8,400}?)''", blocks[0] + blocks[1], re.DOTALL)
+    if quoted:
+        return " ".join(latex_text(quoted[1], macros).split()).rstrip(".,")
+    title = " ".join(latex_text(blocks[1], macros).split())
+    if not re.search(r"[^\W\d_]{2}", title) or re.fullmatch(r"\W*(?:1[89]|20)\d\d\W*", title):
+        title = " ".join(latex_text(blocks[2], macros).split()) if len(blocks) > 2 else ""
+    if len(title) > 150:
+        title = title_of("X. " + title) or title
+    title = re.sub(r"[,.]?\s*\(?(?:1[89]|20)\d\d[a-z]?\)?\W*$", "", title).rstrip(" .,")
+    return title or None
+
+
+def _parse_biblatex(text: str) -> tuple[Reference, ...]:
+    tex = Tex(text)
+    stops = list(_ENTRY.finditer(text))
+    found: dict[str, Reference] = {}
+    for index, match in enumerate(stops[:_MOST]):
+        end = stops[index + 1].start() if index + 1 < len(stops) else len(text)
+        fields: dict[str, str] = {}
+        for part in _FIELD.finditer(text, match.end(), end):
+            group = tex.group(part.end())
+            if part[1] == "field" and group is not None:
+                fields.setdefault(part[2], tex.inner(group))
+        verbs = {name: value.strip() for name, value in _VERB.findall(text[match.end() : end])}
+        names = re.findall(r"(family|given)=\{((?:[^{}]|\{[^{}]*\}){1,200})\}", text[match.end() : end])
+        authors = _biblatex_names(names)
+        year = re.search(r"(?:1[89]|20)\d\d", fields.get("year", "") + " " + fields.get("date", ""))
+        title = _line(fields.get("title", ""))
+        if subtitle := _line(fields.get("subtitle", "")):
+            title = f"{title}: {subtitle}"
+        title = title.rstrip(".")
+        venue = _line(fields.get("journaltitle") or fields.get("booktitle") or fields.get("eprinttype", ""))
+        eprint = verbs.get("eprint") or fields.get("eprint", "")
+        other = " ".join((venue, fields.get("volume", ""), verbs.get("url", "")))
+        parts = (", ".join(authors), title, venue, year.group() if year else "")
+        reference = Reference(
+            title=title or None,
+            text=". ".join(part for part in parts if part) or None,
+            cited_as=_cited_as(authors, year[0] if year else ""),
+            key=match[1],
+            arxiv_id=arxiv_of("arXiv:" + eprint) if eprint else arxiv_of(other),
+            doi=doi_of(verbs.get("doi", "")),
+            year=int(year.group()) if year else year_of(venue),
+        )
+        if title:
+            found.setdefault(match[1], reference)
+    return tuple(found.values())
+
+
+def _biblatex_names(parts: list[tuple[str, str]]) -> list[str]:
+    names: list[str] = []
+    for kind, value in parts[:100]:
+        if kind == "family":
+            names.append(_line(value))
+        elif names:
+            names[-1] = f"{_line(value)} {names[-1]}"
+    return names

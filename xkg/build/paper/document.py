@@ -1,0 +1,113 @@
+"""A parsed paper: `Document`. Every parser in `build.parse` gives one; extraction and grounding read only this."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.model import Reference
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Section(_Value):
+    """A heading and what is under it: offsets into `Document.text`, end exclusive.
+
+    `start` is at the heading, `body_start` after it, `end` at the next heading of the same or a higher level (so
+    children lie inside). `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph heading. `number`
+    is what the heading itself carries ("3.1", "A"), not part of `title`; `appendix` holds from the appendix on."""
+
+    title: str
+    level: int
+    start: int
+    body_start: int
+    end: int
+    number: str | None = None
+    appendix: bool = False
+    children: tuple["Section", ...] = ()
+
+
+class Equation(_Value):
+    """A displayed equation; `latex` is its body without the environment, macros expanded."""
+
+    start: int
+    end: int
+    latex: str
+    label: str | None = None
+
+
+class Algorithm(_Value):
+    """`title` is the caption as readable text without "Algorithm 1", `body` the steps as readable text, one a line."""
+
+    start: int
+    end: int
+    title: str
+    body: str
+    label: str | None = None
+
+
+class Emphasis(_Value):
+    """A term that the author set apart in running text; `text` is readable, offsets cover the markup too."""
+
+    start: int
+    end: int
+    text: str
+    style: Literal["italic", "bold", "small-caps", "monospace"]
+
+
+class SourceSpan(_Value):
+    """`text[start:end]` was copied verbatim from `path` (relative to the paper's folder), from its line `line` on."""
+
+    start: int
+    end: int
+    path: str
+    line: int
+
+
+class Document(_Value):
+    """A paper as one text with its structure.
+
+    `text` keeps the author's markup (a LaTeX paper with its inputs in place and comments gone; a Markdown paper as it
+    is; a PDF or HTML paper is written down as Markdown, see `parse.pdf` and `parse.html`), so that every offset leads
+    back to a file and a line through `spans` (ascending, not overlapping).
+    `xkg.build.paper.plain` gives readable text for a span. `macros` maps a name to (number of arguments, body);
+    `macro_defaults` to what stands for its first argument where that is optional and not given.
+    """
+
+    format: Literal["latex", "markdown", "pdf", "html"]
+    title: str
+    abstract: str
+    text: str
+    authors: tuple[str, ...] = ()
+    year: int | None = None
+    arxiv_id: str | None = None
+    doi: str | None = None
+    abstract_span: tuple[int, int] | None = None
+    sections: tuple[Section, ...] = ()
+    equations: tuple[Equation, ...] = ()
+    algorithms: tuple[Algorithm, ...] = ()
+    emphases: tuple[Emphasis, ...] = ()
+    references: tuple[Reference, ...] = ()
+    macros: dict[str, tuple[int, str]] = {}
+    macro_defaults: dict[str, str] = {}
+    spans: tuple[SourceSpan, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source_sha256: str = ""
+
+    def place(self, offset: int) -> tuple[str, int] | None:
+        """The file and 1-based line that an offset of `text` came from."""
+        for span in self.spans:
+            if span.start <= offset < span.end:
+                return span.path, span.line + self.text.count("\n", span.start, offset)
+        return None
+
+    def walk(self) -> list[Section]:
+        """All sections in reading order."""
+        out: list[Section] = []
+        stack = list(reversed(self.sections))
+        while stack:
+            section = stack.pop()
+            out.append(section)
+            stack.extend(reversed(section.children))
+        return out

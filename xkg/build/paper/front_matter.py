@@ -1,0 +1,88 @@
+"""What a paper says of itself before it begins: authors, year, identifiers."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from xkg.build.paper.latex.macros import expand
+from xkg.build.paper.latex.text import latex_text
+
+ARXIV = re.compile(
+    r"(?ai)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
+    r"(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,10}(?:\.[A-Z]{2})?/\d{7})(?!\d)"
+)
+DOI = re.compile(r"(?<![\w.])(10\.[0-9]{4,9}/[^\s\"<>{}$|\\,;]{1,200})")
+_VENUE = re.compile(
+    r"(?i)(?:copyright\s+(?:\(c\)\s*|©\s*)?|(?:neurips|nips|icml|iclr|cvpr|aaai|acl|emnlp|eccv|iccv|aistats|colm|tmlr|uai|corl|naacl|ijcai|kdd)"
+    r"[_\s-]?(?:conference)?[_\s-]?)((?:19|20)\d\d)(?!\d)|PMLR\s+\d+[:,]\s*(?:\d+[-–]\d+,\s*)?((?:19|20)\d\d)"
+    r"|\((?:neurips|nips|icml|iclr)\s+((?:19|20)\d\d)\)"
+)
+_INSTITUTION = re.compile(
+    r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|"
+    r"google|deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
+)
+_PARTICLES = frozenset(
+    ("van", "von", "de", "der", "den", "del", "della", "di", "da", "dos", "du", "la", "le", "el", "al", "bin", "ibn",
+     "ter", "ten", "y", "e", "st", "jr", "jr.", "iii", "ii",)
+)  # fmt: skip
+_NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[^\W\d_]\.)*")
+_MARKS = re.compile(
+    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"(?:\[[^\]]*\])?\{[^{}]*\}"
+)
+
+
+def arxiv_id_in(text: str) -> str | None:
+    match = ARXIV.search(text)
+    return match["id"] if match else None
+
+
+def doi_in(text: str) -> str | None:
+    match = re.search(r"(?i)(?:doi[:\s.{]|acmDOI\s*\{|doi\.org/)\s{0,5}" + DOI.pattern, text)
+    return match[1].rstrip(".)]") if match else None
+
+
+def venue_year(text: str) -> int | None:
+    """The year that a copyright line, a proceedings line or the conference's style file names."""
+    match = _VENUE.search(text)
+    return int(next(group for group in match.groups() if group)) if match else None
+
+
+def first_year(arxiv_id: str | None) -> int | None:
+    """The year in a new-style arXiv id (`2006.10726` → 2020)."""
+    match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", arxiv_id or "")
+    return 2000 + int(match[1]) if match else None
+
+
+def authors_in(
+    sources: Iterable[str], macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
+) -> tuple[str, ...]:
+    r"""The names in the arguments of `\author` and its kin: what stands before the first thing that is no name."""
+    names: list[str] = []
+    for source in sources:
+        body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
+        for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN)(?![a-zA-Z])", body):
+            names += _names(chunk)
+    return tuple(dict.fromkeys(names))
+
+
+def _names(chunk: str) -> list[str]:
+    names: list[str] = []
+    for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\n\s*\n|\\newline", chunk):
+        marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+", ",", line)
+        text = latex_text(marked).replace("\n\n", ", ")
+        pieces = [
+            re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|\s{2,}", text)
+        ]
+        pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
+        for piece in pieces:
+            if not is_person(piece):
+                return names
+            names.append(piece)
+    return names
+
+
+def is_person(text: str) -> bool:
+    words = text.split()
+    if not 2 <= len(words) <= 5 or _INSTITUTION.search(text) or "@" in text:
+        return False
+    return all(word.lower() in _PARTICLES or (word[0].isupper() and bool(_NAME_WORD.fullmatch(word))) for word in words)

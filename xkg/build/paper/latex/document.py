@@ -1,0 +1,325 @@
+"""LaTeX papers: from a main file to a `Document`."""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xkg.build.paper.algorithms import LABEL, latex_algorithm
+from xkg.build.paper.bibliography import latex_references
+from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation
+from xkg.build.paper.files import PaperFiles
+from xkg.build.paper.front_matter import arxiv_id_in, authors_in, doi_in, first_year, venue_year
+from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
+from xkg.build.paper.latex.flatten import flatten
+from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
+from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, latex_text, math
+from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
+
+LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
+_STYLES = {
+    "emph": "italic", "textit": "italic", "textsl": "italic", "textbf": "bold", "textsc": "small-caps",
+    "texttt": "monospace", "it": "italic", "em": "italic", "itshape": "italic", "sl": "italic", "bf": "bold",
+    "bfseries": "bold", "sc": "small-caps", "scshape": "small-caps", "tt": "monospace", "ttfamily": "monospace",
+}  # fmt: skip
+_SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
+_TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle)\*?(?![a-zA-Z])")
+_AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor)\*?(?![a-zA-Z])")
+_ABSTRACT = re.compile(r"\\abstract(?![a-zA-Z])")
+_TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
+_INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
+_DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
+_PARAGRAPH_START = re.compile(
+    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z]))"
+    r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*\{?$"
+)
+_STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
+_LONGEST_TITLE = 1000
+_LONGEST_EMPHASIS = 300
+
+
+@dataclass(slots=True)
+class _Found:
+    headings: list[Heading] = field(default_factory=list)
+    equations: list[Equation] = field(default_factory=list)
+    algorithms: list[Algorithm] = field(default_factory=list)
+    emphases: list[Emphasis] = field(default_factory=list)
+    abstract: tuple[int, int] | None = None
+    warnings: list[str] = field(default_factory=list)
+
+
+def parse_latex(files: PaperFiles, main: str) -> Document:
+    """The paper whose main file is `main`. Raises `InputError` where there is nothing to read."""
+    flat = flatten(files, main)
+    text = flat.text
+    own = find_macros(text)
+    table, defaults = _with_styles(files, text, own)
+    macros = Macros(table, defaults, own.definitions)
+    scan = _Scan(text, macros)
+    found = scan.run()
+    title_group = scan.first_group(_TITLES)
+    title = _one_line(scan.readable(*title_group)) if title_group else ""
+    front = text[: found.headings[0].start if found.headings else 20_000][:60_000]
+    references, warnings = latex_references(files, main, text)
+    arxiv_id, doi = arxiv_id_in(front), doi_in(front)
+    document = Document(
+        format="latex",
+        title=title or posixpath.splitext(posixpath.basename(main))[0],
+        abstract="",
+        abstract_span=found.abstract,
+        text=text,
+        authors=authors_in([text[a:b] for a, b in scan.groups(_AUTHORS)], table, defaults),
+        year=venue_year(front) or _date(scan) or first_year(arxiv_id),
+        arxiv_id=arxiv_id,
+        doi=doi,
+        sections=tree(numbered(found.headings), scan.end),
+        equations=tuple(found.equations),
+        algorithms=tuple(found.algorithms),
+        emphases=tuple(found.emphases),
+        references=references,
+        macros=dict(table),
+        macro_defaults=dict(defaults),
+        spans=flat.spans,
+        warnings=(*files.warnings, *flat.warnings, *found.warnings, *warnings),
+        source_sha256=files.digest(),
+    )
+    if document.abstract_span is None:
+        return document
+    return document.model_copy(update={"abstract": readable_latex(document, *document.abstract_span)})
+
+
+def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
+    """The paper's macros, and those of its own style files that it uses."""
+    table, defaults = dict(own.table), dict(own.defaults)
+    used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
+    names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]
+    for name in dict.fromkeys(names):
+        style = files.text(name + ".sty") if re.fullmatch(r"[\w./-]+", name) else None
+        if style is None:
+            continue
+        found = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
+        for macro in used & found.table.keys() - table.keys():
+            table[macro] = found.table[macro]
+            if macro in found.defaults:
+                defaults[macro] = found.defaults[macro]
+    return table, defaults
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _date(scan: "_Scan") -> int | None:
+    group = scan.first_group(re.compile(r"\\date(?![a-zA-Z])"))
+    year = re.search(r"\b(?:19|20)\d\d\b", scan.text[group[0] : group[1]]) if group else None
+    return int(year.group()) if year else None
+
+
+class _Scan:
+    """One pass over the body of a paper."""
+
+    def __init__(self, text: str, macros: Macros) -> None:
+        self.text, self.macros = text, macros
+        self.tex = Tex(text)
+        self.borders, self.heading_aliases = aliases(macros)
+        environment_list = environments(text, self.borders)
+        self.environments = {e.start: e for e in environment_list}
+        self.algorithm_list = [e for e in environment_list if e.name in ALGORITHMS and e.closed]
+        body = next((e for e in environment_list if e.name == "document"), None)
+        self.start = body.body_start if body else 0
+        self.end = body.body_end if body and body.closed else len(text)
+        self.definitions = dict(macros.definitions)
+        self.found = _Found()
+        self.appendix = False
+        self.no_display_end = False
+        self.dollar_told = False
+
+    def readable(self, start: int, end: int) -> str:
+        return latex_text(self.text[start:end], self.macros.table, self.macros.defaults)
+
+    def groups(self, command: re.Pattern[str]) -> list[tuple[int, int]]:
+        found = []
+        for match in command.finditer(self.text):
+            group = self.tex.group(self.tex.skip_options(match.end()))
+            if group is not None and not any(a <= match.start() < b for a, b in self.macros.definitions):
+                found.append((group.start, group.end))
+            if len(found) >= 500:
+                break
+        return found
+
+    def first_group(self, command: re.Pattern[str]) -> tuple[int, int] | None:
+        return next(iter(self.groups(command)), None)
+
+    def run(self) -> _Found:
+        self._unclosed()
+        group = self.first_group(_ABSTRACT)
+        if group and group[1] > group[0]:
+            self.found.abstract = group
+        at = self.start
+        while match := _TOKEN.search(self.text, at, self.end):
+            if match.start() in self.definitions:
+                at = self.definitions[match.start()]
+            elif match["word"]:
+                at = self._word(match)
+            elif match["open"]:
+                at = self._bracket(match)
+            elif match["dollars"]:
+                at = self._dollar(match)
+            else:
+                at = match.end()
+        return self.found
+
+    def _unclosed(self) -> None:
+        names = {e.name for e in self.environments.values() if not e.closed and self.start <= e.start < self.end}
+        for name in sorted(names)[:10]:
+            self.found.warnings.append(f"an environment {name} is never closed")
+        brace = self.tex.unclosed(self.start, self.end)
+        if brace is not None:
+            self.found.warnings.append(f"a brace is never closed: {self._near(brace)}")
+
+    def _near(self, position: int) -> str:
+        return self.text[position : position + 40].partition("\n")[0].strip()
+
+    def _word(self, match: re.Match[str]) -> int:
+        word, start, after = match["word"], match.start(), match.end()
+        environment = self.environments.get(start)
+        if environment is not None:
+            return self._environment(environment)
+        level = LEVELS.get(self.heading_aliases.get(word, word))
+        if level is not None:
+            return self._heading(level, start, after)
+        if word in ("appendix", "appendices"):
+            self.appendix = True
+        elif word in _STYLES:
+            return self._emphasis(word, start, after)
+        return after
+
+    def _environment(self, environment: Environment) -> int:
+        name, inside = environment.name, environment.body_start
+        if not environment.closed:
+            if name == "abstract" and self.found.abstract is None:
+                stop = re.compile(r"\\(?:section|maketitle)|\n[ \t]*\n[ \t]*\n").search(
+                    self.text, inside, inside + 5000
+                )
+                self.found.abstract = (inside, stop.start() if stop else min(len(self.text), inside + 5000))
+            return inside
+        if name in MATH_ENVIRONMENTS:
+            self._equation(environment.start, environment.end, inside, environment.body_end)
+            return environment.end
+        if name in ALGORITHMS:
+            self._algorithm(environment)
+            return environment.end
+        if name in FLOATS:
+            last = environment.start
+            for algorithm in self.algorithm_list:
+                if environment.start < algorithm.start < environment.end and algorithm.start >= last:
+                    self._algorithm(environment if name.startswith(("figure", "wrapfigure")) else algorithm)
+                    last = algorithm.end
+                    if name.startswith(("figure", "wrapfigure")):
+                        break
+            return environment.end
+        if name in VERBATIM or name == "thebibliography":
+            return environment.end
+        if name == "abstract" and self.found.abstract is None:
+            self.found.abstract = (inside, environment.body_end)
+        if name in ("appendix", "appendices"):
+            self.appendix = True
+        return inside
+
+    def _algorithm(self, environment: Environment) -> None:
+        source = self.text[environment.start : environment.end]
+        if len(source) < 100_000:
+            table, defaults = self.macros.table, self.macros.defaults
+            self.found.algorithms.append(latex_algorithm(source, environment.start, environment.end, table, defaults))
+
+    def _equation(self, start: int, end: int, body_start: int, body_end: int) -> None:
+        body = self.text[body_start:body_end]
+        label = LABEL.search(body)
+        formula = math(expand(body, self.macros.table, self.macros.defaults)) if len(body) < 50_000 else ""
+        if formula:
+            self.found.equations.append(
+                Equation(start=start, end=end, latex=formula, label=label[1].strip() if label else None)
+            )
+
+    def _bracket(self, match: re.Match[str]) -> int:
+        close = -1 if self.no_display_end else self.text.find("\\]", match.end())
+        if close < 0:
+            self.no_display_end = True
+        if close < 0 or close - match.end() > 20_000:
+            return match.end()
+        self._equation(match.start(), close + 2, match.end(), close)
+        return close + 2
+
+    def _dollar(self, match: re.Match[str]) -> int:
+        if match["dollars"] == "$$":
+            display = _DISPLAY.match(self.text, match.end(), self.end)
+            if display is None:
+                return match.end()
+            self._equation(match.start(), display.end(), display.start(1), display.end(1))
+            return display.end()
+        inline = _INLINE.match(self.text, match.end(), self.end)
+        if inline is None and not self.dollar_told:
+            self.dollar_told = True
+            self.found.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
+        return inline.end() if inline else match.end()
+
+    def _heading(self, level: int, start: int, after: int) -> int:
+        group = self.tex.group(self.tex.skip_options(after))
+        if group is None:
+            return after
+        title = _one_line(self.readable(group.start, min(group.end, group.start + _LONGEST_TITLE)))
+        if level == 4:
+            title = title.rstrip(" .:")
+        if title:
+            self.found.headings.append(Heading(title, level, start, group.after, appendix=self.appendix))
+        return group.after
+
+    def _emphasis(self, word: str, start: int, after: int) -> int:
+        if word in _SWITCHES:
+            if start == 0 or self.text[start - 1] != "{":
+                return after
+            outer = self.tex.group(start - 1)
+            if outer is None or outer.after == outer.end:
+                return after
+            begin, inner_start, inner_end, end = start - 1, after, outer.end, outer.after
+        else:
+            group = self.tex.group(after)
+            if group is None or group.after == group.end:
+                return after
+            begin, inner_start, inner_end, end = start, group.start, group.end, group.after
+        if inner_end - inner_start > _LONGEST_EMPHASIS or inner_end > self.end:
+            return after
+        text = _one_line(self.readable(inner_start, inner_end))
+        if not re.search(r"\w", text):
+            return inner_start
+        if self._run_in(_STYLES[word], text, begin, end):
+            return end
+        self.found.emphases.append(
+            Emphasis(start=begin, end=end, text=text, style=_STYLES[word])  # type: ignore[arg-type]
+        )
+        return inner_start
+
+    def _run_in(self, style: str, text: str, start: int, end: int) -> bool:
+        """A short bold (or italic) title with a full stop or colon that begins a paragraph is a heading."""
+        follows = self.text[end : end + 1]
+        stopped = text.endswith((".", ":", "?"))
+        title = text.rstrip(" .:")
+        if not (stopped or follows in ".:") or style in ("monospace",) or len(title.split()) > 12 or not title:
+            return False
+        if not is_noun_phrase(title) and not (style == "bold" and not re.match(r"(?i)(proof|theorem|lemma)\b", title)):
+            return False
+        if not _PARAGRAPH_START.search(self.text[max(self.start, start - 200) : start]):
+            return False
+        after = end if stopped else end + 1
+        if re.compile(r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item|end|section)").match(self.text, after, after + 200):
+            return False
+        self.found.headings.append(Heading(title, 4, start, after, appendix=self.appendix))
+        return True
+
+
+def readable_latex(document: Document, start: int, end: int) -> str:
+    """See `plain`."""
+    macros: Mapping[str, tuple[int, str]] = document.macros
+    text = document.text[start:end]
+    cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "cite" in text else {}
+    return latex_text(text, macros, document.macro_defaults, cited_as=cited_as)

@@ -1,0 +1,205 @@
+r"""A LaTeX paper as one text: `\input` and its kin in place, comments gone, every character still traceable."""
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+
+from xkg.build.paper.document import SourceSpan
+from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
+from xkg.build.paper.latex.tokens import VERBATIM
+from xkg.errors import UnsafeInputError
+
+_DEEPEST = 40
+_MOST_INPUTS = 2000
+_PICTURES = (".pgf", ".tikz", ".pdf_tex", ".eps_tex", ".pdf_t", ".pstex_t")
+
+_TOKEN = re.compile(
+    r"(?P<verb>\\(?:verb|lstinline)\*?(?P<delimiter>[^a-zA-Z\s*{\[])[^\n]{0,300}?(?P=delimiter))"
+    r"|(?P<url>\\(?:url|path|href)[ \t]*+\{[^{}\n]{0,2000}\})"
+    r"|\\begin[ \t]*+\{(?P<skip>comment)\}"
+    r"|\\begin[ \t]*+\{(?P<verbatim>" + "|".join(re.escape(name) for name in VERBATIM) + r")\}"
+    r"|(?P<false>\\iffalse(?![a-zA-Z]))"
+    r"|\\(?P<pair>import|subimport|inputfrom|subinputfrom|includefrom|subincludefrom)\*?[ \t]*+"
+    r"\{(?P<folder>[^{}\n]{0,300})\}[ \t]*+\{(?P<file>[^{}\n]{1,300})\}"
+    r"|\\(?P<command>input|include|subfile|subfileinclude|@input)(?![a-zA-Z@])[ \t]*+"
+    r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
+    r"|(?P<stop>\\endinput(?![a-zA-Z]))"
+    r"|(?P<escaped>\\.)"
+    r"|(?P<comment>%)",
+    re.DOTALL,
+)
+_CONDITION = re.compile(r"\\(?:(fi)|(else)|if(?!f(?![a-zA-Z]))[a-zA-Z@]*)(?![a-zA-Z@])")
+_BODY = re.compile(r"\\begin[ \t]*+\{document\}")
+_CLASS = re.compile(r"\\documentclass")
+_INDENT = re.compile(r"[ \t]*+")
+
+
+@dataclass(slots=True)
+class Flat:
+    """`text` with `spans` that say where each verbatim piece of it comes from, ascending."""
+
+    text: str
+    spans: tuple[SourceSpan, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Output:
+    pieces: list[str] = field(default_factory=list)
+    length: int = 0
+    spans: list[tuple[int, int, str, int]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    inputs: int = 0
+
+    def warn(self, line: str) -> None:
+        if line not in self.warnings and len(self.warnings) < 50:
+            self.warnings.append(line)
+
+
+def flatten(files: PaperFiles, main: str) -> Flat:
+    """The paper from its main file on. A missing file, a cycle or a path outside the folder is left out with a
+    warning. Raises `InputError` without a main file, `UnsafeInputError` where the inputs grow beyond any paper."""
+    output = _Output()
+    _File(files, main, files.main(main), output, (main,)).copy()
+    text = "".join(output.pieces)
+    spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
+    return Flat(text, spans, tuple(output.warnings))
+
+
+class _File:
+    def __init__(
+        self, files: PaperFiles, path: str, text: str, output: _Output, stack: tuple[str, ...], start: int = 0
+    ) -> None:
+        self.files, self.path, self.text, self.output, self.stack = files, path, text, output, stack
+        self.at = start
+        self.line, self.line_at = 1, 0
+        self.never: set[str] = set()
+
+    def copy(self, end: int | None = None) -> None:
+        end = len(self.text) if end is None else end
+        at = self.at
+        while match := _TOKEN.search(self.text, at, end):
+            at = match.end()
+            if match["comment"]:
+                at = self._comment(match.start())
+            elif match["verbatim"]:
+                close = self._find(f"\\end{{{match['verbatim']}}}", at)
+                at = at if close < 0 else close
+            elif match["skip"]:
+                close = self._find("\\end{comment}", at)
+                if close >= 0:
+                    at = self._drop(match.start(), close + len("\\end{comment}"))
+            elif match["false"]:
+                at = self._false(match.start(), at)
+            elif match["pair"] or match["command"]:
+                name = match["braced"] or match["bare"] or ""
+                if match["pair"]:
+                    name = posixpath.join(match["folder"].strip(), match["file"].strip())
+                at = self._input(match.start(), at, name.strip())
+            elif match["stop"]:
+                self._drop(match.start(), match.start())
+                return
+        self._drop(end, end)
+
+    def _find(self, needle: str, at: int) -> int:
+        """As `str.find`, but a needle that is nowhere ahead is looked for only once."""
+        if needle in self.never:
+            return -1
+        found = self.text.find(needle, at)
+        if found < 0:
+            self.never.add(needle)
+        return found
+
+    def _drop(self, start: int, end: int) -> int:
+        """Copies what stands before `start` and goes on at `end`."""
+        if start > self.at:
+            self.line += self.text.count("\n", self.line_at, self.at)
+            self.line_at = self.at
+            output = self.output
+            piece = self.text[self.at : start]
+            if output.length + len(piece) > LARGEST_TEXT:
+                raise UnsafeInputError(
+                    f"{self.stack[0]} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper does that"
+                )
+            output.pieces.append(piece)
+            output.spans.append((output.length, output.length + len(piece), self.path, self.line))
+            output.length += len(piece)
+        self.at = end
+        return end
+
+    def _comment(self, start: int) -> int:
+        """A comment takes its line end and the next line's indentation with it, as in TeX, but never a blank line."""
+        text = self.text
+        line_end = text.find("\n", start)
+        if line_end < 0:
+            return self._drop(start, len(text))
+        line_start = text.rfind("\n", max(0, start - 200), start) + 1
+        alone = start - line_start < 200 and not text[line_start:start].strip()
+        indent = _INDENT.match(text, line_end + 1)
+        after = indent.end() if indent else line_end + 1
+        blank_follows = after >= len(text) or text[after] == "\n"
+        if alone and line_start >= self.at:
+            return self._drop(line_start, line_end + 1)
+        if blank_follows or text[start - 1 : start].isspace() or start == self.at:
+            return self._drop(start, line_end)
+        return self._drop(start, after)
+
+    def _false(self, start: int, at: int) -> int:
+        depth = 0
+        if "\\iffalse" in self.never:
+            return at
+        position = at
+        while match := _CONDITION.search(self.text, position):
+            position = match.end()
+            if match[1]:
+                if depth == 0:
+                    return self._drop(start, match.end())
+                depth -= 1
+            elif match[2]:
+                if depth == 0:
+                    return self._drop(start, match.end())
+            else:
+                depth += 1
+        self.never.add("\\iffalse")
+        self.output.warn(f"{self.path}: an \\iffalse is never closed")
+        return at
+
+    def _input(self, start: int, at: int, name: str) -> int:
+        output = self.output
+        name = name.strip('"')
+        if "#" in name or "\\" in name or not name:
+            return at
+        if name.lower().endswith(_PICTURES):
+            return self._drop(start, at)
+        output.inputs += 1
+        if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
+            output.warn(f"{self.path}: the input {name} was left out, there are too many")
+            return self._drop(start, at)
+        path, text = self._resolve(name)
+        if path is None or text is None:
+            output.warn(f"{self.path}: the input {name} was not found")
+            return self._drop(start, at)
+        if path in self.stack:
+            output.warn(f"{self.path}: the input {name} is part of a cycle and was left out")
+            return self._drop(start, at)
+        self._drop(start, at)
+        child = _File(self.files, path, text, output, (*self.stack, path))
+        body = _BODY.search(text)
+        if body and _CLASS.search(text, 0, body.start()):
+            close = text.find("\\end{document}", body.end())
+            child.at = body.end()
+            child.copy(len(text) if close < 0 else close)
+        else:
+            child.copy()
+        return at
+
+    def _resolve(self, name: str) -> tuple[str | None, str | None]:
+        """TeX reads relative to the main file's folder; packages for split projects, relative to the current file."""
+        here = posixpath.dirname(self.path)
+        for base in dict.fromkeys(("", here)):
+            for suffix in ("", ".tex") if posixpath.splitext(name)[1] else (".tex", ""):
+                path = posixpath.normpath(posixpath.join(base, name + suffix))
+                text = self.files.text(path)
+                if text is not None:
+                    return path, text
+        return None, None

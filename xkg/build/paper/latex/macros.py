@@ -1,0 +1,202 @@
+r"""The author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, …, found and expanded.
+
+A macro whose body takes decisions (`\if…`, `\csname`, `\expandafter`) is left alone: TeX is not run here."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xkg.build.paper.latex.tokens import Group, Tex
+
+_DEFINITION = re.compile(
+    r"\\(?:(?P<command>(?:re|provide|new)command|DeclareRobustCommand)\*?\s*+\{?\s*+\\(?P<a>[a-zA-Z@]+)\s*+\}?"
+    r"|(?P<def>[gex]?def)\s*+\\(?P<b>[a-zA-Z@]+)(?P<parameters>(?:#\d)*)"
+    r"|(?P<operator>DeclareMathOperator\*?)\s*+\{?\s*+\\(?P<c>[a-zA-Z@]+)\s*+\}?"
+    r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
+    r"|(?P<environment>(?:re)?newenvironment|newtheorem)\*?(?=\s*+\{))"
+)
+_COUNT = re.compile(r"\s*+\[(\d)\]")
+_DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
+_LONGEST_BODY = 5000
+_KEPT = frozenset(
+    ("begin", "end", "item", "section", "subsection", "subsubsection", "paragraph", "subparagraph", "chapter", "part",
+     "title", "author", "date", "abstract", "maketitle", "appendix", "caption", "label", "ref", "eqref", "cref",
+     "Cref", "autoref", "cite", "citep", "citet", "footnote", "emph", "textbf", "textit", "textsc", "texttt",
+     "bf", "it", "em", "sc", "tt", "input", "include", "bibliography", "bibitem", "newblock", "documentclass",
+     "usepackage", "includegraphics", "left", "right", "frac", "par", "relax", "url", "href", "thanks", "and",)
+)  # fmt: skip
+_CONTROL = re.compile(r"\\([a-zA-Z@]+)")
+_PARAMETER = re.compile(r"#(\d)")
+_DEEPEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Macros:
+    """`table` maps a name to (number of arguments, body); `defaults` holds the first argument's default where it has
+    one; `definitions` are the spans of the text that define something."""
+
+    table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    definitions: tuple[tuple[int, int], ...] = ()
+
+
+def find_macros(text: str) -> Macros:
+    """The definitions in `text`; the last one of a name counts, but `\\providecommand` never replaces."""
+    if _DEFINITION.search(text) is None:
+        return Macros()
+    tex = Tex(text)
+    table: dict[str, tuple[int, str]] = {}
+    defaults: dict[str, str] = {}
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while match := _DEFINITION.search(text, at):
+        at = match.end()
+        name = match["a"] or match["b"] or match["c"] or match["d"]
+        if match["let"]:
+            spans.append(match.span())
+            same = match["same"][1:]
+            if name not in _KEPT and same != name:
+                table[name] = table.get(same, (0, match["same"]))
+                if same in defaults:
+                    defaults[name] = defaults[same]
+            continue
+        if match["environment"]:
+            end = _arguments_end(tex, at)
+            spans.append((match.start(), end))
+            at = end
+            continue
+        count, default = len(match["parameters"] or "") // 2, None
+        if match["command"]:
+            if number := _COUNT.match(text, at):
+                count, at = int(number[1]), number.end()
+            if option := tex.option(at):
+                default, at = tex.inner(option), option.after
+        group = tex.group(at)
+        if group is None or group.after == group.end:
+            continue
+        at = group.after
+        spans.append((match.start(), at))
+        body = tex.inner(group)
+        if match["operator"]:
+            body = rf"\operatorname{{{body}}}"
+        known = match["command"] == "providecommand" and name in table
+        if known or name in _KEPT or len(body) > _LONGEST_BODY or _DECIDES.search(body):
+            continue
+        table[name] = (count, body)
+        defaults.pop(name, None)
+        if default is not None and count:
+            defaults[name] = default
+    return Macros(table, defaults, tuple(spans))
+
+
+def _arguments_end(tex: Tex, at: int) -> int:
+    while True:
+        nearest = tex.skip_options(at)
+        group = tex.group(nearest)
+        if group is None or group.after == group.end:
+            return nearest
+        at = group.after
+
+
+def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    r"""What macros stand for in the structure: environments (`\be` → `\begin{equation}`) and headings
+    (`\mysection{…}` → `section`, and `\myparagraph{…}`, which only sets its argument in bold, → `paragraph`)."""
+    borders: dict[str, tuple[str, str]] = {}
+    headings: dict[str, str] = {}
+    for name, (count, body) in macros.table.items():
+        found = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
+        if count == 0 and len(found) == 1:
+            borders[name] = found[0]
+        if count == 1 and (
+            heading := re.search(r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter)\*?\s*\{\s*#1", body)
+        ):
+            headings[name] = heading[1]
+        elif (
+            count == 1
+            and re.search(r"(?i)par(?:a|t|agraph|head)?$|^par|head|topic", name)
+            and re.search(r"\\(?:textbf|bf|bfseries|textit|emph|textsc|em|it)\b[^#]{0,60}#1", body)
+        ):
+            headings[name] = "paragraph"
+    return borders, headings
+
+
+@dataclass(slots=True)
+class _Budget:
+    expansions: int
+    characters: int
+
+
+def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
+    """`text` with the macros of `table` replaced, to a depth and a size that no honest paper needs; what lies beyond
+    stays as it is written."""
+    if not table:
+        return text
+    budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))
+    return _expand(text, table, defaults or {}, frozenset(), budget)
+
+
+def _expand(
+    text: str,
+    table: Mapping[str, tuple[int, str]],
+    defaults: Mapping[str, str],
+    inside: frozenset[str],
+    budget: _Budget,
+) -> str:
+    if "\\" not in text or len(inside) >= _DEEPEST:
+        return text
+    tex: Tex | None = None
+    out: list[str] = []
+    done = 0
+    for match in _CONTROL.finditer(text):
+        name = match[1]
+        if match.start() < done or name not in table or name in inside or _escaped(text, match.start()):
+            continue
+        if budget.expansions <= 0 or budget.characters <= 0:
+            break
+        tex = tex or Tex(text)
+        count, body = table[name]
+        arguments, after = _arguments(tex, match.end(), count, defaults.get(name))
+        if arguments is None:
+            continue
+        budget.expansions -= 1
+        replaced = _filled(body, arguments)
+        budget.characters -= len(replaced)
+        out.append(text[done : match.start()])
+        replaced = _expand(replaced, table, defaults, inside | {name}, budget)
+        follows = text[after : after + 1]
+        if count == 0 and follows.isalpha() and re.search(r"\\[a-zA-Z@]+$", replaced[-40:]):
+            replaced += " "
+        out.append(replaced)
+        done = after
+    out.append(text[done:])
+    return "".join(out)
+
+
+def _filled(body: str, arguments: list[str]) -> str:
+    pieces = _PARAMETER.split(body)
+    for index in range(1, len(pieces), 2):
+        number = int(pieces[index])
+        pieces[index] = arguments[number - 1] if 0 < number <= len(arguments) else ""
+    return "".join(pieces)
+
+
+def _escaped(text: str, position: int) -> bool:
+    backslashes = 0
+    while position > backslashes and text[position - 1 - backslashes] == "\\" and backslashes < 100:
+        backslashes += 1
+    return backslashes % 2 == 1
+
+
+def _arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list[str] | None, int]:
+    values: list[str] = []
+    if count and default is not None:
+        option: Group | None = tex.option(at)
+        values.append(default if option is None else tex.inner(option))
+        at = at if option is None else option.after
+    while len(values) < count:
+        group = tex.argument(at)
+        if group is None:
+            return None, at
+        values.append(tex.inner(group))
+        at = group.after
+    return values, at

@@ -1,0 +1,138 @@
+"""Pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", what Mathpix left of them behind the fence, and such as
+have no fence at all."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from xkg.build.paper.document import Algorithm
+from xkg.build.paper.latex.text import math
+from xkg.build.paper.markdown.blocks import Region, inside_any
+from xkg.build.paper.markdown.text import inline
+
+_HEAD = re.compile(
+    r"[ \t>]*+(?:\*\*|#{1,6} |\\textbf\{)?\s*+(?:Algorithm|ALGORITHM|Procedure)\s+[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*"
+    r"(?:\*\*|\})?\s*[.:]*\s*(?P<title>[^\n]*)"
+)
+_LINE_NUMBER = re.compile(r"^\d{1,2}\s*:\s+")
+_DISPLAY = re.compile(r"\\\[((?:\\\\|(?!\\[\[\]]).){1,5000}+)\\\]|\$\$(.{1,5000}?)\$\$", re.DOTALL)
+_STEP = re.compile(
+    r"(?i)\s*(?:\d{1,2}\s*[:.]\s*\S|end\s*(?:for|if|while|procedure|function)?\b\s*+(?:[.;]\s*+)?$|"
+    r"(?:return|input|output|require|ensure|until|repeat|initiali[sz]e|while|for|if|else)\b.{0,300}$|data:|result:)"
+)
+_AFTER_FENCE = re.compile(
+    r"(?i)\s*(?:\d{1,2}\s*:\s*\S|end\s*(?:for|if|while|procedure|function)\b\s*$|"
+    r"(?:return|output)\b\s*:?.{0,200}$|until\b)|[ \t]{4,}\S"
+)
+
+
+def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tuple[int, int]]) -> list[Algorithm]:
+    """All algorithms of a Markdown paper; offsets cover title and steps."""
+    found: list[Algorithm] = []
+    starts = [start for start, _ in lines]
+    until = -1
+    for region in regions:
+        if region.kind != "code" or region.start < until:
+            continue
+        title, body_start, start = _fenced_title(text, region, lines, starts)
+        if title is None:
+            continue
+        end = _continued(text, region.end, list(regions), lines, starts)
+        body = text[body_start : region.body_end] + text[region.end : end]
+        found.append(_algorithm(start, end, title, body))
+        until = end
+    covered = [(a.start, a.end) for a in found]
+    for index, (start, end) in enumerate(lines):
+        if end - start > 300 or any(a <= start < b for a, b in covered) or (start < until and not covered):
+            continue
+        region_here = (
+            inside_any(list(regions), start)
+            if text.startswith(("Algorithm", "**Algorithm", "ALGORITHM", "\\textbf{Alg"), start)
+            else None
+        )
+        head = (
+            _HEAD.match(text, start, end)
+            if text.startswith(("Algorithm", "**Algorithm", "ALGORITHM", "\\textbf{Alg"), start)
+            else None
+        )
+        if head is None or region_here is not None:
+            continue
+        stop = _unfenced_end(text, index, lines)
+        if stop is not None:
+            found.append(_algorithm(start, stop, head["title"], text[end:stop]))
+            covered.append((start, stop))
+    return found
+
+
+def _fenced_title(
+    text: str, region: Region, lines: Sequence[tuple[int, int]], starts: list[int]
+) -> tuple[str | None, int, int]:
+    body = text[region.body_start : region.body_end]
+    stripped = region.body_start + len(body) - len(body.lstrip())
+    line_end = text.find("\n", stripped, region.body_end)
+    line_end = region.body_end if line_end < 0 else line_end
+    if head := _HEAD.match(text, stripped, line_end):
+        return head["title"], line_end, region.start
+    index = bisect_left(starts, region.start) - 1
+    while index >= 0 and not text[slice(*lines[index])].strip():
+        index -= 1
+    if index >= 0 and (head := _HEAD.match(text, *lines[index])) and lines[index][1] - lines[index][0] < 200:
+        return head["title"], region.body_start, lines[index][0]
+    return None, 0, 0
+
+
+def _continued(text: str, end: int, regions: list[Region], lines: Sequence[tuple[int, int]], starts: list[int]) -> int:
+    """Mathpix ends the fence at a formula inside the algorithm: steps that follow are taken in."""
+    last, index = end, bisect_left(starts, end)
+    in_step = False
+    while index < len(lines):
+        start, stop = lines[index]
+        region = inside_any(regions, start) or (inside_any(regions, stop - 1) if stop > start else None)
+        if region is not None and region.start >= end:
+            if region.kind != "math" or not in_step:
+                break
+            last = max(last, region.end)
+            index = bisect_left(starts, region.end)
+            continue
+        line = text[start:stop]
+        if line.strip():
+            if not _AFTER_FENCE.match(line):
+                break
+            in_step, last = True, stop
+        index += 1
+    return last
+
+
+def _unfenced_end(text: str, index: int, lines: Sequence[tuple[int, int]]) -> int | None:
+    steps, last = 0, None
+    for start, end in lines[index + 1 : index + 120]:
+        line = text[start : min(end, start + 400)]
+        if not line.strip():
+            continue
+        if not _STEP.match(line) and not line.startswith(("    ", "\t")):
+            break
+        steps += 1
+        last = end
+    return last if steps >= 2 else None
+
+
+def _algorithm(start: int, end: int, title: str, body: str) -> Algorithm:
+    steps = []
+    for line in _DISPLAY.sub(lambda m: f"\n${math(m[1] or m[2])}$\n", body).split("\n"):
+        readable = _LINE_NUMBER.sub("", inline(line.replace("```", ""), mathpix=True))
+        if readable and re.search(r"[\w$]", readable):
+            steps.append(readable)
+    return Algorithm(
+        start=start, end=end, title=inline(title.strip("*} "), mathpix=True).rstrip(" ."), body="\n".join(_whole(steps))
+    )
+
+
+def _whole(steps: list[str]) -> list[str]:
+    """A step that the column cut inside a word is one line again."""
+    out: list[str] = []
+    for step in steps:
+        if out and re.search(r"[a-z]{2}-$", out[-1]) and step[0].islower():
+            out[-1] = out[-1][:-1] + step
+        else:
+            out.append(step)
+    return out

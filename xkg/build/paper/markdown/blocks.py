@@ -1,0 +1,221 @@
+"""The parts of a Markdown paper that are no running text: code, formulas, tables, figures, captions, footnotes.
+
+Two dialects: what people write, and what Mathpix makes from a PDF: LaTeX headings and formulas inside Markdown, one
+line a paragraph, figures and footnotes wherever the page had them, and fences that do not always match."""
+
+import bisect
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
+from xkg.build.paper.latex.tokens import Tex, environments
+
+Kind = Literal["code", "math", "table", "image", "caption", "footnote", "comment", "front", "algorithm"]
+
+MATHPIX = re.compile(r"^\\(?:title|(?:sub){0,2}section)\*?\{", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
+_SECTION_LINE = re.compile(r"^\\(?:sub){0,2}section\*?\{", re.MULTILINE)
+_CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-Z]?\.?\d+[a-z]?(?:\s*[.:|]|\*\*)")
+_IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
+_TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
+_FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
+_BLANK = re.compile(r"\n[ \t]*\n")
+_LONGEST_MATH = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A block from `start` to `end`; `body_start` and `body_end` are without its marks."""
+
+    kind: Kind
+    start: int
+    end: int
+    body_start: int
+    body_end: int
+
+
+@lru_cache(maxsize=4)  # asked once for every span of a paper that is read
+def is_mathpix(text: str) -> bool:
+    return "\\section*{" in text or MATHPIX.search(text) is not None
+
+
+def lines_of(text: str) -> list[tuple[int, int]]:
+    """Start and end of every line, the line end left out."""
+    spans, at = [], 0
+    for line in text.split("\n"):
+        spans.append((at, at + len(line)))
+        at += len(line) + 1
+    return spans
+
+
+def regions(text: str, *, mathpix: bool) -> list[Region]:
+    """The blocks of `text` in order; they do not overlap."""
+    return _Blocks(text, mathpix).find()
+
+
+def inside_any(spans: list[Region], offset: int) -> Region | None:
+    """The region that holds `offset`."""
+    index = bisect.bisect_right(spans, offset, key=lambda region: region.start) - 1
+    return spans[index] if index >= 0 and offset < spans[index].end else None
+
+
+def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
+    """The fence that closes the one at `index`: of the same sign, as long at least, with nothing behind it."""
+    first = bisect.bisect_right(closers, index)
+    longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
+    return next(longer, None)
+
+
+class _Blocks:
+    def __init__(self, text: str, mathpix: bool) -> None:
+        self.text, self.mathpix = text, mathpix
+        self.lines = lines_of(text)
+        self.tex = Tex(text) if "{" in text else None
+        self.fences = self._fences()
+        self.begins = {e.start: e for e in environments(text) if e.closed} if "\\begin" in text else {}
+        self.never: set[str] = set()
+        self.found: list[Region] = []
+
+    def find(self) -> list[Region]:
+        at, last = 0, -1
+        fence = {region.start: region for region in self.fences}
+        starts = sorted(fence)
+        for index, (start, end) in enumerate(self.lines):
+            if start < at or index <= last:
+                continue
+            region = fence.get(start) or self._block(index, start, end)
+            if region is None:
+                continue
+            following = bisect.bisect_right(starts, region.start)
+            if region.kind != "code" and following < len(starts) and starts[following] < region.end:
+                continue
+            self.found.append(region)
+            at = region.end
+        return self.found
+
+    def _fences(self) -> list[Region]:
+        marks = list(_FENCE.finditer(self.text))
+        sections = [m.start() for m in _SECTION_LINE.finditer(self.text)] if self.mathpix else []
+        closers = {sign: [i for i, m in enumerate(marks) if m[1][0] == sign and not m[2].strip()] for sign in "`~"}
+        found: list[Region] = []
+        index = 0
+        while index < len(marks):
+            mark = marks[index]
+            closing = _closing(marks, index, closers[mark[1][0]])
+            between = (
+                bisect.bisect(sections, mark.start()) != bisect.bisect(sections, marks[closing].start())
+                if closing is not None
+                else True
+            )
+            if closing is not None and not between:
+                close = marks[closing]
+                found.append(
+                    Region("code", mark.start(), close.end(), min(mark.end() + 1, close.start()), close.start())
+                )
+                index = closing + 1
+                continue
+            # a fence that closes nothing: what stands before it, back to a blank line, was meant to be in it
+            earlier = found[-1].end if found else 0
+            start = (
+                max(earlier, self._paragraph_start(mark.start(), earlier))
+                if closing is None or between
+                else mark.start()
+            )
+            if start < mark.start() and self.mathpix:
+                start += len(self.text[start : mark.start()]) - len(self.text[start : mark.start()].lstrip("\n"))
+            else:
+                start = mark.start()
+            found.append(Region("code", start, mark.end(), start, mark.start()))
+            index += 1
+        return found
+
+    def _paragraph_start(self, position: int, earliest: int) -> int:
+        low = max(earliest, position - 20_000)
+        blank = self.text.rfind("\n\n", low, position)
+        return low if blank < 0 else blank + 2
+
+    def _block(self, index: int, start: int, end: int) -> Region | None:
+        text = self.text
+        line = text[start:end]
+        bare = line.strip()
+        if not bare:
+            return None
+        first = start + (len(line) - len(line.lstrip()))
+        if index == 0 and bare == "---":
+            return self._delimited("front", first, "\n---", 5_000)
+        if bare.startswith("<!--"):
+            return self._delimited("comment", first, "-->", 50_000)
+        if bare.startswith("\\["):
+            return self._delimited("math", first, "\\]", _LONGEST_MATH)
+        if bare.startswith("$$"):
+            return self._delimited("math", first, "$$", _LONGEST_MATH)
+        if bare.startswith("\\begin"):
+            return self._environment(first)
+        if (bare[0] == "\\" or bare[0] == "[") and (match := _FOOTNOTE.match(text, first)):
+            return self._footnote(match, end)
+        if bare.startswith("!") and _IMAGE.match(bare):
+            return Region("image", start, end, first, end)
+        if _CAPTION.match(bare):
+            stop = end if self.mathpix else self._paragraph_end(start)
+            return Region("caption", start, stop, first, stop)
+        if "|" in bare and self._is_table(index):
+            return self._table(index, start)
+        if bare.lower().startswith(("<table", "<figure", "<img")):
+            tag = bare[1:].split()[0].split(">")[0].lower()
+            if tag == "img":
+                return Region("image", start, end, first, end)
+            return self._delimited("table", first, f"</{tag}>", 100_000)
+        return None
+
+    def _delimited(self, kind: Kind, start: int, close: str, longest: int) -> Region | None:
+        if close in self.never:
+            return None
+        opener = 4 if kind == "comment" else 3 if kind == "front" else 2 if kind == "math" else 1
+        found = self.text.find(close, start + opener)
+        if found < 0:
+            self.never.add(close)
+            return None
+        if found - start > longest:
+            return None
+        return Region(kind, start, found + len(close), start + opener, found)
+
+    def _environment(self, start: int) -> Region | None:
+        environment = self.begins.get(start)
+        if environment is None:
+            return None
+        name = environment.name
+        kind: Kind | None = None
+        if name in MATH_ENVIRONMENTS:
+            kind = "math"
+        elif name in ALGORITHMS:
+            kind = "algorithm"
+        elif name in FLOATS:
+            kind = "table"
+        if kind is None:
+            return None
+        return Region(kind, start, environment.end, environment.body_start, environment.body_end)
+
+    def _footnote(self, match: re.Match[str], line_end: int) -> Region | None:
+        group = self.tex.group(match.end()) if self.tex and match.group()[0] == "\\" else None
+        if group is not None:
+            return Region("footnote", match.start(), group.after, group.start, group.end)
+        return Region("footnote", match.start(), line_end, match.end(), line_end)
+
+    def _paragraph_end(self, start: int) -> int:
+        blank = _BLANK.search(self.text, start)
+        return blank.start() if blank else len(self.text)
+
+    def _is_table(self, index: int) -> bool:
+        if index + 1 >= len(self.lines):
+            return False
+        start, end = self.lines[index + 1]
+        return end - start < 2000 and "|" in self.text[start:end] and bool(_TABLE_RULE.match(self.text[start:end]))
+
+    def _table(self, index: int, start: int) -> Region:
+        last = index
+        while last + 1 < len(self.lines) and "|" in self.text[slice(*self.lines[last + 1])]:
+            last += 1
+        end = self.lines[last][1]
+        return Region("table", start, end, start, end)

@@ -1,0 +1,362 @@
+"""Markdown papers, Mathpix's included: from a file to a `Document`."""
+
+import bisect
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xkg.build.paper.algorithms import LABEL, latex_algorithm
+from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
+from xkg.build.paper.files import PaperFiles
+from xkg.build.paper.front_matter import arxiv_id_in, authors_in, doi_in, first_year, is_person, venue_year
+from xkg.build.paper.headings import (
+    Heading,
+    is_noun_phrase,
+    is_references,
+    normalised,
+    numbered,
+    run_in,
+    tree,
+    without_running_heads,
+)
+from xkg.build.paper.latex.macros import expand, find_macros
+from xkg.build.paper.latex.text import latex_text, math
+from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.markdown.algorithms import markdown_algorithms
+from xkg.build.paper.markdown.blocks import Region, inside_any, is_mathpix, lines_of, regions
+from xkg.build.paper.markdown.references import markdown_references
+from xkg.build.paper.markdown.text import inline, markdown_text
+
+_SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
+_ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
+_BOLD_LINE = re.compile(r"(?:\*\*|__)([^*_\n]{2,120})(?:\*\*|__)[ \t]*$")
+_BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
+_ABSTRACT_RUN_IN = re.compile(
+    r"(?:\*\*|__|\*|_)?abstract(?:\*\*|__|\*|_)?\s{0,3}[.:—–-]+(?:\*\*|__|\*|_)?\s*(?=\S)", re.IGNORECASE
+)
+_KNOWN = re.compile(
+    r"(?i)(abstract|introduction|related work|background|method(s|ology)?|experiments?|results|discussion|conclusions?|"
+    r"references|bibliography|appendix|acknowledge?ments?|limitations|preliminaries|evaluation)$"
+)
+_PROOF = re.compile(r"(?:\*\*|\*|_)?Proof\b")
+_PROOF_END = re.compile(r"\\square|\\blacksquare|\\qed|∎|□|■|Q\.E\.D")
+_TERMINAL = re.compile(r"[.:!?”\")\]}$|]$")
+_EMPHASIS = re.compile(
+    r"\*\*(?P<bold>[^*\n]{1,150})\*\*|(?<![\w_])__(?P<bold2>[^_\n]{1,150})__(?![\w_])"
+    r"|(?<![\w*\\])\*(?P<italic>[^*\s](?:[^*\n]{0,148}[^*\s])?)\*(?![\w*])"
+    r"|(?<![\w_\\$])_(?P<italic2>[^_\s](?:[^_\n]{0,148}[^_\s])?)_(?![\w_])"
+    r"|(?<!`)`(?P<monospace>[^`\n]{1,100})`(?!`)"
+    r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
+    r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
+)
+_NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
+_INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
+_DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
+_FRONT_FIELD = re.compile(r"^(title|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Title:
+    text: str
+    end: int
+
+
+def parse_markdown(files: PaperFiles, main: str) -> Document:
+    """The paper in the file `main`. Raises `InputError` where there is nothing to read."""
+    text = files.main(main)
+    own = find_macros(text) if "\\newcommand" in text or "\\def" in text else None
+    paper = _Paper(text)
+    title = paper.title()
+    headings = paper.headings(title)
+    abstract, headings = paper.abstract(headings, title)
+    headings = without_running_heads(headings, title.text)
+    spans = paper.reference_spans(headings)
+    body = numbered(sorted([*headings, *paper.run_ins(headings, spans, abstract)], key=lambda h: h.start))
+    front_end = min((h.start for h in headings), default=20_000)
+    front_text = text[: front_end + 4000] if paper.mathpix else text[:front_end]
+    fields = paper.fields()
+    arxiv_id = arxiv_id_in("arxiv:" + fields.get("arxiv", "")) or arxiv_id_in(text[:front_end])
+    year = re.search(r"(?:19|20)\d\d", fields.get("date", "") + fields.get("year", ""))
+    return Document(
+        format="markdown",
+        title=title.text or fields.get("title") or posixpath.splitext(posixpath.basename(main))[0],
+        abstract=markdown_text(text[slice(*abstract)], mathpix=paper.mathpix) if abstract else "",
+        abstract_span=abstract,
+        text=text,
+        authors=paper.authors(title, abstract),
+        year=int(year.group()) if year else venue_year(front_text) or first_year(arxiv_id),
+        arxiv_id=arxiv_id,
+        doi=fields.get("doi") or doi_in(text[:front_end]),
+        sections=tree(body, len(text)),
+        equations=paper.equations(own.table if own else {}),
+        algorithms=paper.algorithms(),
+        emphases=paper.emphases(spans, body),
+        references=tuple(ref for start, end in spans for ref in markdown_references(text, start, end, paper.mathpix)),
+        macros=dict(own.table) if own else {},
+        macro_defaults=dict(own.defaults) if own else {},
+        spans=(SourceSpan(start=0, end=len(text), path=main, line=1),),
+        warnings=tuple(files.warnings),
+        source_sha256=files.digest(),
+    )
+
+
+def _unquoted(value: str) -> str:
+    """The value of a field that began with a quote, if at all, before its end."""
+    value = value.rstrip()
+    return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
+
+
+class _Paper:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.mathpix = is_mathpix(text)
+        self.regions = regions(text, mathpix=self.mathpix)
+        self.lines = lines_of(text)
+        self.tex = Tex(text)
+
+    def readable(self, source: str) -> str:
+        return " ".join(inline(source, mathpix=self.mathpix).split())
+
+    def fields(self) -> dict[str, str]:
+        """What a YAML block at the top says."""
+        front = self.regions[0] if self.regions and self.regions[0].kind == "front" else None
+        found = _FRONT_FIELD.findall(self.text[front.body_start : front.body_end]) if front else []
+        return {name.lower().removesuffix("_id"): _unquoted(value) for name, value in found}
+
+    def title(self) -> _Title:
+        if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
+            group = self.tex.group(match.end())
+            if group is not None:
+                return _Title(" ".join(latex_text(self.tex.inner(group)[:1000]).split()), group.after)
+        first = [
+            (heading, text)
+            for heading, text in self._marked_headings()
+            if heading.level == 1 and not _SECTION.match(self.text, heading.start)
+        ][:2]
+        all_first = next(iter(self._marked_headings()), None)
+        if first and all_first and first[0][0].start == all_first[0].start:
+            heading, name = first[0]
+            once = len(first) == 1
+            if (once or not re.match(r"\d", first[0][1])) and not _KNOWN.match(name):
+                return _Title(name, heading.body_start)
+        return _Title(self.fields().get("title", ""), 0)
+
+    def _marked_headings(self) -> list[tuple[Heading, str]]:
+        """Headings by their markup alone, with the level that the markup says."""
+        if not hasattr(self, "_marked"):
+            self._marked = self._find_marked()
+        return self._marked
+
+    def _find_marked(self) -> list[tuple[Heading, str]]:
+        found: list[tuple[Heading, str]] = []
+        previous_blank = True
+        for index, (start, end) in enumerate(self.lines):
+            line = self.text[start : min(end, start + 1000)]
+            if not line.strip():
+                previous_blank = True
+                continue
+            if inside_any(self.regions, start) is None:
+                heading = self._heading(index, start, end, line, previous_blank)
+                if heading is not None and heading.title:
+                    found.append((heading, heading.title))
+            previous_blank = False
+        return found
+
+    def _heading(self, index: int, start: int, end: int, line: str, after_blank: bool) -> Heading | None:
+        if line.startswith("\\") and (match := _SECTION.match(self.text, start)):
+            group = self.tex.group(match.end())
+            if group is None:
+                return None
+            title = " ".join(latex_text(self.text[group.start : min(group.end, group.start + 1000)]).split())
+            level = 4 if match["run"] else len(match["sub"]) // 3 + 1
+            return Heading(title.rstrip(" .:") if level == 4 else title, level, start, group.after)
+        if match := _ATX.match(line):
+            level = len(match[1])
+            if self.mathpix and level >= 4:
+                return None
+            return Heading(self.readable(match[2]).strip("* "), level, start, end)
+        if after_blank and (match := _BOLD_LINE.match(line)):
+            title = self.readable(match[1]).rstrip(" .:")
+            if re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or _KNOWN.match(title):
+                return Heading(title, 2 if self._uses_atx() else 1, start, end)
+            return None
+        if after_blank and index + 1 < len(self.lines) and not _ATX.match(line) and len(line) < 200:
+            below_start, below_end = self.lines[index + 1]
+            below = _SETEXT.match(self.text[below_start : min(below_end, below_start + 300)])
+            if below and "|" not in line and not line.lstrip().startswith(("-", "*", ">", "\\")):
+                return Heading(self.readable(line), 1 if below[1][0] == "=" else 2, start, below_end)
+        return None
+
+    def _uses_atx(self) -> bool:
+        return bool(re.search(r"^## ", self.text, re.MULTILINE))
+
+    def headings(self, title: _Title) -> list[Heading]:
+        """All headings but the title's, with levels from 1 on."""
+        found = [heading for heading, _ in self._marked_headings()]
+        if title.text:
+            found = [h for h in found if not (h.body_start == title.end and not _SECTION.match(self.text, h.start))]
+        base = min((h.level for h in found if h.level < 4 and not _SECTION.match(self.text, h.start)), default=1)
+        out = []
+        for heading in found:
+            by_latex = bool(_SECTION.match(self.text, heading.start))
+            level = heading.level if by_latex else min(4, max(1, heading.level - base + 1))
+            out.append(Heading(heading.title, level, heading.start, heading.body_start))
+        return out
+
+    def abstract(self, headings: list[Heading], title: _Title) -> tuple[tuple[int, int] | None, list[Heading]]:
+        """The abstract's span, and the headings without its own."""
+        start = self.text.find("\\begin{abstract}")
+        if start >= 0:
+            inside = start + len("\\begin{abstract}")
+            close = self.text.find("\\end{abstract}", inside)
+            following = next((h.start for h in headings if h.start > inside), len(self.text))
+            return (inside, close if close >= 0 else min(following, inside + 5000)), headings
+        for index, heading in enumerate(headings):
+            if normalised(heading.title) == "abstract":
+                end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
+                return (heading.body_start, end), [*headings[:index], *headings[index + 1 :]]
+        limit = next((h.start for h in headings), 10_000)
+        for begin, _ in self.lines[:400]:
+            if begin > max(limit, title.end) + 200:
+                break
+            if match := _ABSTRACT_RUN_IN.match(self.text, begin):
+                blank = re.compile(r"\n[ \t]*\n").search(self.text, match.end())
+                return (match.end(), blank.start() if blank else len(self.text)), headings
+        return None, headings
+
+    def reference_spans(self, headings: list[Heading]) -> list[tuple[int, int]]:
+        found = []
+        for index, heading in enumerate(headings):
+            if is_references(heading.title):
+                end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
+                found.append((heading.body_start, end))
+        return found
+
+    def run_ins(
+        self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
+    ) -> list[Heading]:
+        """Paragraphs that begin with a short title: bold ones, and in Mathpix's text such as have lost their bold."""
+        first = min((h.start for h in headings), default=0)
+        starts = [h.start for h in headings]
+        taken = {h.start for h in headings}
+        found: list[Heading] = []
+        previous, proof_until = "", -1
+        for start, end in self.lines:
+            line = self.text[start:end]
+            region = inside_any(self.regions, start)
+            if region is not None or not line.strip() or start in taken:
+                previous = "" if region is None or region.kind != "footnote" else previous
+                continue
+            complete = not previous or bool(_TERMINAL.search(previous))
+            blank_before = not previous
+            previous = line.rstrip()[-3:]
+            if start < first or start < proof_until or any(a <= start < b for a, b in references):
+                continue
+            if abstract and abstract[0] <= start < abstract[1]:
+                continue
+            if _PROOF.match(line):
+                proof_until = self._proof_end(start, starts)
+                continue
+            if not complete or not (blank_before or self.mathpix):
+                continue
+            if heading := self._run_in(start, end):
+                found.append(heading)
+        return found
+
+    def _proof_end(self, start: int, heading_starts: list[int]) -> int:
+        index = bisect.bisect_right(heading_starts, start)
+        limit = heading_starts[index] if index < len(heading_starts) else len(self.text)
+        close = _PROOF_END.search(self.text, start, limit)
+        return close.end() if close else limit
+
+    def _run_in(self, start: int, end: int) -> Heading | None:
+        if match := _BOLD_RUN_IN.match(self.text, start, end):
+            title = self.readable(match[1]).rstrip(" .:")
+            stopped = match[2] or match[3] or (is_noun_phrase(title) and self.text[match.end()].isupper())
+            theorem = re.match(
+                r"(?i)(proof|theorem|lemma|proposition|corollary|definition|figure|table|algorithm)\b", title
+            )
+            if stopped and not theorem and title and len(title.split()) <= 12:
+                return Heading(title, 4, start, match.end())
+            return None
+        if not self.mathpix:
+            return None
+        line = self.text[start:end]
+        math_or_text = run_in(self.text, start, end)
+        if math_or_text is None or line.lstrip().startswith(("-", "|", ">")):
+            return None
+        return Heading(self.readable(math_or_text[0]), 4, start, math_or_text[1])
+
+    def authors(self, title: _Title, abstract: tuple[int, int] | None) -> tuple[str, ...]:
+        if match := re.search(r"^\\author\s*(?=\{)", self.text, re.MULTILINE):
+            group = self.tex.group(match.end())
+            if group is not None:
+                source = re.sub(r"\$\s*\{\s*\}\^\{[^$\n]{0,80}\$", " \\\\and ", self.tex.inner(group)[:20_000])
+                return authors_in([source], {}, {})
+        if not title.end:
+            return ()
+        stop = abstract[0] if abstract else title.end + 2000
+        names: list[str] = []
+        for line in self.text[title.end : max(title.end, min(stop, title.end + 3000))].split("\n"):
+            marked = re.sub(
+                r"\$[^$]{0,80}\$|<sup>[^<]{0,40}</sup>|\^[^^\s]{1,10}\^|[*†‡§¶]+|\\textsuperscript\{[^{}]*\}|\[\d\]",
+                ",",
+                line,
+            )
+            pieces = [re.sub(r"(?<![\d,\s])[\d,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|·", marked)]
+            pieces = [p for p in pieces if re.search(r"[^\W\d_]{2}", p)]
+            if pieces and not all(is_person(piece) for piece in pieces):
+                if names:
+                    break
+                continue
+            names += pieces
+        return tuple(dict.fromkeys(names))
+
+    def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
+        found = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]
+        for match in _DISPLAY_INLINE.finditer(self.text):
+            if inside_any(self.regions, match.start()) is None:
+                found.append((*match.span(), *match.span(1)))
+        out = []
+        for start, end, body_start, body_end in sorted(found):
+            body = self.text[body_start:body_end]
+            label = LABEL.search(body) or re.search(r"\\tag\*?\{([^{}]{1,40})\}", body)
+            if formula := math(expand(body, macros)):
+                out.append(Equation(start=start, end=end, latex=formula, label=label[1].strip() if label else None))
+        return tuple(out)
+
+    def algorithms(self) -> tuple[Algorithm, ...]:
+        found = [
+            latex_algorithm(self.text[r.start : r.end], r.start, r.end, {}, {})
+            for r in self.regions
+            if r.kind == "algorithm"
+        ]
+        found += markdown_algorithms(self.text, self.regions, self.lines)
+        return tuple(sorted(found, key=lambda a: a.start))
+
+    def emphases(self, references: list[tuple[int, int]], headings: list[Heading]) -> tuple[Emphasis, ...]:
+        skipped: list[Region] = sorted(
+            [
+                *self.regions,
+                *(Region("math", *m.span(), *m.span()) for m in _INLINE_MATH.finditer(self.text)),
+            ],
+            key=lambda region: region.start,
+        )
+        title_spans = {h.start: h.body_start for h in headings}
+        starts = sorted(title_spans)
+        out = []
+        for match in _EMPHASIS.finditer(self.text):
+            start = match.start()
+            if inside_any(skipped, start) is not None or any(a <= start < b for a, b in references):
+                continue
+            nearest = bisect.bisect_right(starts, start) - 1
+            if nearest >= 0 and start < title_spans[starts[nearest]]:
+                continue
+            name = match.lastgroup or ""
+            style = "bold" if "bold" in name else "monospace" if "monospace" in name else "italic"
+            text = match[name] if style == "monospace" else self.readable(match[name])
+            if re.search(r"\w", text) and not _NO_TERM.match(text):
+                out.append(Emphasis(start=start, end=match.end(), text=text.strip(), style=style))  # type: ignore[arg-type]
+        return tuple(out)

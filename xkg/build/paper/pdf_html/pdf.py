@@ -1,0 +1,223 @@
+"""A PDF paper: from its pages to a `Document`.
+
+What is printed is written down as Markdown, which the Markdown parser then reads: headings with `#`, terms that are set
+in italics or bold with their marks, displayed formulas between `$$` (as their characters, not as TeX), algorithms in
+fences, one paragraph or reference a line. `Document.text` is that Markdown. A span names the page in its path
+(`paper.pdf#page=3`, as RFC 8118 has it), and its `line` counts the printed lines of that page in reading order, running
+heads left out.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from xkg.build.paper.document import Document
+from xkg.build.paper.files import MemoryReader, PaperFiles
+from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_year
+from xkg.build.paper.markdown.document import parse_markdown
+from xkg.build.paper.markdown.writer import MarkdownWriter, literal
+from xkg.build.paper.pdf_html.pdf_blocks import Block, abstract_mark, blocks
+from xkg.build.paper.pdf_html.pdf_layout import Placed, reading_order
+from xkg.build.paper.pdf_html.pdf_lines import Page, Run, read_pdf
+from xkg.build.paper.reference_text import reference_from_text
+from xkg.model import Reference
+
+_COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]++-[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
+_SMALL_WORDS = frozenset("a an and as at by for from in of on or the to via with".split())
+_LONGEST_EMPHASIS = 60
+
+
+def parse_pdf(data: bytes, path: Path) -> Document:
+    """The paper in a PDF. Raises what `read_pdf` raises."""
+    printed = read_pdf(data, path)
+    found = blocks(reading_order(printed.pages), printed.title)
+    writer = _Writer(path.name, found)
+    for block in found:
+        writer.write(block)
+    text = writer.out.text
+    document = parse_markdown(PaperFiles(MemoryReader({path.name: text.encode("utf-8", "replace")})), path.name)
+    margin, front = printed.pages[0].margin, _printed(printed.pages[:1])
+    arxiv_id = arxiv_id_in(margin) or document.arxiv_id
+    return document.model_copy(
+        update={
+            "format": "pdf",
+            "arxiv_id": arxiv_id,
+            "doi": document.doi or doi_in(front),
+            "year": venue_year(front) or document.year or first_year(arxiv_id),
+            "references": tuple(_references(found, writer)),
+            "spans": tuple(writer.out.spans),
+            "source_sha256": hashlib.sha256(data).hexdigest(),
+        }
+    )
+
+
+def _printed(pages: Iterable[Page]) -> str:
+    return "\n".join(line.text for page in pages for line in page.fragments)
+
+
+def _references(found: Sequence[Block], writer: "_Writer") -> Iterator[Reference]:
+    entries = (writer.plain(block.lines) for block in found if block.kind == "reference")
+    return (reference_from_text(entry) for entry in entries if len(entry) > 15)
+
+
+class _Writer:
+    """Writes blocks down and remembers which printed line each piece of the text came from."""
+
+    def __init__(self, name: str, found: Sequence[Block]) -> None:
+        self._name = name
+        self.out = MarkdownWriter()
+        printed = [placed.line.text for block in found for placed in block.lines]
+        self._compounds = {word.lower() for text in printed for word in _COMPOUND.findall(text)}
+        words = [word for text in printed if not text.isupper() for word in _WORD.findall(text)]
+        self._words = {word.lower() for word in words}
+        self._acronyms = {word for word in words if word.isupper()} - {w.upper() for w in words if w.islower()}
+
+    def write(self, block: Block) -> None:
+        if block.kind == "title":
+            self._flow("# ", block.lines, heading=True)
+        elif block.kind == "heading":
+            self._heading(block)
+        elif block.kind in ("front", "algorithm", "equation"):
+            fence = {"front": ("", "\n"), "algorithm": ("```\n", "```\n"), "equation": ("$$\n", "$$\n")}[block.kind]
+            self._put(fence[0], block.lines[0])
+            for placed in block.lines:
+                verbatim = placed.line.text.strip()
+                verbatim = verbatim.replace("$", "＄") if block.kind == "equation" else verbatim.replace("```", "'''")
+                self._put(verbatim.replace("∗", "*") if block.kind == "front" else verbatim, placed)
+                self._put("\n")
+            self._put(fence[1] + "\n")
+        else:
+            self._flow("", block.lines, emphasis=block.kind == "text")
+
+    def plain(self, lines: Sequence[Placed]) -> str:
+        """The lines as one readable line, without marks."""
+        return "".join(part for part, _ in self._pieces(lines, emphasis=False, marks=False))
+
+    def _heading(self, block: Block) -> None:
+        text = block.text
+        spaced = re.fullmatch(r"(?:[^\W\d_] ){3,}[^\W\d_]", text)
+        self._put("#" * (block.level + 1) + " ")
+        if spaced:
+            self._put(text.replace(" ", "").capitalize(), block.lines[0])
+            self._put("\n\n")
+        else:
+            # a subsection "A." would be read as an appendix
+            lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
+            self._flow("", block.lines, skip=lead.end() if lead else 0, heading=True)
+
+    def _flow(
+        self, lead: str, lines: Sequence[Placed], *, emphasis: bool = False, skip: int = 0, heading: bool = False
+    ) -> None:
+        self._put(lead)
+        if emphasis and (skip := abstract_mark(lines)):
+            self._put("## Abstract\n\n")
+        for text, placed in self._pieces(lines, emphasis=emphasis, skip=skip):
+            self._put(self._uncapitalised(text) if heading and text.isupper() else text, placed)
+        self._put("\n\n")
+
+    def _uncapitalised(self, text: str) -> str:
+        """A heading in capitals as it would be written, with the acronyms of the running text."""
+
+        def written(match: re.Match[str]) -> str:
+            word = match.group()
+            if word in self._acronyms or (len(word) < 4 and word.lower() not in self._words):
+                return word
+            return word.lower() if word.lower() in _SMALL_WORDS and match.start() else word.capitalize()
+
+        return re.sub(r"(?<![\d.])(?![IVXL]+\.)[^\W\d_]+", written, text)
+
+    def _pieces(
+        self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
+    ) -> Iterator[tuple[str, Placed]]:
+        """One piece a printed line: words that a line end cut are whole again, where no hyphen belongs there."""
+        marked = _few(lines) if emphasis else frozenset()
+        texts = []
+        for index, placed in enumerate(lines):
+            runs = _from(_without_marks_of_notes(placed.line.runs), skip if index == 0 else 0)
+            text = _emphasised(runs, marked) if marks else "".join(run.text for run in runs)
+            texts.append(text.strip())
+        for index, placed in enumerate(lines):
+            text, following = texts[index], texts[index + 1] if index + 1 < len(lines) else ""
+            mark = re.search(r"(?<=\w)(\*{1,2})(-?)$", text)
+            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # a term that goes on in the next line
+                text, following = text[: mark.start()] + mark[2], following[len(mark[1]) :]
+                texts[index + 1] = following
+            if not following:
+                yield text, placed
+            elif re.search(r"[^\W\d_]-$", text):
+                yield (text if self._keeps_hyphen(text, following) else text[:-1]), placed
+            else:
+                yield text + " ", placed
+
+    def _keeps_hyphen(self, text: str, following: str) -> bool:
+        head = re.search(r"(?<![^\W\d_])[^\W\d_]++(?=-$)", text)
+        tail = re.match(r"[^\W\d_]+", following)
+        if head is None or tail is None or not tail.group()[0].islower():
+            return True
+        left, right = head.group().lower(), tail.group().lower()
+        return f"{left}-{right}" in self._compounds and left + right not in self._words
+
+    def _put(self, text: str, placed: Placed | None = None) -> None:
+        place = (f"{self._name}#page={placed.line.page}", placed.number) if placed is not None else None
+        self.out.put(text, place)
+
+
+def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
+    """The runs without the raised numbers that point to footnotes and, after a word, to references."""
+    main = max((run.style.size for run in runs), default=0.0)
+    out: list[Run] = []
+    for run in runs:
+        raised = run.style.size < 0.82 * main and _FOOTNOTE_MARK.match(run.text)
+        if raised and out and not out[-1].style.math and re.search(r"(?:[^\W\d_]{3}|[.,;:)])$", out[-1].text):
+            if run.text.endswith(" "):
+                out[-1] = Run(out[-1].text + " ", out[-1].style)
+        else:
+            out.append(run)
+    return out
+
+
+def _from(runs: Sequence[Run], skip: int) -> list[Run]:
+    out = []
+    for run in runs:
+        if skip < len(run.text):
+            out.append(Run(run.text[skip:], run.style))
+        skip = max(0, skip - len(run.text))
+    return out
+
+
+def _few(lines: Sequence[Placed]) -> frozenset[str]:
+    """The marks that set something apart here: not those of a paragraph that is in italics or bold as a whole."""
+    count = {"": 0, "*": 0, "**": 0}
+    for run in (run for placed in lines for run in placed.line.runs):
+        count[_mark(run)] += sum(c.isalpha() for c in run.text)
+    return frozenset(mark for mark in ("*", "**") if count[mark] < 0.5 * sum(count.values()))
+
+
+def _mark(run: Run) -> str:
+    return "" if run.style.math else "**" if run.style.bold else "*" if run.style.italic else ""
+
+
+def _emphasised(runs: Sequence[Run], marks: frozenset[str]) -> str:
+    """Text in which nothing else is taken for markup, with `marks` around what is set so."""
+    pieces: list[tuple[str, str]] = []
+    for run in runs:
+        mark = _mark(run) if _mark(run) in marks else ""
+        if not re.search(r"[^\W\d_]{3}", run.text) and not (pieces and pieces[-1][0] == mark):
+            mark = ""
+        if pieces and pieces[-1][0] == mark:
+            pieces[-1] = mark, pieces[-1][1] + run.text
+        else:
+            pieces.append((mark, run.text))
+    out = []
+    for mark, text in pieces:
+        bare = text.strip()
+        if not mark or len(bare) > _LONGEST_EMPHASIS or not bare[0].isalnum():
+            out.append(literal(text))
+        else:
+            lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+            hyphen = "-" if bare.endswith("-") else ""
+            out.append(f"{lead}{mark}{literal(bare.removesuffix('-'))}{mark}{hyphen}{tail}")
+    return "".join(out)

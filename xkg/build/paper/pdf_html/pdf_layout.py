@@ -1,0 +1,193 @@
+"""The lines of a printed paper in reading order: columns told apart, running heads, page and line numbers out."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
+
+_MARGIN = 0.1  # of the page's height, above and below, where running heads stand
+_PAGE_NUMBER = re.compile(r"(?i)(?:page\s+)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
+
+_COVER = re.compile(r"See discussions, stats, and author profiles for this publication")  # a sheet that a portal adds
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A line where it is read: `left` and `right` bound its column, `number` counts the lines of its page from 1."""
+
+    line: Line
+    left: float
+    right: float
+    column: tuple[int, int]
+    """Page, and which piece of it in reading order: a column between two things that go across."""
+    number: int
+
+
+def reading_order(pages: Sequence[Page]) -> list[Placed]:
+    """All lines of running text, floats and headings, in the order in which a person reads them."""
+    if len(pages) > 1 and _COVER.search("".join(f.text for f in pages[0].fragments)):
+        pages = pages[1:]
+    kept = _without_running_heads(pages)
+    gutters = [_gutter(page, fragments) for page, fragments in zip(pages, kept, strict=True)]
+    usual = Counter(round(g) for g in gutters if g is not None).most_common(1)
+    out: list[Placed] = []
+    for page, fragments, gutter in zip(pages, kept, gutters, strict=True):
+        if gutter is None and usual and usual[0][1] * 3 >= len(pages):
+            gutter = float(usual[0][0])  # the last page has little to tell its columns by
+        out += _page_order(page, fragments, gutter)
+    return out
+
+
+def body_size(lines: Iterable[Line]) -> float:
+    """The size in which most of the text is set."""
+    weights: Counter[float] = Counter()
+    for line in lines:
+        for run in line.runs:
+            weights[run.style.size] += len(run.text)
+    return max(weights, key=lambda size: (weights[size], size), default=10.0)
+
+
+# --- running heads ----------------------------------------------------------------------------------------------------
+
+
+def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
+    """What repeats in the margins of several pages goes, and page numbers and line numbers go."""
+    seen: Counter[str] = Counter()
+    for page in pages:
+        seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
+    often = max(2, min(4, len(pages) // 3))
+    repeated = {text for text, count in seen.items() if count >= often}
+    kept = []
+    for page in pages:
+        body = [f for f in page.fragments if not _in_margin(f, page) or _pattern(f) not in repeated]
+        body = [f for f in body if not (_in_margin(f, page) and _PAGE_NUMBER.match(f.text.strip()))]
+        kept.append(_without_line_numbers(body))
+    return kept
+
+
+def _in_margin(line: Line, page: Page) -> bool:
+    return line.bottom < _MARGIN * page.height or line.top > (1 - _MARGIN) * page.height
+
+
+def _pattern(line: Line) -> str:
+    return f"{round(line.top / 4)} " + re.sub(r"\d+|\b[ivxl]+\b", "#", line.text.strip())
+
+
+def _without_line_numbers(fragments: list[Line]) -> list[Line]:
+    """A draft counts its lines beside the text."""
+    numbers = [f for f in fragments if re.fullmatch(r"\d{1,4}\s*", f.text)]
+    text = [f for f in fragments if len(f.text) > 20]
+    if len(numbers) < 20 or not text:
+        return fragments
+    left, right = min(f.x0 for f in text), max(f.x1 for f in text)
+    outside = {id(f) for f in numbers if f.x1 < left or f.x0 > right}
+    return [f for f in fragments if id(f) not in outside] if len(outside) >= 20 else fragments
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+
+
+def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
+    """Where the right one of two columns begins: a place at which many lines begin and that few lines cross."""
+    starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
+    found = []
+    for x in starts:
+        here = sum(starts[x + d] for d in (-1, 0, 1))
+        crossing = sum(f.x0 < x - 12 and f.x1 > x + 2 for f in fragments)
+        left = sum(f.x1 <= x for f in fragments)
+        if here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
+            found.append((crossing, -here, float(x)))
+    return min(found)[2] if found else None
+
+
+def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list[Placed]:
+    sides: list[tuple[int, list[Line]]] = []
+    if gutter is None:
+        sides = [(0, _joined(fragments))]
+    else:
+        left = _joined([f for f in fragments if f.x1 <= gutter + 1])
+        right = _joined([f for f in fragments if f.x0 >= gutter - 6])
+        taken = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
+        across = _joined([f for f in fragments if id(f) not in taken])
+        sides = _bands(left, right, across)
+    edges = _edges([line for _, lines in sides for line in lines], page, gutter)
+    out: list[Placed] = []
+    for piece, (side, lines) in enumerate(sides):
+        for line in lines:
+            out.append(Placed(line, *edges[side], (line.page, piece), len(out) + 1))
+    return out
+
+
+def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tuple[int, list[Line]]]:
+    """What goes across both columns parts them into bands: in each the left column comes first."""
+    out: list[tuple[int, list[Line]]] = []
+    for index, line in enumerate([*across, None]):
+        limit = line.top if line is not None else float("inf")
+        for side, lines in ((1, left), (2, right)):
+            above = [other for other in lines if (other.top + other.bottom) / 2 < limit]
+            del lines[: len(above)]
+            if above:
+                out.append((side, above))
+        if line is not None:
+            if index and out and out[-1][0] == 0:
+                out[-1][1].append(line)
+            else:
+                out.append((0, [line]))
+    return out
+
+
+def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
+    """Left and right edge of what goes across, of the left and of the right column."""
+
+    def edge(found: list[Line], default: tuple[float, float]) -> tuple[float, float]:
+        long = [f for f in found if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or found
+        if not long:
+            return default
+        lefts, rights = Counter(round(f.x0) for f in long), Counter(round(f.x1) for f in long)
+        usual_left = min(x for x, n in lefts.items() if n * 2 >= max(lefts.values()))
+        return float(usual_left), float(max(x for x, n in rights.items() if n * 2 >= max(rights.values())))
+
+    whole = (min((f.x0 for f in lines), default=0.0), max((f.x1 for f in lines), default=page.width))
+    if gutter is None:
+        return [edge(list(lines), whole)]
+    left = edge([f for f in lines if f.x1 <= gutter + 1], (whole[0], gutter))
+    return [whole, left, edge([f for f in lines if f.x0 >= gutter - 6], (gutter, whole[1]))]
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _joined(fragments: Iterable[Line]) -> list[Line]:
+    """Fragments that stand side by side as one line, top to bottom."""
+    rows: list[list[Line]] = []
+    for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
+        row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)
+        if row is None:
+            rows.append([fragment])
+        else:
+            row.append(fragment)
+    return [_one_line(sorted(row, key=lambda f: f.x0)) for row in rows]
+
+
+def _same_row(row: Sequence[Line], fragment: Line) -> bool:
+    main = max(row, key=lambda f: len(f.text))
+    shared = min(main.bottom, fragment.bottom) - max(main.top, fragment.top)
+    lower = min(main.bottom - main.top, fragment.bottom - fragment.top)
+    return shared > 0.5 * lower and not any(
+        min(f.x1, fragment.x1) - max(f.x0, fragment.x0) > 0.5 * min(f.x1 - f.x0, fragment.x1 - fragment.x0) for f in row
+    )
+
+
+def _one_line(row: Sequence[Line]) -> Line:
+    main = max(row, key=lambda f: len(f.text))
+    runs: list[Run] = []
+    for before, fragment in zip([None, *row], row, strict=False):
+        if before is not None:
+            gap = fragment.x0 - before.x1
+            space = "  " if gap > 2 * main.size else " " if gap > 0.12 * main.size else ""
+            if space and not runs[-1].text.endswith(space):
+                runs[-1] = replace(runs[-1], text=runs[-1].text + space)
+        runs += fragment.runs
+    return replace(main, x0=row[0].x0, x1=max(f.x1 for f in row), runs=tuple(runs))

@@ -1,0 +1,123 @@
+"""One entry of a bibliography as readable text: where is the title, the year, the identifier?
+
+Styles differ in one thing that matters: what ends the list of authors. Quotation marks, a year after the authors,
+initials ("Blei, D. M. Title. Venue, 2017."), or simply the first full stop."""
+
+import re
+
+from xkg.build.paper.front_matter import ARXIV, DOI
+from xkg.model import Reference
+
+_QUOTED = re.compile(r"[“\"]([^“”\"]{8,400})[”\"]")
+_YEAR = r"(?:1[89]|20)\d\d[a-z]?"
+_YEAR_AFTER_AUTHORS = re.compile(
+    rf"^.{{2,600}}?(?:[\s.,]\(|[.,]\s)(?P<year>{_YEAR})(?:,? [A-Z][a-z]+(?: \d+)?)?\)?[.:,]\s+(?=\S)"
+)
+_SURNAME_FIRST = re.compile(r"^(?:[\w'’\-]{1,40}, )?[^\W\d_][\w'’`\- ]{0,40}, (?:[^\W\d_]{1,2}\.[- ]?)+(?:,|;|\s|$)")
+_INITIALS_FIRST = re.compile(r"^(?:[A-Z]\.[- ]?)+\s?[A-Z][\w'’\-]+")
+_AUTHORS_END = re.compile(
+    r"(?<=[\s.\-~][^\W\d_]\.)\s+(?!(?:and|et|Jr|Sr|II|III|of|de|van|von)\b|&|\w{1,2}\.[\s,\-]|[^\W\d_]{1,2}\.$|\()(?=\S)"
+    r"|\bet al\.?[.,:]?\s+(?=[^\s\d(])|\b(?:Jr|Sr)\.\s+(?=[A-Z])|\b[Oo]thers\.\s+(?=\S)"
+)
+_SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
+_NO_END = re.compile(r"(?:\b(?:vs|e\.g|i\.e|cf|no|vol|St|Dr|Jr|Prof|et al|approx|resp|ed|eds)|(?:^|[\s.\-])[A-Z])$")
+_VENUE_START = re.compile(r"[\"“(]?(?:[A-Z0-9]|arXiv|doi|http|URL|in\s|bioRxiv|medRxiv|ar\s?xiv)")
+_TRAILING = re.compile(rf"(?:[,.]?\s*\(?{_YEAR}\)?|[,.]?\s*\[[^\]]{{1,40}}\])\s*$")
+_LEADING = re.compile(r"^\s*(?:\[[^\]]{1,40}\]|\(?\d{1,3}[.)](?=\s)|[-*•])\s*")
+_NOISE = re.compile(
+    r"(?i)https?://\S+|arxiv\S*(?:\s+preprint)?(?:\s+arxiv)?\S*|\b10\.\d{4,9}/\S+|\b\d++\s*+[-–:]\s*+\d++(?:\s*+[-–]\s*+\d++)?"
+)
+_LINK = re.compile(r"(?i)(?:URL|https?:|doi|pp\.|ISSN|ISBN|arXiv)")
+_LONGEST = 4000
+
+
+def reference_from_text(text: str, key: str | None = None) -> Reference:
+    """A `Reference`; the title is None where no style is recognised."""
+    clean = " ".join(text[:_LONGEST].split())
+    clean = _LEADING.sub("", clean)
+    arxiv_id, doi = arxiv_of(clean), doi_of(clean)
+    return Reference(title=title_of(clean), text=clean, key=key, arxiv_id=arxiv_id, doi=doi, year=year_of(clean))
+
+
+def arxiv_of(text: str) -> str | None:
+    match = ARXIV.search(text) or re.search(r"\b(?P<id>(?:physics|cs|math|stat|hep-[a-z]+|cond-mat)/\d{7})\b", text)
+    return match["id"] if match else None
+
+
+def doi_of(text: str) -> str | None:
+    """The DOI; a space that a line break left in it is closed only where the number clearly goes on."""
+    match = DOI.search(text)
+    if match is None:
+        return None
+    doi = match[1].rstrip(".)]")
+    rest = text[match.start(1) + len(doi) :]
+    if more := re.match(r"(?:\s([a-z]{2,8})(?=\.))?\.\s*(\d+)\s*\.?\s*(?:$|URL|http)", rest):
+        doi = f"{doi}{more[1] or ''}.{more[2]}"
+    return doi if len(doi) > 8 else None
+
+
+def year_of(text: str) -> int | None:
+    """The year in parentheses after the authors, else the last one that is no page, volume or identifier."""
+    bare = _NOISE.sub(" ", text)
+    early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
+    years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)
+    found = early[1] if early else (years[-1] if years else None)
+    return int(found[:4]) if found else None
+
+
+def title_of(text: str) -> str | None:
+    quoted = _QUOTED.search(text)
+    if quoted and (quoted.start() > 5 or len(quoted[1].split()) > 2):
+        return _clean(quoted[1])
+    start = _title_start(text)
+    if start is None:
+        return None
+    return _clean(text[start : _title_end(text, start)])
+
+
+def _title_start(text: str) -> int | None:
+    surname_first = _SURNAME_FIRST.match(text)
+    year = _YEAR_AFTER_AUTHORS.match(text)
+    authors_end = _AUTHORS_END.search(text) if surname_first else None
+    if year and (authors_end is None or year.end() <= authors_end.end() + 8):
+        head = text[: year.start("year")].rstrip(" (")
+        whole = surname_first and (authors_end is None or year.end() <= authors_end.end())
+        if (whole or not [end for end in _sentences(head) if end < len(head) - 1]) and not _LINK.match(
+            text, year.end()
+        ):
+            return year.end()
+    if authors_end:
+        return authors_end.end()
+    ends = _sentences(text)
+    if ends and ends[0] < len(text) - 3:
+        return ends[0] + 1 + (len(text[ends[0] + 1 :]) - len(text[ends[0] + 1 :].lstrip()))
+    if _INITIALS_FIRST.match(text) or "," in text:
+        return None
+    return 0
+
+
+def _sentences(text: str) -> list[int]:
+    return [
+        m.start()
+        for m in _SENTENCE_END.finditer(text)
+        if m.group() == "." and not _NO_END.search(text[max(0, m.start() - 12) : m.start()])
+    ]
+
+
+def _title_end(text: str, start: int) -> int:
+    for match in _SENTENCE_END.finditer(text, start):
+        if match.group() == "." and _NO_END.search(text[max(start, match.start() - 12) : match.start()]):
+            continue
+        rest = text[match.end() :].lstrip()
+        if not rest or _VENUE_START.match(rest):
+            return match.start() + (match.group() != ".")
+    return len(text)
+
+
+def _clean(title: str) -> str | None:
+    title = _TRAILING.sub("", title.strip().rstrip(".,;:")).strip().strip("“”\"'").rstrip(".,;:")
+    title = re.sub(r"[.,]?\s*(?:URL\s+)?https?:.*$", "", re.sub(r"\s+", " ", title))
+    if _LINK.match(title):
+        return None
+    letters = sum(char.isalpha() for char in title)
+    return title if letters >= 3 and len(title) <= 400 else None

@@ -1,0 +1,255 @@
+"""Running text of a `Document` as sentences, each with the source spans that it came from.
+
+What is not running text is left out: headings, floats, tables, algorithms, theorem statements and proofs,
+bibliographies. A displayed equation is part of the sentence that it stands in. A sentence that a float or a page
+break cuts in two is one sentence of two spans."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xkg.build.paper.document import Document, Section
+from xkg.build.paper.plain import plain
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """`text` is the readable text of `spans`, joined by a space. `paragraph` numbers the paragraphs in reading order;
+    `first` holds for the first sentence of one. `display` says that a displayed equation is part of it."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    paragraph: int
+    first: bool
+    display: bool = False
+
+    @property
+    def start(self) -> int:
+        return self.spans[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.spans[-1][1]
+
+    @property
+    def broken(self) -> bool:
+        return len(self.spans) > 1
+
+
+LONGEST = 4000  # characters; what goes on longer without an end is no sentence
+_FLOATS = (
+    "figure|table|algorithm|algorithmic|algorithm2e|tikzpicture|tabular|tabularx|longtable|lstlisting|verbatim|minted|"
+    "wrapfigure|wraptable|subfigure|minipage|thebibliography|keywords|IEEEkeywords|CCSXML|teaserfigure|comment"
+)
+_STATEMENTS = "theorem|lemma|proposition|corollary|proof|definition|assumption|remark|example|claim|property|fact"
+_ENVIRONMENT = re.compile(rf"\\(begin|end)\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}", re.IGNORECASE)
+# Blocks of Markdown. A caption or a statement runs to the end of its line, which Mathpix makes a whole paragraph.
+_FLOAT_BLOCK = re.compile(
+    r"^!\[[^\n]*$"
+    r"|^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)"
+    r"|^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]*[.:|][^\n]*$"
+    r"|^[ \t]*\|[^\n]*\|[ \t]*$"
+    r"|<!--.*?(?:-->|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_STATEMENT_BLOCK = re.compile(
+    r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
+    r"(?:[ \t]+[A-Z]?\.?\d[\d.]*)?[ \t]*(?:\([^)\n]*\))?[.:][^\n]*$",
+    re.MULTILINE,
+)
+_BRACED = re.compile(
+    r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
+)
+_BREAK = re.compile(
+    r"\n[ \t]*\n\s*|\\par\b|\\item\b(?:\[[^\]]*\])?"
+    r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]*\])?"
+    r"|\n[ \t]*(?:[-*+•]|\(?\d{1,2}[.)])[ \t]+|\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)\b"
+)
+_MASKED = (
+    re.compile(r"(?<!\\)(\$\$?)(?:[^$\n]|\n(?![ \t]*\n)){1,600}?(?<!\\)\1|\\\((?:[^\\\n]|\\(?![()])){1,400}\\\)"),
+    re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\]\n]*\])*\{[^{}]*\}"),
+    re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
+)
+# \x03 is the end of a displayed equation: a sentence may end there without a full stop.
+_END = re.compile(
+    r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
+)
+_NOT_END = re.compile(
+    r"(?:\b(?i:e\.?\s?g|i\.?\s?e|et\s+al|cf|vs|viz|resp|approx|w\.\s?r\.\s?t|a\.k\.a|i\.i\.d|s\.t|Figs?|Eqs?|Eqn|Secs?|"
+    r"Sect|Tab|Refs?|Thm|Alg|App|Appx|Chap|Ch|Prop|Def|Lem|Nos?|St|Dr|Prof|Mrs?|Ms|Jr|Sr|Inc|Ltd|pp|ca|Vol|al)"
+    r"|(?:^|[\s(])[A-Z])\.$"
+)
+_STARTS = re.compile(r"[\s\x01\x02]*(?:[^a-z\s\x01\x02]|m{3,})")
+_NUMBER = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)\s+(?=[A-Z])")
+_FLOAT, _GLUE, _PARAGRAPH = "\x01", "\x02", "\n\n"
+_MARKS = " \n\t\x01\x02"
+
+
+def _closings(text: str) -> dict[int, int]:
+    """The offset after the closing brace for each opening one that has one."""
+    out: dict[int, int] = {}
+    opened: list[int] = []
+    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif match[0] == "}" and opened:
+            out[opened.pop()] = match.end()
+    return out
+
+
+def is_heading(document: Document, section: Section) -> bool:
+    """False for "The objective in eq.", "MLP. $v$" and other pieces of sentences that look like a run-in heading."""
+    if section.level < 4:
+        return True
+    if re.fullmatch(r"[A-Z]{2,5}", section.title) and document.text[
+        section.body_start : section.body_start + 3
+    ].lstrip().startswith("$"):
+        return False
+    return not re.search(
+        r"\b(?:eqs?|figs?|secs?|tabs?|refs?|al|"
+        r"e\.g|i\.e|cf|vs)\.?$",
+        section.title,
+        re.IGNORECASE,
+    )
+
+
+def _cuts(document: Document) -> list[tuple[int, int, str]]:
+    """What is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
+    one."""
+    text = document.text
+    cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk() if is_heading(document, s)]
+    cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
+    opened: dict[str, list[int]] = {}
+    for match in _ENVIRONMENT.finditer(text):
+        starts = opened.setdefault(match[2].lower(), [])
+        if match[1] == "begin":
+            starts.append(match.start())
+        elif starts:
+            mark = _PARAGRAPH if re.fullmatch(_STATEMENTS, match[2].rstrip("*"), re.IGNORECASE) else _FLOAT
+            cuts.append((starts.pop(), match.end(), mark))
+    cuts += [(m.start(), m.end(), _FLOAT) for m in _FLOAT_BLOCK.finditer(text)]
+    cuts += [(m.start(), m.end(), _PARAGRAPH) for m in _STATEMENT_BLOCK.finditer(text)]
+    closings = _closings(text)
+    for match in _BRACED.finditer(text):
+        mark = _FLOAT if match[1] in ("footnotetext", "caption") else _GLUE
+        cuts.append((match.start(), closings.get(match.end() - 1, match.end()), mark))
+    first = min((s.start for s in document.sections), default=None)
+    if document.abstract_span is not None:
+        cuts.append((0, document.abstract_span[0], _PARAGRAPH))
+        if first is not None and first > document.abstract_span[1]:
+            cuts.append((document.abstract_span[1], first, _PARAGRAPH))
+    elif first is not None and document.format != "markdown":
+        cuts.append((0, first, _PARAGRAPH))
+    return sorted(cuts)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A piece of running text: where it starts in the flat text and in the source, and how long it is."""
+
+    flat: int
+    source: int
+    length: int
+
+
+def _flatten(document: Document) -> tuple[str, list[_Run]]:
+    """Running text alone, its pieces joined by marks that say what was left out between them."""
+    parts: list[str] = []
+    runs: list[_Run] = []
+    at, flat, mark = 0, 0, _PARAGRAPH
+    for start, end, kind in [*_cuts(document), (len(document.text), len(document.text) + 1, _PARAGRAPH)]:
+        if start > at:
+            parts += [mark, document.text[at:start]]
+            flat += len(mark)
+            runs.append(_Run(flat, at, start - at))
+            flat += start - at
+            mark = kind
+        elif kind == _PARAGRAPH or mark == _GLUE:
+            mark = kind
+        at = max(at, end)
+    return "".join(parts), runs
+
+
+def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
+    """`flat` with formulas, citations and addresses overwritten, so that no punctuation in them ends a sentence; and
+    where the displayed equations start in it."""
+    displays: list[int] = []
+    chars = list(flat)
+    starts = [run.source for run in runs]
+    for equation in document.equations:
+        i = bisect_right(starts, equation.start) - 1
+        if i < 0 or equation.end > runs[i].source + runs[i].length:
+            continue
+        start = runs[i].flat + equation.start - runs[i].source
+        end = start + equation.end - equation.start
+        body = re.sub(r"\\(?:label|end)\{[^}]*\}|\\nonumber|\\notag", "", equation.latex)
+        chars[start:end] = "q" * (end - start - 1) + ("." if re.search(r"\.[\s}\\]*$", body) else "\x03")
+        displays.append(start)
+    shadow = "".join(chars)
+    for pattern in _MASKED:
+        shadow = pattern.sub(lambda match: "m" * len(match[0]), shadow)
+    return shadow, displays
+
+
+def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
+    """Offsets at which a sentence ends, each with whether a paragraph ends there too; `lines`: so does it with a
+    line."""
+    out: dict[int, bool] = {}
+    for match in _END.finditer(shadow):
+        head = shadow[max(0, match.start() - 12) : match.start() + 1]
+        if (
+            match[0] == "."
+            and re.search(r"\b[A-Z]{2,5}\.$", head)
+            and re.match(r" m{3}", shadow[match.end() : match.end() + 4])
+        ):
+            continue  # "MLP. $v$" is how Mathpix writes MLP.v
+        if not (match[0].startswith(".") and _NOT_END.search(head)) and (
+            match.end() >= len(shadow) or _STARTS.match(shadow, match.end())
+        ):
+            out[match.end()] = False
+    breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
+    for match in breaks.finditer(shadow):
+        before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
+        # An unfinished sentence that goes on in lower case was cut by a page; a colon may go on in a formula.
+        more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
+        if not match[0].isspace() or before in (".!?" if more == "q" else ".!?:") or _STARTS.match(shadow, match.end()):
+            out[match.end()] = True
+    return sorted(out.items())
+
+
+def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) -> Iterator[tuple[int, int]]:
+    """`flat[start:end]` without outer white space, as spans of the source."""
+    for run in runs[max(0, bisect_right(flats, start) - 1) : bisect_right(flats, end)]:
+        lo, hi = max(start, run.flat), min(end, run.flat + run.length)
+        piece = flat[lo:hi]
+        body = piece.strip(_MARKS)
+        if body:
+            offset = run.source - run.flat + lo + len(piece) - len(piece.lstrip(_MARKS))
+            yield offset, offset + len(body)
+
+
+def sentences(document: Document) -> list[Sentence]:
+    """The sentences of the running text in order, abstract included."""
+    flat, runs = _flatten(document)
+    shadow, displays = _shadow(document, flat, runs)
+    flats = [run.flat for run in runs]
+    out: list[Sentence] = []
+    at, paragraph, first = 0, 0, True
+    # Mathpix writes a paragraph as one long line and starts the next one on a new line.
+    lines = document.format == "markdown" and any(len(line) > 400 for line in document.text.split("\n"))
+    for end, closes in [*_boundaries(shadow, lines=lines), (len(flat), True)]:
+        spans = tuple(_spans(flat, runs, flats, at, end)) if end > at else ()
+        if spans and (number := _NUMBER.match(document.text, *spans[0])):
+            spans = ((number.end(), spans[0][1]), *spans[1:])
+        if end - at > LONGEST:
+            spans = ()
+        text = " ".join(filter(None, (plain(document, start, stop) for start, stop in spans)))
+        if re.search(r"\w", text):
+            i = bisect_right(displays, end) - 1
+            out.append(Sentence(text, spans, paragraph, first, i >= 0 and displays[i] >= at))
+            first = False
+        at = end
+        if closes:
+            paragraph, first = paragraph + 1, True
+    return out

@@ -1,0 +1,158 @@
+"""Papers and repositories, parsed where nothing can happen: in a confined process that is started when the first is
+asked for (`xkg.sandbox.isolation.confined_worker`). Files are read here, under bounds on their size, and what comes back is validated."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from xkg.build.code.codebase import DEADLY, Codebase, Module, SkipReason, is_tangled
+from xkg.build.paper.document import Document
+from xkg.build.paper.read import paper_on_disk
+from xkg.build.parsing.paper_exchange import described, given
+from xkg.build.parsing.source_kind import SourceKind
+from xkg.build.sources.repository import Checkout
+from xkg.errors import UnsafeInputError
+from xkg.model import symbol_id
+from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, Reason, WorkerDiedError
+
+T = TypeVar("T", bound=BaseModel)
+
+_TASKS = "xkg.build.parsing.tasks"
+
+PAPER = Bounds(step_seconds=60, seconds=360)
+REPOSITORY = Bounds(step_seconds=10, seconds=600)
+MOST_DEADLY = 5
+"""Files of a repository that may end the process that parses them; all the others are parsed anew after each."""
+_IN_WORDS: dict[Reason, str] = {
+    "too-slow": "it takes more time than any honest one",
+    "out-of-memory": "it takes more memory than any honest one",
+    "crashed": "the parser broke down",
+}
+
+
+class Parsers:
+    """Safe to use from several threads. What is not closed ends with the object."""
+
+    def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: str = _TASKS) -> None:
+        self._worker = ConfinedWorker((tasks,))
+        self._paper, self._repository = paper, repository
+
+    def start(self) -> None:
+        """Has the process begin to import, and does not wait for it."""
+        self._worker.start()
+
+    def close(self) -> None:
+        """Ends the process; nothing can be parsed afterwards."""
+        self._worker.close()
+
+    def __enter__(self) -> "Parsers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def paper(self, path: Path) -> Document:
+        """As `parse_paper`; raises `UnsafeInputError` too for a paper that goes beyond the bounds."""
+        return self._of_paper("paper", path, Document)
+
+    def source_kind(self, path: Path) -> SourceKind:
+        """As `source_kind`; raises `UnsafeInputError` too for a source that goes beyond the bounds."""
+        return self._of_paper("source-kind", path, SourceKind)
+
+    def _of_paper(self, task: str, path: Path, kind: type[T]) -> T:
+        found = paper_on_disk(path)
+        try:
+            said = self._worker.call(task, described(found), self._paper, lambda names: given(found, names))
+            return kind.model_validate_json(said)
+        except WorkerDiedError as died:
+            raise UnsafeInputError(_cannot(str(path), died.reason, died.detail)) from died
+        except ValueError as error:
+            raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is no paper")) from error
+
+    def repository(self, checkout: Checkout) -> Codebase:
+        """As `parse_repository`, without files that end the process which parses them: they are `skipped` as too-slow,
+        out-of-memory or crashed. Raises `UnsafeInputError` too, where there are many of these, or where all files
+        together go beyond the bounds."""
+        until = time.monotonic() + self._repository.seconds
+        without: dict[str, SkipReason] = {}
+        paths = {f.path for f in checkout.files}
+        while True:
+            try:
+                return self._parsed(checkout, without, until)
+            except WorkerDiedError as died:
+                if died.at not in paths or died.at in without:
+                    raise UnsafeInputError(_cannot(checkout.repository.id, died.reason, died.detail)) from died
+                without[died.at] = died.reason
+                if len(without) > MOST_DEADLY or time.monotonic() > until:
+                    named = ", ".join(without)[:500]
+                    raise UnsafeInputError(
+                        f"{checkout.repository.id} cannot be parsed: too many files end the parser ({named}); "
+                        "give the folder of the code alone"
+                    ) from died
+
+    def _parsed(self, checkout: Checkout, without: dict[str, SkipReason], until: float) -> Codebase:
+        modules: list[Module] = []
+        left = replace(self._repository, seconds=max(1.0, until - time.monotonic()))
+        told = {
+            "repository": checkout.repository.model_dump(mode="json"),
+            "files": [list(file) for file in checkout.files],
+            "without": without,
+        }
+        said = self._worker.call(
+            "repository",
+            told,
+            left,
+            lambda paths: (content for _, content in checkout.read(paths)),
+            lambda data: modules.append(Module.model_validate_json(data)),
+        )
+        try:
+            codebase = Codebase.model_validate_json(said).model_copy(
+                update={
+                    "repository": checkout.repository,
+                    "files": tuple(file.path for file in checkout.files),
+                    "modules": tuple(modules),
+                }
+            )
+            _require_consistent(codebase)
+        except ValueError as error:
+            raise WorkerDiedError("crashed", "", "its answer is no parsed repository") from error
+        return codebase
+
+
+def deadly(codebase: Codebase) -> str:
+    """Which files ended the process that parsed them, in a few words, '' where none did."""
+    return "; ".join(
+        f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
+        for skipped in codebase.skipped
+        if skipped.reason in DEADLY
+    )
+
+
+def _cannot(name: str, reason: Reason, detail: str) -> str:
+    said = f" ({detail})" if detail else ""
+    return f"{name} cannot be parsed: {_IN_WORDS[reason]}{said}; give it in another form, or without that part"
+
+
+def _require_consistent(codebase: Codebase) -> None:
+    """Raises `ValueError` for what no parser gives: files that are not there, ids that are not made of their parts."""
+    paths, seen = set(codebase.files), set[str]()
+    identity, known = codebase.repository.id, set(codebase.symbols())
+    for module in codebase.modules:
+        if module.path not in paths or module.path in seen or not module.symbols or is_tangled(module):
+            raise ValueError(f"a module {module.path!a}")
+        seen.add(module.path)
+        lines = module.text.count("\n") + 1
+        ids = {source.symbol.id for source in module.symbols}
+        if len(ids) < len(module.symbols):
+            raise ValueError(f"an id twice in {module.path!a}")
+        for source in module.symbols:
+            symbol = source.symbol
+            ours = (symbol.repository, symbol.path) == (identity, module.path)
+            named = symbol.id.startswith(symbol_id(identity, module.path, symbol.qualified_name))
+            if not (ours and named and 1 <= symbol.start_line <= lines and symbol.end_line <= lines + 1):
+                raise ValueError(f"a symbol {symbol.id!a}")
+            if not known.issuperset(source.calls) or (source.parent is not None and source.parent not in ids):
+                raise ValueError(f"what {symbol.id!a} stands in or calls")

@@ -1,0 +1,85 @@
+"""What the confined worker does for `xkg.build.parsing.parsers`: papers and repositories, with every parser that they can need
+imported before the first is asked for, since nothing can be imported afterwards."""
+
+import encodings
+import importlib
+import json
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
+from pylatexenc import latex2text, latexwalker
+
+import xkg.build.paper.pdf_html.html
+import xkg.build.paper.pdf_html.pdf  # noqa: F401
+from xkg.build.code.grammars import load_all
+from xkg.build.code.repository import parse_repository
+from xkg.build.paper.read import parse_found
+from xkg.build.parsing.paper_exchange import asked
+from xkg.build.parsing.source_kind import source_kind
+from xkg.build.sources.repository import Checkout, File
+from xkg.model import Repository
+from xkg.sandbox.guest.worker import Call
+
+
+def _paper(call: Call) -> bytes:
+    return _dumped(parse_found(asked(call.given, call.read)))
+
+
+def _source_kind(call: Call) -> bytes:
+    return _dumped(source_kind(asked(call.given, call.read)))
+
+
+def _repository(call: Call) -> bytes:
+    """The codebase without its modules, which are parts, and without what the parent knows."""
+
+    def read(paths: Sequence[str]) -> Iterator[bytes | None]:
+        return iter(list(call.read(paths))) if paths else iter(())
+
+    files = tuple(File(path, kind, size) for path, kind, size in call.given["files"])
+    checkout = Checkout(Repository.model_validate(call.given["repository"]), files, (), read)
+    codebase = parse_repository(checkout, call.mark, call.given["without"])
+    call.mark("")  # writing it down is nobody's fault
+    for module in codebase.modules:
+        call.part(_dumped(module))
+    return _dumped(codebase.model_copy(update={"modules": (), "files": ()}))
+
+
+TASKS: Mapping[str, Callable[[Call], bytes]] = {
+    "paper": _paper,
+    "source-kind": _source_kind,
+    "repository": _repository,
+}
+
+
+def _dumped(value: BaseModel) -> bytes:
+    try:
+        return value.model_dump_json().encode()
+    except PydanticSerializationError:  # halves of characters, which JSON has no bytes for
+        return json.dumps(_whole_characters(value.model_dump(mode="python"))).encode()
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in value)
+    if isinstance(value, dict):
+        return {_whole_characters(k): _whole_characters(v) for k, v in value.items()}
+    return [_whole_characters(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _import_encodings() -> None:
+    """Every encoding that a file may name: Python imports them one by one, when they are first named."""
+    for module in pkgutil.iter_modules(encodings.__path__):
+        if module.name not in ("mbcs", "oem"):  # Windows alone has them
+            importlib.import_module(f"encodings.{module.name}")
+
+
+load_all()
+_import_encodings()
+# What libraries import within their functions.
+for _name in ("_strptime", "heapq"):
+    importlib.import_module(_name)
+latex2text.get_default_latex_context_db()
+latexwalker.get_default_latex_context_db()

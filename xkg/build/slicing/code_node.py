@@ -1,0 +1,53 @@
+"""From a located symbol to a candidate code node: its slice, and how it is used."""
+
+from xkg.build.code.codebase import HASH_COMMENTS, Codebase, SourceSymbol
+from xkg.build.slicing.slice import Slice, slice_symbols
+from xkg.model import Code, Symbol, code_id
+
+
+def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
+    """The candidate for a technique and the ids of the symbols it was made from.
+
+    A symbol that cannot be sliced (another language, Python 2, a file the grammar could not read) comes as its own
+    lines, unchanged: the levels then say that it was not tried, or does not parse. Raises `UnknownIdError` for a symbol
+    that the codebase does not have."""
+    cut = slice_symbols(codebase, [symbol_id])
+    source = codebase.symbols()[symbol_id]
+    language = codebase.module(source.symbol).language
+    if cut.refused:
+        mark = "#" if language in HASH_COMMENTS else "//"
+        implementation = f"{mark} --- {_place(source.symbol, codebase)}\n{codebase.source(source.symbol)}\n"
+        made_from: tuple[str, ...] = (symbol_id,)
+    else:
+        implementation, made_from = cut.source, cut.derived_from
+    node = Code(
+        id=code_id(technique, implementation, ""),
+        technique=technique,
+        implementation=implementation,
+        documentation=_documentation(source, cut, codebase),
+        language=language,
+        packages=cut.packages,
+    )
+    return node, made_from
+
+
+def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
+    symbol = source.symbol
+    lines = [f"`{symbol.signature or symbol.qualified_name}`, from {_place(symbol, codebase)}."]
+    if source.docstring:
+        lines += ["", source.docstring.strip()]
+    if cut.refused:
+        lines += ["", f"Its own lines alone, without what it needs: {cut.refused}."]
+    if cut.cut:
+        names = ", ".join(c.rpartition("::")[2] for c in cut.cut[:8])
+        lines += ["", f"Left out, to stay within {len(cut.source.splitlines())} lines: {names}."]
+    for name, why in cut.missing.items():
+        lines += ["", f"Uses {name}: {why}."]
+    for note in cut.notes:
+        lines += ["", note]
+    return "\n".join(lines)
+
+
+def _place(symbol: Symbol, codebase: Codebase) -> str:
+    commit = codebase.repository.commit
+    return f"{symbol.path}:{symbol.start_line}-{symbol.end_line}" + (f" @ {commit[:12]}" if commit else "")

@@ -1,0 +1,356 @@
+"""Code of components put in front of code that calls them: one module again, from which nothing is missing.
+
+The components and the new code stand as modules of a small package of their own, in which the new code imports what it
+calls; the slice of the new code is what is wanted: only what is reached, in an order that runs, imports merged, and
+names that two components use for different things told apart. What two components define alike stands there once.
+"""
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xkg.build.code.repository import parse_repository
+from xkg.build.slicing.rewrite import Edit, Source
+from xkg.build.slicing.scopes import ModuleScope, Statement, module_scope
+from xkg.build.slicing.slice import slice_symbols, undefined_names
+from xkg.build.sources.repository import Checkout, File
+from xkg.errors import InputError
+from xkg.model import Repository, slug
+from xkg.sandbox.evidence.python_ast import syntax_tree
+
+_REPOSITORY = "local:composed@0"
+_NEW = "new_code.py"
+_MAX_LINES = 100_000
+_HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
+_LISTED = 6_000
+_DEEPEST = 60
+
+
+@dataclass(frozen=True)
+class Part:
+    """The code of a component, one module by itself, and the name that a reader knows it by."""
+
+    name: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Composed:
+    """`used` are the positions of the parts that something was taken from. Where `problem` says why it could not be
+    put together, `source` is empty."""
+
+    source: str
+    used: tuple[int, ...] = ()
+    problem: str = ""
+
+
+@dataclass
+class _Module:
+    """A part with its statements. `same` gives, for names that an earlier part defines alike, that part; `names` those
+    that new code can call, by what the part itself calls them."""
+
+    part: Part
+    path: str
+    scope: ModuleScope
+    same: dict[str, int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def offers(self) -> list[str]:
+        return list(self.names.values())
+
+    @property
+    def dotted(self) -> str:
+        return self.path.removesuffix(".py")
+
+
+def compose(new: str, parts: Sequence[Part]) -> Composed:
+    """New code with what it reaches of the parts in front of it. A name that it uses and does not define means that of
+    the parts (see `interfaces`). Each stretch has a comment line that names where it is from. New code that uses none
+    of them comes back as it is."""
+    try:
+        return _compose(new, parts)
+    except RecursionError:
+        return Composed("", problem="it is nested too deeply")
+
+
+def _compose(new: str, parts: Sequence[Part]) -> Composed:
+    scope = module_scope(new)
+    if scope is None:
+        return Composed("", problem="it does not parse")
+    modules = _modules(parts)
+    owners = {name: i for i, module in modules.items() for name in module.offers}
+    wanted = {name: modules[owners[name]] for name in undefined_names(scope) if name in owners}
+    if not wanted:
+        return Composed(new)
+    files = {module.path: _with_shared(module, modules) for module in modules.values()}
+    imports = [f"from {module.dotted} import {name}" for name, module in wanted.items()]
+    files[_NEW] = _with_imports(new, imports)
+    try:
+        codebase = parse_repository(_checkout(files))
+    except InputError as error:
+        return Composed("", problem=str(error))
+    if len(codebase.modules) < len(files):
+        return Composed("", problem="one of the parts was not read as source")
+    cut = slice_symbols(codebase, [f"{_REPOSITORY}:{_NEW}"], max_lines=_MAX_LINES)
+    if cut.refused:
+        return Composed("", problem=cut.refused)
+    names = {modules[i].path: f"component: {modules[i].part.name}" for i in modules} | {_NEW: "new"}
+    used = tuple(i for i in sorted(modules) if re.search(rf"^# --- {re.escape(modules[i].path)}:", cut.source, re.M))
+    return Composed(_docstring(new) + _headed(cut.source, names), used)
+
+
+def interfaces(parts: Sequence[Part]) -> str:
+    """What each part offers to new code: signatures with the first sentence of their docstrings, constants with their
+    values. Where two parts define one name differently, the later one's is offered under another."""
+    blocks = []
+    for module in _modules(parts).values():
+        lines = [line for name in module.offers for line in _interface(module.scope, name)]
+        text = "\n".join([f"From {module.part.name}:", *lines])
+        if lines:
+            blocks.append(text if len(text) <= _LISTED else f"{text[:_LISTED]}\n… (cut)")
+    return "\n\n".join(blocks)
+
+
+def together(parts: Sequence[Part]) -> str:
+    """All that new code can call, with what that needs, as `compose` puts it in front; empty where it cannot be."""
+    names = ", ".join(sorted(offered(parts)))
+    whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
+    return whole.source.rpartition("# --- new\n")[0].strip("\n")
+
+
+def shown(parts: Sequence[Part]) -> str:
+    """The code of the parts, where it is not long; else `interfaces`."""
+    code = together(parts)
+    return code if 0 < len(code) <= _LISTED else interfaces(parts)
+
+
+def offered(parts: Sequence[Part]) -> frozenset[str]:
+    """The names that new code can call."""
+    return frozenset(name for module in _modules(parts).values() for name in module.offers)
+
+
+# --- parts as modules -------------------------------------------------------------------------------------------------
+
+
+def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
+    """Parts that parse, by position."""
+    modules: dict[int, _Module] = {}
+    taken: set[str] = set()
+    for i, part in enumerate(parts):
+        source = _HEADING.sub("", part.source)
+        scope = module_scope(source)
+        if scope is None:
+            continue
+        stem = f"component_{re.sub(r'[^a-z0-9]+', '_', slug(part.name))[:40].strip('_')}"
+        path = f"{stem}.py" if stem not in taken else f"{stem}_{i}.py"
+        taken.add(path.removesuffix(".py"))
+        modules[i] = _Module(Part(part.name, source), path, scope)
+    _find_same(modules)
+    _find_offers(modules)
+    return modules
+
+
+def _find_same(modules: Mapping[int, _Module]) -> None:
+    first: dict[str, int] = {}
+    # No chain of calls is longer than there are names.
+    depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
+    for i, module in modules.items():
+        for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
+            if first.setdefault(meaning, i) != i:
+                module.same[name] = first[meaning]
+
+
+def _find_offers(modules: Mapping[int, _Module]) -> None:
+    """What each part defines for others to call; a name that an earlier part offers for something else is changed."""
+    taken: set[str] = set()
+    for module in modules.values():
+        changed: dict[str, str] = {}
+        for name, places in module.scope.bindings.items():
+            statement = module.scope.statements[places[0]]
+            if name.startswith("_") or statement.is_import or statement.guarded or name in module.same:
+                continue
+            changed[name] = name if name not in taken else f"{name}__{module.dotted}"
+        if any(name != own for own, name in changed.items()):
+            source = _renamed(module.part.source, module.scope, changed)
+            scope = module_scope(source)
+            if scope is None:
+                continue
+            module.part, module.scope = Part(module.part.name, source), scope
+        module.names = changed
+        taken.update(module.offers)
+
+
+def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
+    """What each function, class and constant of a module means, as a text that is equal for what is defined alike: by
+    its own syntax tree, without docstrings and the annotations of functions, and by what the names in it mean, `depth`
+    calls deep."""
+    own = {name: _single(scope, name) for name in scope.bindings}
+    imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
+    shapes: dict[str, str] = {}
+    uses: dict[str, set[str]] = {}
+    for name, statement in own.items():
+        if statement is None:
+            shapes[name], uses[name] = f"{owner} {name}", set()
+        elif not statement.is_import:
+            tree = _bare(statement.node)
+            inside = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            shapes[name] = f"{name} {ast.dump(tree)}"
+            uses[name] = inside & {use.name for use in statement.uses}
+    meanings = dict(shapes)
+    for _ in range(depth):
+        known = {name: _digest(text) for name, text in (imports | meanings).items()}
+        meanings = {name: f"{shapes[name]} {[(u, known.get(u, u)) for u in sorted(uses[name])]}" for name in shapes}
+    return {name: meaning for name, meaning in meanings.items() if own[name] is not None}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _single(scope: ModuleScope, name: str) -> Statement | None:
+    """The statement that alone binds a name and leaves it what it is, None where that cannot be told."""
+    places = scope.bindings[name]
+    statement = scope.statements[places[0]]
+    if len(places) > 1 or name in scope.globals_written:
+        return None
+    if statement.is_import or isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        touched = any(u.name == name and u.immediate and not s.binds for s in scope.statements for u in s.uses)
+        return None if touched else statement
+    match statement.node:
+        case (
+            ast.Assign(targets=[ast.Name()], value=value) | ast.AnnAssign(target=ast.Name(), value=ast.expr() as value)
+        ):
+            plain = (ast.Constant, ast.Tuple, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop, ast.expr_context)
+            return statement if all(isinstance(n, plain) for n in ast.walk(value)) else None
+        case _:
+            return None
+
+
+def _bare(node: ast.stmt) -> ast.Module:
+    """A statement without docstrings and the annotations of functions."""
+    tree = syntax_tree(ast.unparse(node))
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if ast.get_docstring(inner, clean=False) is not None:
+                inner.body = inner.body[1:] or [ast.Pass()]
+            if not isinstance(inner, ast.ClassDef):
+                inner.returns = None
+        elif isinstance(inner, ast.arg):
+            inner.annotation = None
+    return tree
+
+
+def _imported(node: ast.stmt, name: str) -> str:
+    module = f"{node.level} {node.module}" if isinstance(node, ast.ImportFrom) else ""
+    aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+    return f"import {module} {[a.name for a in aliases if (a.asname or a.name.split('.')[0]) == name]}"
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _with_shared(module: _Module, modules: Mapping[int, _Module]) -> str:
+    """The part's source, where definitions that an earlier part has alike are imported from there."""
+    lines = module.part.source.split("\n")
+    imports = []
+    for name, first in module.same.items():
+        statement = module.scope.statements[module.scope.bindings[name][0]]
+        others = [s for s in module.scope.statements if s is not statement]
+        if any(s.first_line <= statement.last_line and statement.first_line <= s.last_line for s in others):
+            continue  # on one line with another
+        for number in range(statement.first_line, statement.last_line + 1):
+            lines[number - 1] = ""
+        own = modules[first].names.get(name, name)
+        imports.append(f"from {modules[first].dotted} import {own}" + (f" as {name}" if own != name else ""))
+    return _with_imports("\n".join(lines), imports)
+
+
+def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
+    """The text with global names exchanged."""
+    source = Source(text)
+    edits: list[Edit] = []
+    for statement in scope.statements:
+        for use in statement.uses:
+            own = names.get(use.name, use.name)
+            if own != use.name:
+                edits += source.exchange(use.node, (use.name,), own, use.text)
+        for name, heading in statement.headings:
+            if names.get(name, name) != name:
+                edits += source.heading(heading, name, names[name])
+    return source.cut(0, len(source.data), edits)
+
+
+def _with_imports(source: str, imports: Sequence[str]) -> str:
+    """Import lines at the top, after docstring and `from __future__`."""
+    lines = source.split("\n")
+    at = 0
+    for node in syntax_tree(source).body:
+        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        future = isinstance(node, ast.ImportFrom) and node.module == "__future__"
+        if not (docstring or future):
+            break
+        at = node.end_lineno or at
+    return "\n".join([*lines[:at], *imports, *lines[at:]])
+
+
+def _checkout(files: Mapping[str, str]) -> Checkout:
+    def read(paths: Sequence[str]) -> Iterator[bytes]:
+        return (files[path].encode("utf-8", "surrogatepass") for path in paths)
+
+    listed = tuple(File(path, "file", len(text.encode("utf-8", "surrogatepass"))) for path, text in files.items())
+    return Checkout(Repository(id=_REPOSITORY, url=""), listed, (), read)
+
+
+def _docstring(source: str) -> str:
+    tree = syntax_tree(source)
+    if ast.get_docstring(tree, clean=False) is None:
+        return ""
+    first = tree.body[0]
+    return "\n".join(source.split("\n")[first.lineno - 1 : first.end_lineno]) + "\n\n"
+
+
+def _headed(source: str, names: Mapping[str, str]) -> str:
+    """The headings of the slice as those of the composed module; one that repeats the last is left out."""
+    lines: list[str] = []
+    last = ""
+    for line in source.split("\n"):
+        match = re.fullmatch(r"# --- (\S+):\d+-\d+ @ 0", line)
+        name = names.get(match[1]) if match else None
+        if name is None:
+            lines.append(line)
+        elif name != last:
+            lines.append(f"# --- {name}")
+            last = name
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n") + "\n"
+
+
+def _interface(scope: ModuleScope, name: str) -> Iterable[str]:
+    node = scope.statements[scope.bindings[name][-1]].node
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield f"{_signature(node)}{_said(node)}"
+        case ast.ClassDef():
+            bases = ", ".join(ast.unparse(b) for b in node.bases)
+            yield f"class {name}" + (f"({bases})" if bases else "") + _said(node)
+            for inner in node.body:
+                public = isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and (
+                    not inner.name.startswith("_") or inner.name in ("__init__", "__call__")
+                )
+                if public and isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                    yield f"    {_signature(inner)}{_said(inner)}"
+        case _:
+            yield " ".join(ast.unparse(node).split())[:160]
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    return f"{'async ' * isinstance(node, ast.AsyncFunctionDef)}def {node.name}({ast.unparse(node.args)}){returns}"
+
+
+def _said(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+    first = re.split(r"(?<=[.!?])\s|\n\s*\n", ast.get_docstring(node) or "", maxsplit=1)[0]
+    text = " ".join(first.split())
+    return f"  # {text[:200]}" if text else ""

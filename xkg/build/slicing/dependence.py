@@ -1,0 +1,435 @@
+"""Which statements of a repository some of its statements need, and in which order importing would have run them."""
+
+import ast
+import re
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from xkg.build.slicing.name_resolution import (
+    Builtin,
+    Definition,
+    External,
+    Missing,
+    Program,
+    Reference,
+    RepositoryModule,
+    Star,
+    Target,
+)
+from xkg.build.slicing.scopes import ImportNode, ModuleScope, Scope, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A statement: the module's path and its number there."""
+
+    path: str
+    index: int
+
+
+Plan = ast.alias | tuple[tuple[str, Target], ...]
+
+
+class NestedImport(NamedTuple):
+    """An import that stands inside of a statement that is kept. For each of its names: kept (the alias), or what is
+    assigned in its place as (bound name, target), nothing where it is left out."""
+
+    node: ImportNode
+    scope: Scope
+    names: tuple[Plan, ...]
+
+
+# Calls at the top of a module that set up a package, as against those that do something with it.
+_SETS_UP = re.compile(
+    r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
+)
+
+
+class Dependence:
+    """Grows from the seeds outwards, nearest first, until nothing more is needed or `max_lines` are reached.
+
+    `included` holds what each statement refers to; `cut` what was needed beyond the limit."""
+
+    def __init__(self, program: Program, max_lines: int) -> None:
+        self.program = program
+        self.lines_left = max_lines
+        self.included: dict[Place, list[Reference]] = {}
+        self.nested: dict[Place, list[NestedImport]] = {}
+        self.namespaces: dict[str, dict[str, Target]] = {}
+        self.externals: dict[External, str] = {}
+        self.stars: dict[str, None] = {}
+        self.builtins: set[str] = set()
+        self.missing: dict[str, str] = {}
+        self.cut: dict[Definition, None] = {}
+        self._queue: deque[tuple[Definition, int | None]] = deque()
+        self._seen: set[tuple[Definition, int | None]] = set()
+        self._followed: set[tuple[Place, int | None]] = set()
+        self._same: dict[str, Definition] = {}
+        self._repeats: dict[str, bool] = {}
+
+    def scope(self, path: str) -> ModuleScope:
+        scope = self.program.scope(path)
+        assert scope is not None
+        return scope
+
+    def statement(self, place: Place) -> Statement:
+        return self.scope(place.path).statements[place.index]
+
+    def grow(self, seeds: Sequence[Place]) -> None:
+        for seed in seeds:
+            self._include(seed, None, seed=True)
+        while True:
+            while self._queue:
+                definition, position = self._queue.popleft()
+                for place in self._bindings(definition, position):
+                    if not self._include(place, position):
+                        self.cut[definition] = None
+            if not self._include_set_ups() and not self._include_registrations(seeds):
+                return
+
+    # --- statements ---
+
+    def _include(self, place: Place, position: int | None, *, seed: bool = False) -> bool:
+        """False where the limit does not let it in."""
+        if place not in self.included:
+            statement = self.statement(place)
+            lines = statement.last_line - statement.first_line + 2
+            if lines > self.lines_left and not seed:
+                return False
+            self.lines_left -= lines
+            self.nested[place] = list(self._nested_imports(place, statement))
+            self.included[place] = list(self._references(place, statement))
+        if (place, position) not in self._followed:
+            self._followed.add((place, position))
+            self._follow(place, position)
+        return True
+
+    def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
+        for use in statement.uses:
+            if not use.local or self.program.local_is_plain(place.path, use):
+                reference = self.program.reference(place.path, use)
+                yield reference._replace(target=self._canonical(reference.target))
+
+    def _follow(self, place: Place, position: int | None) -> None:
+        statement = self.statement(place)
+        for use, target, _ in self.included[place]:
+            at = place.index if use.immediate else position
+            self._need(target, at if isinstance(target, Definition) and target.path == place.path else None, place.path)
+        for nested in self.nested[place]:
+            for name in nested.names:
+                for _, target in name if isinstance(name, tuple) else ():
+                    self._need(target, None, place.path)
+        starred = self.program.rebound_stars(place.path).get(place.index, {})
+        for bound in statement.binds | statement.globals_written | starred.keys():
+            if self.program.lookup(place.path, bound) == Definition(place.path, bound):
+                self._need(Definition(place.path, bound), position, place.path)
+
+    def _need(self, target: Target, position: int | None, path: str) -> None:
+        if isinstance(target, Definition):
+            if not self._repeated(target.path):
+                position = None
+            if (target, position) not in self._seen:
+                self._seen.add((target, position))
+                self._queue.append((target, position))
+        elif isinstance(target, External):
+            self.externals.setdefault(target, path)
+        elif isinstance(target, RepositoryModule):
+            self._need_module(target.path)
+        elif isinstance(target, Star):
+            self.stars[target.path] = None
+        elif isinstance(target, Builtin):
+            self.builtins.add(target.name)
+        else:
+            self.missing.setdefault(target.name, target.reason)
+
+    def _need_module(self, path: str) -> None:
+        """A module that is used for itself stands in as a namespace of all that it defines or passes on."""
+        if path in self.namespaces:
+            return
+        members = self.namespaces[path] = {}
+        scope = self.program.scope(path) if path in self.program.texts else None
+        for name, indices in (scope.bindings if scope else {}).items():
+            if name != "*" and not all(scope.statements[i].guarded for i in indices) if scope else False:
+                target = self._canonical(self.program.lookup(path, name))
+                if isinstance(target, Definition) and not name.startswith("__"):
+                    members[name] = target
+                    self._need(target, None, path)
+
+    def _repeated(self, path: str) -> bool:
+        """Whether it matters where in a module a name is asked for."""
+        if path not in self._repeats:
+            scope = self.scope(path)
+            self._repeats[path] = (
+                any(len(i) > 1 for i in scope.bindings.values())
+                or any(_set_up(s) for s in scope.statements)
+                or bool(self.program.rebound_stars(path))
+            )
+        return self._repeats[path]
+
+    def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
+        """The statements that may have given a name its value when statement `position` runs (None: in the end), with
+        those that changed the value meanwhile."""
+        scope = self.scope(definition.path)
+        every = self.program.bindings(definition.path, definition.name)
+        indices = [i for i in every if not scope.statements[i].guarded] or list(every)
+        if not indices:
+            return [Place(definition.path, s.index) for s in scope.statements if definition.name in s.globals_written]
+        end = len(scope.statements) if position is None else position
+        before = [i for i in indices if i < end] or indices
+        reaching: list[int] = []
+        stars = self.program.rebound_stars(definition.path)
+        for index in reversed(before):
+            reaching.append(index)
+            if definition.name in scope.statements[index].definite or index in stars:
+                break
+        set_ups = [
+            s.index
+            for s in scope.statements
+            if not s.guarded and reaching[-1] < s.index < end and definition.name in _set_up(s)
+        ]
+        return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
+
+    def _include_set_ups(self) -> bool:
+        """Takes in what sets up an imported package (`jax.config.update(…)`) in modules that use it here."""
+        grown = False
+        used = {(p.path, r.target) for p, references in self.included.items() for r in references}
+        for path in {p.path for p in self.included}:
+            for statement in self.scope(path).statements:
+                place = Place(path, statement.index)
+                if place in self.included or statement.guarded or statement.binds:
+                    continue
+                roots = {self.program.lookup(path, name) for name in _set_up(statement)}
+                outside = {r for r in roots if isinstance(r, External) and r.module != "sys"}
+                if outside and all((path, r) in used for r in outside) and _only_sets_up(statement.node):
+                    grown = self._include(place, statement.index) or grown
+        return grown
+
+    def _include_registrations(self, seeds: Sequence[Place]) -> bool:
+        """Takes in what fills a registry that is read here: statements that importing would have run, and that call
+        (or are decorated by) a function that writes into it."""
+        read: set[Definition] = set()
+        for place, references in self.included.items():
+            statement = self.statement(place)
+            filled = _written_inside(statement) | _set_up(statement) | statement.binds
+            for use, target, _ in references:
+                if isinstance(target, Definition) and use.name not in filled:
+                    read.add(target)
+        writers = {
+            Definition(registry.path, name)
+            for registry in read
+            for statement in self.scope(registry.path).statements
+            if registry.name in _written_inside(statement)
+            for name in statement.binds
+        }
+        if not writers:
+            return False
+        grown = False
+        for path in self._imported_by(seeds):
+            for statement in self.scope(path).statements:
+                place = Place(path, statement.index)
+                if place in self.included or statement.guarded or not _may_register(statement.node):
+                    continue
+                called = (self.program.reference(path, u).target for u in statement.uses if u.immediate and not u.local)
+                if any(target in writers for target in called):
+                    grown = self._include(place, statement.index) or grown
+        return grown
+
+    def _imported_by(self, seeds: Sequence[Place]) -> list[str]:
+        """Modules that importing the seeds' modules runs."""
+        found: dict[str, None] = {}
+        queue = deque(path for seed in seeds for path in self.program.with_parents(seed.path))
+        while queue:
+            path = queue.popleft()
+            scope = self.program.scope(path) if path in self.program.texts and path not in found else None
+            if scope is not None:
+                found[path] = None
+                for statement in scope.statements:
+                    for node, around in statement.imports:
+                        if around.kind != "function" and not statement.guarded:
+                            queue += self.program.modules_run_by(path, node)
+        return list(found)
+
+    def _canonical(self, target: Target) -> Target:
+        """One definition for conditional imports that are written alike in several modules."""
+        if not isinstance(target, Definition):
+            return target
+        scope = self.scope(target.path)
+        indices = scope.bindings.get(target.name, ())
+        if len(indices) != 1:
+            return target
+        statement = scope.statements[indices[0]]
+        if not isinstance(statement.node, ast.Try | ast.If) or not _only_imports(statement.node):
+            return target
+        meant = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
+        if not all(isinstance(m, External) for m in meant):
+            return target
+        return self._same.setdefault(f"{target.name}\0{ast.dump(statement.node)}", target)
+
+    # --- imports inside statements ---
+
+    def _nested_imports(self, place: Place, statement: Statement) -> Iterator[NestedImport]:
+        for node, scope in statement.imports:
+            names: list[Plan] = []
+            for alias in node.names:
+                if isinstance(node, ast.ImportFrom) and alias.name == "*":
+                    inside = self.program.resolve(place.path, "." * node.level + (node.module or ""), "*")
+                    starred = self.program.rebound_stars(place.path).get(place.index, {})
+                    names.append(alias if inside is None else tuple(starred.items()))
+                    continue
+                bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0])
+                target = self._canonical(self.program.imported(place.path, node, alias))
+                names.append(self._planned(place, scope, bound, target, alias))
+            yield NestedImport(node, scope, tuple(names))
+
+    def _planned(self, place: Place, scope: Scope, bound: str, target: Target, alias: ast.alias) -> Plan:
+        if scope.kind == "module":
+            meant = self.program.lookup(place.path, bound)
+            if meant != Definition(place.path, bound):
+                return () if not isinstance(target, External | Missing) else alias
+            return ((bound, target),) if not isinstance(target, External | Missing) else alias
+        if isinstance(target, Missing):
+            return alias
+        if scope.kind == "function" and bound not in scope.others and bound not in scope.declared_global:
+            every = {self.program.imported(place.path, n, a) for n, a in scope.imported.get(bound, [])}
+            if len(every) == 1 and isinstance(target, Definition | RepositoryModule):
+                return ()
+        if isinstance(target, External):
+            inside = place.path in self.program.texts and _stands_alone(target, alias)
+            return alias if inside else ((bound, target),)
+        return ((bound, target),)
+
+    # --- order ---
+
+    def order(self, seeds: Sequence[Place]) -> list[Place | str]:
+        """What is included, as importing the seeds' modules would run it; a namespace (its module's path) comes when
+        its module has run."""
+        out: list[Place | str] = []
+        started: set[str] = set()
+        by_path: dict[str, set[int]] = {}
+        for place in self.included:
+            by_path.setdefault(place.path, set()).add(place.index)
+
+        def run(path: str) -> None:
+            for module in self.program.with_parents(path):
+                if module in started:
+                    continue
+                started.add(module)
+                if module not in self.program.texts or self.program.scope(module) is None:
+                    continue
+                for statement in self.scope(module).statements:
+                    for node, scope in statement.imports:
+                        if scope.kind != "function" and not _is_type_checking(statement.node):
+                            for inner in self.program.modules_run_by(module, node):
+                                run(inner)
+                    if statement.index in by_path.get(module, ()):
+                        place = Place(module, statement.index)
+                        for inner in self._run_at_once(place):
+                            if inner not in started:
+                                run(inner)
+                        out.append(place)
+                if module in self.namespaces:
+                    out.append(module)
+
+        for place in (*seeds, *self.included):
+            run(place.path)
+        out += [path for path in self.namespaces if path not in out]
+        return out
+
+    def _run_at_once(self, place: Place) -> list[str]:
+        """Modules whose definitions a statement may reach while it runs, through the functions that it calls."""
+        stack = [r.target for r in self.included[place] if r.use.immediate]
+        seen: set[Target] = set()
+        paths: dict[str, None] = {}
+        while stack:
+            target = stack.pop()
+            if target in seen or not isinstance(target, Definition):
+                continue
+            seen.add(target)
+            paths[target.path] = None
+            for index in self.program.bindings(target.path, target.name):
+                stack += [r.target for r in self.included.get(Place(target.path, index), [])]
+        return list(paths)
+
+
+def _is_type_checking(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and any(
+        (isinstance(n, ast.Name) and n.id == "TYPE_CHECKING")
+        or (isinstance(n, ast.Attribute) and n.attr == "TYPE_CHECKING")
+        for n in ast.walk(node.test)
+    )
+
+
+def _stands_alone(target: External, alias: ast.alias) -> bool:
+    """Whether an import names what is outside itself, and not a module here that passes it on."""
+    return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
+
+
+def _only_imports(node: ast.stmt) -> bool:
+    allowed = (ast.Import, ast.ImportFrom, ast.Pass, ast.Try, ast.If, ast.ExceptHandler)
+    statements = [n for n in ast.walk(node) if isinstance(n, ast.stmt | ast.ExceptHandler)]
+    return all(
+        isinstance(n, allowed) or (isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)) for n in statements
+    )
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+@lru_cache(maxsize=100_000)
+def _set_up(statement: Statement) -> frozenset[str]:
+    """Names whose values a statement changes without binding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
+    if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
+        return frozenset()
+    found: set[str] = set()
+    stack: list[ast.AST] = [statement.node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        root = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            root = _root(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            root = _root(node.value.func) if isinstance(node.value.func, ast.Attribute) else None
+        if root:
+            found.add(root)
+        stack += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+_WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
+
+
+@lru_cache(maxsize=100_000)
+def _written_inside(statement: Statement) -> frozenset[str]:
+    """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
+    if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
+        return frozenset()
+    written: set[str] = set()
+    for node in ast.walk(statement.node):
+        root = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            root = _root(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITES:
+            root = _root(node.func)
+        if root:
+            written.add(root)
+    return frozenset(written & {use.name for use in statement.uses})
+
+
+def _may_register(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return bool(node.decorator_list)
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+
+
+def _only_sets_up(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        return _SETS_UP.match(node.value.func.attr) is not None
+    return isinstance(node, ast.Assign | ast.AugAssign)

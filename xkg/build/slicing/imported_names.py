@@ -1,0 +1,36 @@
+"""Which names code takes from each package it imports: what tells the right package from another of the same name."""
+
+import ast
+from collections.abc import Iterable
+
+from xkg.sandbox.evidence.python_ast import syntax_tree
+
+
+def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """For each top-level module that the sources import, the names directly under it that they use, sorted:
+    `from a import b`, `from a.b import c`, `import a.b` and `a.b` after `import a` give b for a; empty where a
+    star import leaves them open. A source that does not parse gives nothing."""
+    found: dict[str, set[str]] = {}
+    stars: set[str] = set()
+    for source in sources:
+        try:
+            tree = syntax_tree(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        bound: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top, _, rest = alias.name.partition(".")
+                    found.setdefault(top, set()).update({rest.partition(".")[0]} - {""})
+                    if not (rest and alias.asname):  # `import a.b as c` binds b
+                        bound[alias.asname or top] = top
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                top, _, rest = node.module.partition(".")
+                names = {rest.partition(".")[0]} if rest else {alias.name for alias in node.names}
+                stars |= {top} if "*" in names else set()
+                found.setdefault(top, set()).update(names)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound:
+                found[bound[node.value.id]].add(node.attr)
+    return {top: () if top in stars else tuple(sorted(names)) for top, names in sorted(found.items())}

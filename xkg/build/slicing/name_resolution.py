@@ -1,0 +1,396 @@
+"""What a global name means across the modules of a repository, as far as that can be told without running it."""
+
+import ast
+import builtins
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.imports import ModuleIndex
+from xkg.build.slicing.scopes import ImportNode, ModuleScope, Statement, Use, module_scope
+from xkg.model import slug
+
+BUILTINS = frozenset(dir(builtins))
+MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__"})
+# What a star import of a numeric library may well replace.
+_STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any", "all", "divmod", "open"})
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name that statements of a module bind."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """An import from outside the repository: `import module as alias` (attribute None), or of an attribute. A plain
+    `import a.b` has the alias `a` and module `a`; the submodules are added where they are imported."""
+
+    module: str
+    attribute: str | None
+    alias: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryModule:
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """A name that may come from a star import from outside the repository."""
+
+    path: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name that nothing defines; `reason` is readable."""
+
+    name: str
+    reason: str
+
+
+Target = Definition | External | RepositoryModule | Star | Builtin | Missing
+
+
+class Reference(NamedTuple):
+    """A use, what it means, and how many of its attributes were followed to get there (`m.sub.f.x` → f: 2)."""
+
+    use: Use
+    target: Target
+    followed: int
+
+    @property
+    def node(self) -> ast.expr:
+        return self.use.attributes[self.followed - 1] if self.followed else self.use.node
+
+
+class Program:
+    """All readable Python modules of a codebase. `unreadable` maps the paths of the others (Python 2, cut files)."""
+
+    def __init__(self, codebase: Codebase) -> None:
+        modules = [m for m in codebase.modules if m.language == "python"]
+        self.texts = {m.path: m.text for m in modules}
+        self._scopes: dict[str, ModuleScope | None] = {}
+        names = {}
+        for module in modules:
+            own = {s.symbol.qualified_name for s in module.symbols if "." not in s.symbol.qualified_name}
+            names[module.path] = frozenset(own | {i.name for i in module.imports})
+        self.index = ModuleIndex(names, codebase.repository.id)
+        self._resolved: dict[tuple[str, str, str], str | None] = {}
+        self._stars: dict[str, dict[int, dict[str, Target]]] = {}
+        self._lookups: dict[tuple[str, str], Target] = {}
+
+    def scope(self, path: str) -> ModuleScope | None:
+        if path not in self._scopes:
+            text = self.texts.get(path)
+            self._scopes[path] = None if text is None else module_scope(text)
+        return self._scopes[path]
+
+    # --- modules ---
+
+    def resolve(self, importer: str, module: str, attribute: str = "") -> str | None:
+        key = (importer, module, attribute)
+        if key not in self._resolved:
+            evidence = self._evidence(importer, module) if not attribute else {attribute}
+            self._resolved[key] = self.index.resolve(importer, module, evidence)
+        return self._resolved[key]
+
+    def _evidence(self, importer: str, module: str) -> set[str]:
+        scope = self.scope(importer)
+        parts = tuple(module.split("."))
+        found: set[str] = set()
+        for statement in scope.statements if scope else ():
+            for use in statement.uses:
+                if use.path[: len(parts)] == parts and len(use.path) > len(parts):
+                    found.add(use.path[len(parts)])
+            for node, _ in statement.imports:
+                for alias in node.names if isinstance(node, ast.Import) else ():
+                    if alias.name == module and alias.asname:
+                        found |= {u.path[1] for s in scope.statements for u in s.uses if u.name == alias.asname
+                                  and len(u.path) > 1} if scope else set()  # fmt: skip
+        return found
+
+    def imported(self, path: str, node: ImportNode, alias: ast.alias) -> Target:
+        """What the name that an import binds means."""
+        if isinstance(node, ast.Import):
+            target = self.resolve(path, alias.name)
+            if target is None:
+                if alias.asname:
+                    return self._outside(path, alias.name, None, alias.asname)
+                top = alias.name.split(".")[0]
+                return self._outside(path, top, None, top)
+            if alias.asname:
+                return RepositoryModule(target)
+            stem = target.rstrip("/").removesuffix("/__init__.py").removesuffix(".py")
+            for _ in range(alias.name.count(".")):
+                stem = stem.rpartition("/")[0]
+            return RepositoryModule(self.index.at(stem) or self.index.root)
+        module = "." * node.level + (node.module or "")
+        target = self.resolve(path, module, alias.name)
+        if target is None:
+            return self._outside(path, module, alias.name, alias.asname or alias.name)
+        return self.member(target, alias.name)
+
+    def _outside(self, path: str, module: str, attribute: str | None, alias: str) -> Target:
+        top, dot, _ = module.partition(".")
+        roots = (self.index.package_root(path), "", "src")
+        packages = [f"{root}/{top}/__init__.py".lstrip("/") for root in roots]
+        own = self.index.own_name == slug(top) or any(p in self.texts for p in packages)
+        if not top or (dot and own):
+            return Missing(alias, f"{path} imports it from {module}, which is not in the repository as source")
+        return External(module, attribute, alias)
+
+    def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
+        """What `module.name` means: a name bound there, else a module inside the package."""
+        if module in self.texts and self.scope(module) is None:
+            return Missing(name, f"{module} cannot be read by this Python")
+        found = self._global(module, name, seen) if module in self.texts else None
+        if found is None or isinstance(found, Missing):
+            inside = self.index.submodule(module, name)
+            if inside is not None:
+                return RepositoryModule(inside)
+        if found is None and name in MODULE_NAMES:
+            return Builtin(name)
+        return found or Missing(name, f"{module} does not define it")
+
+    # --- names ---
+
+    def lookup(self, path: str, name: str) -> Target:
+        """What a global name means in a module."""
+        key = (path, name)
+        if key not in self._lookups:
+            found = self._global(path, name, frozenset())
+            if name in BUILTINS and isinstance(found, Star) and name not in _STARRED_BUILTINS:
+                found = None
+            if found is None:
+                found = (
+                    Builtin(name) if name in BUILTINS | MODULE_NAMES else Missing(name, f"{path} does not define it")
+                )
+            self._lookups[key] = found
+        return self._lookups[key]
+
+    def _global(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Target | None:
+        scope = self.scope(path)
+        if scope is None or (path, name) in seen:
+            return None
+        seen |= {(path, name)}
+        statements = [scope.statements[i] for i in self.bindings(path, name)]
+        statements = [s for s in statements if not s.guarded] or statements
+        if statements:
+            meant = [self._through(path, s, name, seen) for s in statements]
+            if all(m is not None and m == meant[-1] for m in meant) or (
+                meant[-1] is not None and all(s.is_import for s in statements)
+            ):
+                return meant[-1]
+            return Definition(path, name)
+        if name in scope.globals_written:
+            return Definition(path, name)
+        outside = False
+        for statement in reversed(scope.statements):
+            for node, around in statement.imports:
+                if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and around.kind == "module":
+                    target = self.resolve(path, "." * node.level + (node.module or ""), "*")
+                    if target is None:
+                        outside = True
+                    elif self._exports(target, name) and (found := self._global(target, name, seen)) is not None:
+                        return found
+        return Star(path, name) if outside else None
+
+    def bindings(self, path: str, name: str) -> list[int]:
+        """Numbers of the statements that bind a name, in order. A star import from the repository counts where the
+        module binds the name itself too."""
+        scope = self.scope(path)
+        own = scope.bindings.get(name, ()) if scope else ()
+        return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
+
+    def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
+        """Star imports of the repository's modules by their statement, with the names that the module also binds
+        itself: these are kept as assignments."""
+        if path not in self._stars:
+            self._stars[path] = {}  # a module that star imports itself in a circle
+            scope = self.scope(path)
+            found: dict[int, dict[str, Target]] = {}
+            for statement in scope.statements if scope else ():
+                for node, around in statement.imports:
+                    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and around.kind == "module":
+                        target = self.resolve(path, "." * node.level + (node.module or ""), "*")
+                        for name in scope.bindings if scope and target else ():
+                            if name not in statement.binds and self._exports(target or "", name):
+                                meant = self._global(target or "", name, frozenset())
+                                if meant is not None:
+                                    found.setdefault(statement.index, {})[name] = meant
+            self._stars[path] = found
+        return self._stars[path]
+
+    def _exports(self, module: str, name: str) -> bool:
+        scope = self.scope(module)
+        if scope is None:
+            return False
+        return name in scope.exported if scope.exported is not None else not name.startswith("_")
+
+    def _through(self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]) -> Target | None:
+        """What a name means where a statement binds it by imports alone; None where it must be kept as it stands."""
+        starred = self.rebound_stars(path).get(statement.index, {})
+        if name in starred:
+            return starred[name]
+        scope_imports = [(n, s) for n, s in statement.imports if s.kind == "module"]
+        found: list[Target] = []
+        for node in self.chosen_imports(path, statement):
+            for alias in node.names:
+                bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0])
+                if bound == name:
+                    target = self._imported_seen(path, node, alias, seen)
+                    if isinstance(target, Definition) and self._rebound(target):
+                        return None  # the importer holds the value that it had when it was imported
+                    found.append(target)
+        if not found or (not statement.is_import and (name in _bound_otherwise(statement.node) or not scope_imports)):
+            return None
+        if not statement.is_import and any(isinstance(t, External) for t in found):
+            return None
+        return found[-1] if all(t == found[-1] for t in found) or statement.is_import else None
+
+    def _imported_seen(self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]]) -> Target:
+        if isinstance(node, ast.ImportFrom):
+            target = self.resolve(path, "." * node.level + (node.module or ""), alias.name)
+            if target is not None:
+                return self.member(target, alias.name, seen)
+        return self.imported(path, node, alias)
+
+    def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
+        """The module-level imports of a statement that run. Of `try: import … except ImportError: import …` with
+        nothing but the repository's own modules in the first part, that part alone."""
+        every = [node for node, scope in statement.imports if scope.kind == "module"]
+        node = statement.node
+        if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
+            first = [n for n in node.body if isinstance(n, ast.Import | ast.ImportFrom)]
+            if len(first) == len(node.body) and all(
+                isinstance(self.imported(path, n, a), Definition | RepositoryModule) for n in first for a in n.names
+            ):
+                return first
+        return every
+
+    def _rebound(self, target: Definition) -> bool:
+        scope = self.scope(target.path)
+        return (scope is not None and target.name in scope.globals_written) or target in self._assigned_from_outside
+
+    @cached_property
+    def _assigned_from_outside(self) -> frozenset[Definition]:
+        """Names of modules that are assigned through the module (`config.debug = True`)."""
+        found: set[Definition] = set()
+        for path in self.texts:
+            scope = self.scope(path)
+            aliases = {
+                a.asname or a.name.split(".")[-1]
+                for s in (scope.statements if scope else ())
+                for n, _ in s.imports
+                for a in n.names
+            }
+            for statement in scope.statements if scope else ():
+                for use in statement.uses:
+                    stored = use.attributes and not isinstance(use.attributes[-1].ctx, ast.Load)
+                    if stored and (use.name in aliases or use.local or len(use.path) > 2):
+                        module = self._module_of(path, use)
+                        if module is not None:
+                            found.add(Definition(module, use.attributes[-1].attr))
+        return frozenset(found)
+
+    def _module_of(self, path: str, use: Use) -> str | None:
+        target: Target = self.imported(path, *use.local[-1]) if use.local else self._plain_import(path, use.name)
+        for attribute in use.attributes[:-1]:
+            if not isinstance(target, RepositoryModule):
+                return None
+            inside = self.index.submodule(target.path, attribute.attr)
+            if inside is None:
+                return None
+            target = RepositoryModule(inside)
+        return target.path if isinstance(target, RepositoryModule) else None
+
+    def _plain_import(self, path: str, name: str) -> Target:
+        scope = self.scope(path)
+        for index in reversed(scope.bindings.get(name, ()) if scope else ()):
+            statement = scope.statements[index] if scope else None
+            for node, _ in statement.imports if statement else ():
+                for alias in node.names:
+                    if isinstance(node, ast.ImportFrom):
+                        module = self.resolve(path, "." * node.level + (node.module or ""), alias.name)
+                        inside = self.index.submodule(module, alias.name) if module else None
+                        if (alias.asname or alias.name) == name and inside:
+                            return RepositoryModule(inside)
+                    elif (alias.asname or alias.name.split(".")[0]) == name:
+                        return self.imported(path, node, alias)
+        return Missing(name, "")
+
+    # --- uses ---
+
+    def reference(self, path: str, use: Use) -> Reference:
+        """Follows a use through modules to what it means. A module that is used for itself (passed on, `getattr`)
+        stays a `RepositoryModule`."""
+        if use.local:
+            targets = [self.imported(path, node, alias) for node, alias in use.local]
+            target = targets[-1]
+        else:
+            target = self.lookup(path, use.name)
+        followed = 0
+        while isinstance(target, RepositoryModule) and followed < len(use.attributes):
+            inner = self.member(target.path, use.attributes[followed].attr)
+            if isinstance(inner, Missing):
+                return Reference(use, Missing(".".join(use.path[: followed + 2]), inner.reason), 0)
+            followed += 1
+            target = inner
+        return Reference(use, target, followed)
+
+    def local_is_plain(self, path: str, use: Use) -> bool:
+        """Whether a function's own imports of a name can be left out: all of the repository, and all mean the same."""
+        targets = {self.imported(path, node, alias) for node, alias in use.local}
+        return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
+
+    def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
+        """Paths of the repository's modules that an import statement runs, in that order."""
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                target = self.resolve(path, alias.name)
+            else:
+                target = self.resolve(path, "." * node.level + (node.module or ""), alias.name)
+            if target is None:
+                continue
+            yield from self.with_parents(target)
+            if isinstance(node, ast.ImportFrom) and not self._binds(target, alias.name):
+                inside = self.index.submodule(target, alias.name)
+                if inside is not None:
+                    yield inside
+
+    def with_parents(self, path: str) -> Iterator[str]:
+        folders = path.rstrip("/").split("/")[:-1]
+        for depth in range(1, len(folders) + 1):
+            package = "/".join(folders[:depth]) + "/__init__.py"
+            if package in self.texts and package != path:
+                yield package
+        yield path
+
+    def _binds(self, module: str, name: str) -> bool:
+        scope = self.scope(module)
+        return scope is not None and name in scope.bindings
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    names = {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)} if handler.type else {"Exception"}
+    return bool(names & {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+
+
+def _bound_otherwise(node: ast.stmt) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} | {
+        n.name for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }

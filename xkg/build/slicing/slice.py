@@ -1,0 +1,439 @@
+"""Static slices: symbols of a repository with everything they need from it, flattened into one module that runs alone.
+
+A slice (Weiser, "Program Slicing", IEEE TSE 1984) is taken over the statements at the top of the modules: a statement
+is needed where it binds, or sets up, a name that a needed statement uses. What is needed is written in the
+order in which importing the repository would have run it, so that whatever worked there works here, import cycles
+included. Names keep their spelling unless two modules claim one; imports from the repository itself disappear, the
+others stand once at the top. Nothing is run.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.slicing.dependence import Dependence, NestedImport, Place
+from xkg.build.slicing.name_resolution import (
+    BUILTINS,
+    MODULE_NAMES,
+    Definition,
+    External,
+    Program,
+    RepositoryModule,
+    Star,
+    Target,
+)
+from xkg.build.slicing.rewrite import Edit, Source
+from xkg.build.slicing.scopes import ModuleScope, module_scope
+from xkg.errors import UnknownIdError
+from xkg.model import Symbol, symbol_id
+
+MAX_LINES = 1500
+
+
+class Slice(BaseModel):
+    """`source` is one module, empty where `refused` says why there can be none (another language, Python 2, a broken
+    file).
+
+    `entries` are the names that the asked symbols have in it (of a method: its class). `derived_from` are the ids of
+    the asked symbols, then of all others in it, in the order in which they stand. `packages` are top-level imports
+    from outside the standard library. `missing` are names that it uses and nothing defines, with the reason; `cut` ids
+    of what was needed but would have made it longer than the limit; `notes` what static slicing cannot see through."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    entries: tuple[str, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    missing: dict[str, str] = {}
+    cut: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    refused: str = ""
+
+
+def slice_symbols(codebase: Codebase, symbol_ids: Sequence[str], *, max_lines: int = MAX_LINES) -> Slice:
+    """One self-contained module for these symbols. What lies furthest from them is cut where it would be longer than
+    `max_lines`; the statements of the symbols themselves never are. Raises `UnknownIdError` for an id that the
+    codebase does not have."""
+    known = codebase.symbols()
+    for identity in symbol_ids:
+        if identity not in known:
+            raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; give one that parsing found")
+    try:
+        return _Slicer(codebase, _program(codebase), max_lines).slice([known[i].symbol.id for i in symbol_ids])
+    except RecursionError:
+        return Slice(source="", refused="the source is nested more deeply than this Python can follow")
+
+
+class _Identity:
+    """A codebase as a key: by identity, since comparing whole repositories costs more than parsing them."""
+
+    def __init__(self, codebase: Codebase) -> None:
+        self.codebase = codebase
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identity) and other.codebase is self.codebase
+
+    def __hash__(self) -> int:
+        return id(self.codebase)
+
+
+@lru_cache(maxsize=8)
+def _program_of(key: _Identity) -> Program:
+    return Program(key.codebase)
+
+
+def _program(codebase: Codebase) -> Program:
+    return _program_of(_Identity(codebase))
+
+
+class _Slicer:
+    def __init__(self, codebase: Codebase, program: Program, max_lines: int) -> None:
+        self.codebase = codebase
+        self.program = program
+        self.need = Dependence(program, max_lines)
+        self.sources: dict[str, Source] = {}
+        self.flat: dict[Target, str] = {}
+
+    def slice(self, asked: Sequence[str]) -> Slice:
+        symbols = self.codebase.symbols()
+        seeds: list[Place] = []
+        for identity in asked:
+            symbol = symbols[identity].symbol
+            language = self.codebase.module(symbol).language
+            if language != "python":
+                return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
+            if self.program.scope(symbol.path) is None:
+                return Slice(source="", refused=f"{symbol.path} is not Python 3 that this Python can read")
+            found = self._seeds(symbol)
+            if not found:
+                return Slice(
+                    source="", refused=f"{symbol.path} has nothing at lines {symbol.start_line} that can stand alone"
+                )
+            seeds += found
+        self.need.grow(seeds)
+        self.flat = flat_names(self.need, seeds)
+        order = self.need.order(seeds)
+        parts = self._parts(order)
+        source = "\n\n".join(["\n".join(self._imports()), *parts]).strip("\n") + "\n"
+        missing = dict(self.need.missing)
+        cut = {symbol_id(self.codebase.repository.id, d.path, d.name): None for d in self.need.cut}
+        written = module_scope(source)
+        if written is None:
+            return Slice(source="", refused="its parts do not make one module that this Python can read")
+        for name in undefined_names(written):
+            if name not in missing and name not in {self.flat.get(d, d.name) for d in self.need.cut}:
+                missing[name] = "nothing in the slice defines it"
+        return Slice(
+            source=source,
+            entries=tuple(dict.fromkeys(name for seed in seeds for name in self._names_of(seed))),
+            derived_from=self._derived(asked, order),
+            packages=self._packages(),
+            missing=missing,
+            cut=tuple(cut),
+            notes=self._notes(),
+        )
+
+    def _seeds(self, symbol: Symbol) -> list[Place]:
+        scope = self.need.scope(symbol.path)
+        if symbol.kind == "module":
+            return [
+                Place(symbol.path, s.index)
+                for s in scope.statements
+                if not s.guarded and not s.is_import and s.binds and not s.binds <= MODULE_NAMES | {"__all__"}
+            ]
+        return [
+            Place(symbol.path, s.index)
+            for s in scope.statements
+            if s.first_line <= symbol.start_line <= s.last_line and (s.binds or s.node.lineno == symbol.start_line)
+        ][:1]
+
+    def _names_of(self, place: Place) -> Iterator[str]:
+        for name in sorted(self.need.statement(place).binds):
+            yield self.flat.get(Definition(place.path, name), name)
+
+    # --- writing ---
+
+    def _imports(self) -> list[str]:
+        future: dict[str, None] = {}
+        for place in self.need.included:
+            future |= dict.fromkeys(self.need.scope(place.path).future)
+        lines = [f"from __future__ import {', '.join(future)}"] if future else []
+        froms: dict[str, list[str]] = {}
+        for external in self.need.externals:
+            flat = self.flat[external]
+            if external.attribute is not None:
+                name = external.attribute
+                froms.setdefault(external.module, []).append(name if flat == name else f"{name} as {flat}")
+            elif flat == external.module.split(".")[0] == external.alias:
+                lines += [f"import {module}" for module in self._submodules(external)]
+            else:
+                lines.append(f"import {external.module}" + (f" as {flat}" if flat != external.module else ""))
+                if external.module == external.alias:
+                    extra = [m for m in self._submodules(external) if m != external.module]
+                    lines += [f"import {m} as {flat}_{m.replace('.', '_')}" for m in extra]
+        for path in self.need.stars:
+            lines += [f"from {module} import *" for module in self._star_modules(path)]
+        if self.need.namespaces:
+            lines.append("import types" if self._types() == "types" else f"import types as {self._types()}")
+        lines += [f"from {module} import {', '.join(names)}" for module, names in froms.items()]
+        return list(dict.fromkeys([*lines, *self._loaded()]))
+
+    def _loaded(self) -> Iterator[str]:
+        """Submodules that the included modules import by name and reach through another one, as `spys.linalg` after
+        `import scipy.sparse as spys; import scipy.sparse.linalg`."""
+        taken = set(self.flat.values())
+        for external in self.need.externals:
+            package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
+            if external.attribute is None and external.alias == external.module:
+                continue  # told by `_submodules`
+            top = package.partition(".")[0]
+            for module in self._imported(f"{package}."):
+                yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in taken else "")
+
+    def _types(self) -> str:
+        return self.flat[NAMESPACE_TYPES]
+
+    def _submodules(self, external: External) -> list[str]:
+        """All that the included modules import of a package under its own name."""
+        found = [m for m in self._imported(external.module) if m.partition(".")[0] == external.module]
+        return found or [external.module]
+
+    def _imported(self, prefix: str) -> list[str]:
+        """Modules that the included ones import under their own names and that begin with `prefix`, each once."""
+        found: dict[str, None] = {}
+        for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
+            for statement in self.need.scope(path).statements:
+                for node, scope in statement.imports:
+                    if isinstance(node, ast.Import) and scope.kind == "module" and statement.is_import:
+                        for alias in node.names:
+                            if not alias.asname and alias.name.startswith(prefix):
+                                found[alias.name] = None
+        return list(found)
+
+    def _star_modules(self, path: str) -> Iterator[str]:
+        for statement in self.need.scope(path).statements:
+            for node, scope in statement.imports:
+                if isinstance(node, ast.ImportFrom) and scope.kind == "module" and node.names[0].name == "*":
+                    module = "." * node.level + (node.module or "")
+                    if not module.startswith(".") and self.program.resolve(path, module, "*") is None:
+                        yield module
+
+    def _source(self, path: str) -> Source:
+        if path not in self.sources:
+            self.sources[path] = Source(self.program.texts[path])
+        return self.sources[path]
+
+    def _parts(self, order: Sequence[Place | str]) -> list[str]:
+        """The text of every part, statements that follow one another in a file as one part."""
+        parts: list[str] = []
+        run: list[Place] = []
+        for item in order:
+            if run and not (isinstance(item, Place) and self._follows(run[-1], item)):
+                parts.append(self._part(run))
+                run = []
+            if isinstance(item, Place):
+                run.append(item)
+            else:
+                parts.append(self._namespace(item))
+        return [*parts, *([self._part(run)] if run else [])]
+
+    def _follows(self, first: Place, second: Place) -> bool:
+        return (
+            first.path == second.path
+            and second.index == first.index + 1
+            and self.need.statement(first).guarded == self.need.statement(second).guarded
+        )
+
+    def _part(self, run: Sequence[Place]) -> str:
+        source = self._source(run[0].path)
+        first, last = self.need.statement(run[0]), self.need.statement(run[-1])
+        previous = self.need.scope(run[0].path).statements[first.index - 1].last_line if first.index else 0
+        begin, end = first.first_line, last.last_line
+        while begin - 1 > previous and source.line(begin - 1).lstrip().startswith(b"#"):
+            begin -= 1
+        start, stop = source.offset(begin, 0), source.line_starts[end] - 1
+        shared = not first.guarded and previous >= first.first_line
+        following = self.need.scope(run[0].path).statements[last.index + 1 :][:1]
+        if shared or (following and following[0].first_line <= end):  # several statements on one line
+            start = source.span(first.node)[0] if shared else start
+            stop = source.span(last.node)[1]
+        edits = [edit for place in run for edit in self._edits(place, source)]
+        commit = self.codebase.repository.commit or self.codebase.repository.id.rpartition("@")[2]
+        head = f"# --- {run[0].path}:{first.first_line}-{end} @ {commit[:7]}\n"
+        if first.guarded:
+            head += 'if __name__ == "__main__":\n'
+        return head + source.cut(start, stop, edits)
+
+    def _edits(self, place: Place, source: Source) -> Iterator[Edit]:
+        statement = self.need.statement(place)
+        for use, target, followed in self.need.included[place]:
+            flat = self.flat.get(target)
+            path = use.path[: followed + 1]
+            if flat is None or flat == ".".join(path):
+                continue
+            node = use.attributes[followed - 1] if followed else use.node
+            stored = followed and not isinstance(use.attributes[followed - 1].ctx, ast.Load)
+            yield from source.exchange(node, path, f'globals()["{flat}"]' if stored else flat, use.text)
+        for name, heading in statement.headings:
+            own = self.flat.get(Definition(place.path, name), name)
+            if own != name:
+                yield from source.heading(heading, name, own)
+        for nested in self.need.nested[place]:
+            text = self._import_text(place, nested)
+            if text is not None:
+                yield Edit(*source.span(nested.node), text)
+
+    def _import_text(self, place: Place, nested: NestedImport) -> str | None:
+        """What stands for an import inside of a statement; None where it stays as it is."""
+        kept: list[str] = []
+        assigned: list[str] = []
+        changed = False
+        for alias, plan in zip(nested.node.names, nested.names, strict=True):
+            bound = alias.asname or (
+                alias.name if isinstance(nested.node, ast.ImportFrom) else alias.name.split(".")[0]
+            )
+            own = self.flat.get(Definition(place.path, bound), bound) if nested.scope.kind == "module" else bound
+            if isinstance(plan, ast.alias):
+                kept.append(f"{alias.name} as {own}" if own != bound or alias.asname else alias.name)
+                changed = changed or own != bound
+            else:
+                changed = True
+                assigned += [line for name, target in plan if (line := self._assignment(place, nested, name, target))]
+        if not changed:
+            return None
+        module = "." * nested.node.level + (nested.node.module or "") if isinstance(nested.node, ast.ImportFrom) else ""
+        imports = [f"from {module} import {', '.join(kept)}" if module else f"import {', '.join(kept)}"] if kept else []
+        return "; ".join([*imports, *assigned]) or "pass"
+
+    def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
+        """`bound = <what it means>`; '' where that is so already."""
+        scope = nested.scope
+        own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
+        flat = self.flat.get(target, bound)
+        if scope.kind == "function" and scope.binds(flat):
+            return f'{own} = globals()["{flat}"]'
+        return f"{own} = {flat}" if flat != own or scope.kind == "class" else ""
+
+    def _namespace(self, path: str) -> str:
+        members = ", ".join(
+            f"{name}={self.flat[target]}"
+            for name, target in self.need.namespaces[path].items()
+            if target in self.flat and target not in self.need.cut
+        )
+        name = self.flat[RepositoryModule(path)]
+        return f"# --- {path} as a namespace\n{name} = {self._types()}.SimpleNamespace({members})"
+
+    # --- what is told of it ---
+
+    def _derived(self, asked: Sequence[str], order: Sequence[Place | str]) -> tuple[str, ...]:
+        by_path: dict[str, list[Symbol]] = {}
+        for place in self.need.included:
+            by_path.setdefault(place.path, [])
+        for module in self.codebase.modules:
+            if module.path in by_path:
+                by_path[module.path] = [s.symbol for s in module.symbols if s.symbol.kind not in ("module", "method")]
+        found = dict.fromkeys(asked)
+        for item in order:
+            if isinstance(item, Place):
+                statement = self.need.statement(item)
+                for symbol in by_path[item.path]:
+                    if (
+                        statement.first_line <= symbol.start_line <= statement.last_line
+                        and "." not in symbol.qualified_name
+                    ):
+                        found[symbol.id] = None
+        return tuple(found)
+
+    def _packages(self) -> tuple[str, ...]:
+        modules = [e.module for e in self.need.externals]
+        modules += [m for path in self.need.stars for m in self._star_modules(path)]
+        for place, nested in self.need.nested.items():
+            for item in nested:
+                if any(isinstance(n, ast.alias) for n in item.names):
+                    if isinstance(item.node, ast.ImportFrom):
+                        modules += [item.node.module or ""] if not item.node.level else []
+                    else:
+                        modules += [a.name for a, n in zip(item.node.names, item.names, strict=True) if n is a]
+            del place
+        tops = {m.split(".")[0] for m in modules}
+        return tuple(sorted(t for t in tops if t and t not in sys.stdlib_module_names))
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        for place, references in self.need.included.items():
+            for reference in references:
+                name = reference.use.path[-1]
+                if reference.use.name in ("eval", "exec", "globals", "__import__") or name == "import_module":
+                    notes.append(f"{place.path}:{reference.use.node.lineno} uses {'.'.join(reference.use.path)}: "
+                                 "what it reaches by name cannot be told")  # fmt: skip
+        notes += [
+            f"{path} stands in as a namespace: later assignments in it do not show" for path in self.need.namespaces
+        ]
+        return tuple(dict.fromkeys(notes))
+
+
+# Stands for the standard module that namespaces are made with.
+NAMESPACE_TYPES = External("types", None, "types\0")
+
+
+def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
+    """The name of everything that is included: its own where nobody else claims it, else with its module's."""
+    around: dict[Target, set[str]] = {}
+    identifiers: set[str] = set()
+    for place, references in need.included.items():
+        identifiers |= need.scope(place.path).identifiers
+        for reference in references:
+            use = reference.use  # an import that a function does itself is gone here, and its name is free
+            around.setdefault(reference.target, set()).update(use.around - ({use.name} if use.local else set()))
+    taken = {*need.builtins, *need.missing}
+    for references in need.included.values():
+        taken |= {r.target.name for r in references if isinstance(r.target, Star)}
+    flat: dict[Target, str] = {}
+
+    def claim(target: Target, wanted: str, module: str) -> None:
+        if target in flat:
+            return
+        name = wanted
+        if name in taken or name in around.get(target, ()):
+            stems = [
+                re.sub(r"\W", "_", s) for s in module.removesuffix("/__init__.py").removesuffix(".py").split("/") if s
+            ]
+            options = [f"{wanted}__{'_'.join(stems[-n:])}" for n in range(1, len(stems) + 1)]
+            options += [f"{wanted}__{n}" for n in range(2, len(taken) + len(identifiers) + 3)]
+            name = next(o for o in options if o not in taken and o not in identifiers and o not in BUILTINS)
+        flat[target] = name
+        taken.add(name)
+
+    def claim_all(places: Sequence[Place]) -> None:
+        for place in places:
+            statement = need.statement(place)
+            starred = need.program.rebound_stars(place.path).get(place.index, {})
+            for name in sorted(statement.binds | statement.globals_written | starred.keys()):
+                claim(Definition(place.path, name), name, place.path)
+
+    claim_all(seeds)
+    for external, path in need.externals.items():
+        claim(external, external.alias, path)
+    claim_all(list(need.included))
+    for definition in need.cut:
+        claim(definition, definition.name, definition.path)
+    for path in need.namespaces:
+        stem = path.rstrip("/").removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
+        claim(RepositoryModule(path), stem, path)
+    if need.namespaces:
+        claim(NAMESPACE_TYPES, "types", "types.py")
+    return flat
+
+
+def undefined_names(scope: ModuleScope) -> list[str]:
+    """Global names that a module uses and neither binds nor finds among the builtins, in order of first use."""
+    if any(i.names[0].name == "*" for s in scope.statements for i, _ in s.imports):
+        return []
+    known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES
+    return list(dict.fromkeys(u.name for s in scope.statements for u in s.uses if not u.local and u.name not in known))

@@ -1,0 +1,261 @@
+"""arXiv as a `Source`: a paper by its id or address, its metadata from the API, its LaTeX source, else its PDF.
+
+Ids are as in https://info.arxiv.org/help/arxiv_identifier.html, the pause between requests is what the `arxiv` package
+keeps for the terms of use, https://info.arxiv.org/help/api/tou.html.
+"""
+
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import arxiv
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xkg.build.paper.archive import LARGEST_ARCHIVE
+from xkg.build.paper.read import LARGEST_PDF
+from xkg.build.parsing.parsers import Parsers
+from xkg.build.parsing.source_kind import WITHDRAWN
+from xkg.build.sources.download import UnreachableError, Web
+from xkg.build.sources.paper_source import PaperFile
+from xkg.errors import InputError, StoreError, UnsafeInputError
+from xkg.files import private_folder, sha256_of, sync_file, write_whole
+
+_LARGEST_FEED = 5_000_000
+_REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"
+_ID = r"(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?"
+_NAME = re.compile(
+    r"(?ai)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
+    rf"|(?:https?://(?:dx\.)?doi\.org/|doi:)?10\.48550/arxiv\.)?{_ID}(?:\.pdf)?/?(?:[?#].*)?"
+)
+_ABSENT = (403, 404, 410)
+
+
+class ArxivId(NamedTuple):
+    """`number` as in `2401.01234` or `cs/0112017`; `version` as in `v2`, '' for the newest."""
+
+    number: str
+    version: str
+
+    def __str__(self) -> str:
+        return self.number + self.version
+
+
+def arxiv_id(spec: str) -> ArxivId | None:
+    """The id in an id with or without `arXiv:`, or in the address of a paper's page; None for anything else."""
+    match = _NAME.fullmatch(spec.strip())
+    if match is None:
+        return None
+    number = re.sub(r"\.[a-z-]+(?=/)", "", match["number"].lower())  # math.GT/0309136 is math/0309136
+    return ArxivId(number, (match["version"] or "").lower())
+
+
+class _Record(BaseModel):
+    """What the API says of one version. It lies beside the fetched file; `file` is that one's name, with its hash."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: str
+    version: str
+    title: str
+    authors: tuple[str, ...]
+    abstract: str
+    year: int
+    doi: str | None
+    comment: str
+    file: str = ""
+    sha256: str = ""
+
+    def __str__(self) -> str:
+        return f"arXiv:{self.number}{self.version}"
+
+
+class ArxivSource:
+    """Papers of arXiv, or of a mirror at `url`, kept in `folder`, one file a version.
+
+    A version that is there is not fetched again; where arXiv cannot be reached, the newest one that is there stands for
+    the newest. `pause` are the seconds between requests, `seconds` the most that one of them may take."""
+
+    def __init__(
+        self,
+        folder: Path,
+        url: str,
+        parsers: Parsers | None = None,
+        *,
+        pause: float | None = None,
+        seconds: float = 300,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._folder, self._url, self._parsers = folder, url.rstrip("/"), parsers or Parsers()
+        polite = arxiv.Client().delay_seconds if pause is None else pause
+        self._web = Web("xkg", polite, _REMEDY, seconds=seconds, sleep=sleep)
+        self._client = _client(self._web, self._url)
+
+    def names(self, spec: str) -> bool:
+        return arxiv_id(spec) is not None
+
+    def paper(self, spec: str) -> PaperFile:
+        """As `Source.paper`; raises `StoreError` too, where `folder` cannot be written."""
+        asked = arxiv_id(spec)
+        if asked is None:
+            raise InputError(f"{spec} is no arXiv id; give one such as 2401.01234, 2401.01234v2 or cs/0112017")
+        known = self._kept(asked)
+        if known is not None and asked.version:
+            return self._file(known)
+        try:
+            record = self._record(asked)
+        except UnreachableError as error:
+            if known is None:
+                raise
+            return self._file(known, f"{known}, fetched before, was used: {error}")
+        kept = self._kept(ArxivId(record.number, record.version))
+        if kept is not None:
+            return self._file(kept)
+        try:
+            private_folder(self._folder)
+            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=self._folder) as work:
+                return self._bring(record, Path(work))
+        except OSError as error:
+            raise StoreError(
+                f"cannot write {self._folder}: {error.strerror}; free space or rights are needed"
+            ) from error
+
+    def _record(self, asked: ArxivId) -> _Record:
+        unknown = InputError(f"arXiv has no paper {asked}; check the id and the version")
+        try:
+            found = next(self._client.results(arxiv.Search(id_list=[str(asked)], max_results=1)), None)
+        except arxiv.HTTPError as error:
+            if error.status in (400, *_ABSENT):
+                raise unknown from error
+            raise UnreachableError(f"{self._url} answers {error.status}; try later, or {_REMEDY}") from error
+        except ValueError as error:  # a date that is none
+            raise _no_feed(self._url) from error
+        answered = arxiv_id(found.entry_id) if found is not None else None
+        if found is None or answered is None or answered.number != asked.number:
+            raise unknown
+        doi = re.search(r"10\.\d{4,9}/\S+", found.doi or "")
+        return _Record(
+            number=answered.number,
+            version=answered.version or "v1",
+            title=" ".join(found.title.split()),
+            authors=tuple(" ".join(author.name.split()) for author in found.authors),
+            abstract=" ".join(found.summary.split()),
+            year=found.published.year,
+            doi=doi.group() if doi else None,
+            comment=" ".join((found.comment or "").split()),
+        )
+
+    def _bring(self, record: _Record, work: Path) -> PaperFile:
+        """The version's source, or else its PDF, fetched into `work` and kept."""
+        source, printed, trouble = work / "source", work / "printed", ""
+        suffix: str | None = None
+        if self._save(record, "src", source, LARGEST_ARCHIVE):
+            try:
+                kind = self._parsers.source_kind(source)
+            except UnsafeInputError as error:
+                told = str(error).replace(str(source), f"the source of {record}", 1)
+                raise UnsafeInputError(f"{told}; fetch {self._address(record, 'pdf')} and name that file") from error
+            except InputError as error:
+                trouble = str(error).replace(str(source), f"the source of {record}", 1).partition(";")[0]
+            else:
+                if kind.withdrawn:
+                    raise _nothing(record, withdrawn=True)
+                suffix = kind.suffix
+        if suffix is None:
+            source, suffix = printed, ".pdf"
+            if not self._save(record, "pdf", printed, LARGEST_PDF) or b"%PDF-" not in _head(printed):
+                raise _nothing(record, withdrawn=bool(WITHDRAWN.search(record.comment)))
+        record = record.model_copy(update={"file": _stem(record) + suffix, "sha256": sha256_of(source)})
+        sync_file(source)
+        source.replace(self._folder / record.file)
+        if trouble:  # another time the source may come whole, so this is not what is found then
+            return self._file(record, f"{trouble}: the PDF was read")
+        write_whole(self._folder / f"{_stem(record)}.json", record.model_dump_json(indent=1).encode())
+        return self._file(record)
+
+    def _save(self, record: _Record, kind: str, path: Path, largest: int) -> bool:
+        """Whether there is a file of this kind; it is in `path` then."""
+        status = self._web.save(self._address(record, kind), largest, path)
+        if status != 200 and status not in _ABSENT:
+            raise UnreachableError(f"{self._address(record, kind)} answers {status}; try later, or {_REMEDY}")
+        return status == 200
+
+    def _address(self, record: _Record, kind: str) -> str:
+        return f"{self._url}/{kind}/{record.number}{record.version}"
+
+    def _kept(self, asked: ArxivId) -> _Record | None:
+        """The newest version that is there whole, or the one that is asked for."""
+        stem = _stem(asked)
+        found: list[_Record] = []
+        for path in self._folder.glob(f"{stem}.json" if asked.version else f"{stem}v*.json"):
+            try:
+                record = _Record.model_validate_json(path.read_bytes())
+                if sha256_of(self._folder / record.file) == record.sha256:
+                    found.append(record)
+            except (OSError, ValidationError):  # fetched anew
+                continue
+        return max(found, key=lambda record: int(record.version[1:]), default=None)
+
+    def _file(self, record: _Record, *notes: str) -> PaperFile:
+        if record.file.endswith(".pdf") and not notes:
+            notes = (f"{record} has no LaTeX source that can be read: its PDF was",)
+        if WITHDRAWN.search(record.comment):
+            notes = (*notes, f"{record} says of itself: {record.comment}")
+        return PaperFile(
+            path=self._folder / record.file,
+            title=record.title,
+            authors=record.authors,
+            abstract=record.abstract,
+            year=record.year,
+            arxiv_id=record.number,
+            doi=record.doi,
+            notes=notes,
+        )
+
+
+def _client(web: Web, url: str) -> Any:
+    """The package's client; `Web` paces, repeats and bounds its requests in its place."""
+    client = arxiv.Client(page_size=1, delay_seconds=0, num_retries=0)
+    client.query_url_format = url + "/api/query?{}"
+    client._session = _Session(web, url)
+    return client
+
+
+class _Answer(NamedTuple):
+    status_code: int
+    content: bytes
+
+
+class _Session:
+    def __init__(self, web: Web, url: str) -> None:
+        self._web, self._url = web, url
+
+    def get(self, url: str, headers: object = None) -> _Answer:  # noqa: ARG002
+        status, content = self._web.fetch(url, _LARGEST_FEED)
+        if status == 200 and b"<feed" not in content[:2000]:
+            raise _no_feed(self._url)
+        return _Answer(status, content)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(1024)
+
+
+def _stem(of: "_Record | ArxivId") -> str:
+    return of.number.replace("/", "-") + of.version
+
+
+def _nothing(record: _Record, *, withdrawn: bool) -> InputError:
+    number, version = record.number, int(record.version[1:])
+    advice = f"name an earlier version, such as {number}v{version - 1}, or" if version > 1 else "instead,"
+    if withdrawn:
+        said = f" ({record.comment[:200]})" if record.comment else ""
+        return InputError(f"{record} was withdrawn{said}; {advice} give the paper's own files")
+    return InputError(f"arXiv gives neither source nor PDF of {record}; {advice} give the paper's own files")
+
+
+def _no_feed(url: str) -> InputError:
+    return UnreachableError(f"{url} does not answer as arXiv does; {_REMEDY}")

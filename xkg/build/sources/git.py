@@ -1,0 +1,375 @@
+"""Git as a reader that trusts nothing.
+
+Git is a program that obeys files, so it is given none to obey: it works in a git directory of our own, empty but for
+links to a stranger's packs and loose objects (or for a copy of an index), and never sees the stranger's configuration,
+hooks, attributes, alternates or references. `git_directory` reads what of these is needed.
+
+And it runs as the code of strangers does (`sandbox.programs`): no variable of ours, nothing to write, bounds on time,
+memory and output, as nobody when root starts it, and without a network unless it fetches; then it reaches the one host
+that its address names, so that no redirect leads elsewhere. What it fetched is taken over as packs alone.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from xkg.build.sources.git_directory import GitDirectory, link_objects, read_small
+from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.isolation.programs import Program, Ran, lend, run
+from xkg.sandbox.runner import Limits
+
+_LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
+_NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
+_BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
+_MOST_DAMAGED = 50
+_MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
+
+_SETTINGS = (
+    "core.commitGraph=false",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.packedGitLimit=256m",
+    "core.packedGitWindowSize=16m",
+    "core.bigFileThreshold=32m",
+    "core.precomposeUnicode=true",
+    "credential.helper=",
+    "fetch.unpackLimit=1",
+    "fetch.writeCommitGraph=false",
+    "gc.auto=0",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=60",
+    "log.showSignature=false",
+    "maintenance.auto=false",
+    "pack.threads=1",
+    "protocol.allow=never",
+    "protocol.https.allow=always",
+    "safe.bareRepository=explicit",
+)
+_VARIABLES = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_ASKPASS": "",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_WORK_TREE": ".",
+    "LC_ALL": "C",
+    "SSH_ASKPASS": "",
+}
+
+
+class TreeEntry(NamedTuple):
+    """One path of a commit. `size` is None where the object is absent (a partial copy) or is no blob."""
+
+    path: str
+    mode: str
+    oid: str
+    size: int | None
+
+
+class Commit(NamedTuple):
+    """`day` (YYYY-MM-DD) is the committer's, where they were; None for a date that no calendar has."""
+
+    oid: str
+    day: str | None
+
+
+class GitError(InputError):
+    """Git ended with an error; the message is git's own last line without its "fatal: "."""
+
+
+class RedirectedError(GitError):
+    """A server sent git to another host; the message is that host's name."""
+
+
+def find_commit(directory: GitDirectory, name: str) -> Commit | None:
+    """The commit that an object id (abbreviated too), or the tag that it is of, means; None for none. Raises
+    `GitError`."""
+    output = _read(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
+    head, _, content = output.partition(b"\n")
+    words = head.split()
+    if len(words) != 3 or words[1] != b"commit":
+        return None
+    return Commit(words[0].decode(), _day(content[: int(words[2])]))
+
+
+def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
+    """Every path of a commit, submodules too, in git's order. Paths that are not UTF-8 keep U+FFFD in place. Raises
+    `GitError`."""
+    entries = []
+    for record in _succeeded(_read(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
+        if record:
+            head, _, path = record.partition(b"\t")
+            mode, kind, oid, size = head.split()
+            known = int(size) if kind == b"blob" and size.isdigit() else None
+            entries.append(TreeEntry(path.decode("utf-8", "replace"), mode.decode(), oid.decode(), known))
+    return entries
+
+
+def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
+    """The content of each blob in order, None for one that is absent or damaged; after so many damaged ones that the
+    repository is none, for all that follow. Raises `GitError`."""
+    at = damaged = 0
+    while at < len(entries) and damaged < _MOST_DAMAGED:
+        batch = _batch(entries, at)
+        found = list(_blobs(_read(directory, ["cat-file", "--batch"], "".join(f"{oid}\n" for oid in batch).encode())))
+        yield from found[: len(batch)]
+        at += len(found[: len(batch)])
+        if len(found) < len(batch):  # git stops at a damaged object: leave that one out and go on behind it
+            yield None
+            at, damaged = at + 1, damaged + 1
+    yield from [None] * (len(entries) - at)
+
+
+def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
+    """Tracked and unignored paths of a work tree, as `.gitignore` files and the index have it, unordered. Raises
+    `GitError`."""
+    asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    with _made(directory) as made:
+        for name in ("index", *_shared_indexes(directory.folder)):
+            content = read_small(directory.folder / name, _MAX_INDEX)
+            if content is not None:
+                (made / name).write_bytes(content)
+        (made / "info").mkdir()
+        (made / "info" / "exclude").write_bytes(_excluded(directory))
+        ran = _git(asked, made, folder=tree)
+        if not ran.ok and ran.ended == "exited":  # an index that leaves folders out asks for their trees
+            ran = _git(asked, made, folder=tree, objects=directory.objects)
+        return [name for name in _succeeded(ran).split(b"\0") if name]
+
+
+def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
+    """The object ids of references of an https address, by name. Raises `GitError`."""
+    with _made() as made:
+        listing = _succeeded(_git(["ls-remote", "--", url, *names], made, folder=made, host=_host(url)))
+    lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
+    return {name: oid for oid, _, name in lines}
+
+
+def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
+    """Makes `target`, a bare repository, of one commit of an https address, or where the server does not give that out
+    (and for None) of all branches and tags, without files of more than `largest` bytes. Nothing but packs comes from
+    the server. Raises `GitError`."""
+    base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
+    everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
+    ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
+    for number, way in enumerate(ways):
+        with _made(sha256=len(commit or "") == 64) as made:
+            lend(made)
+            try:
+                _succeeded(_git([*base, *way], made, folder=made, host=_host(url), writes=True))
+            except RedirectedError:
+                raise
+            except GitError:
+                if number < len(ways) - 1:
+                    continue
+                raise
+            _take_over(made, target, sha256=len(commit or "") == 64)
+            return
+
+
+def _take_over(made: Path, target: Path, *, sha256: bool) -> None:
+    _lay_out(target, sha256=sha256)
+    (target / "objects" / "pack").mkdir()
+    with os.scandir(made / "objects" / "pack") as entries:
+        packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
+    for entry in packs:
+        if entry.is_file(follow_symlinks=False):
+            place = target / "objects" / "pack" / entry.name
+            shutil.move(entry.path, place)
+            if os.geteuid() == 0:
+                os.chown(place, 0, 0, follow_symlinks=False)
+            place.chmod(0o444)
+    if (shallow := read_small(made / "shallow", 4096)) is not None:
+        (target / "shallow").write_bytes(shallow)
+
+
+@contextlib.contextmanager
+def _made(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
+    """A git directory of our own, which holds nothing. It lies where others may go, because git may run as somebody
+    else."""
+    made = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
+    try:
+        _lay_out(made, sha256=sha256 or (directory is not None and directory.sha256))
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def _lay_out(folder: Path, *, sha256: bool) -> None:
+    for name in ("objects", "refs"):
+        (folder / name).mkdir(parents=True)
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    version, extension = (1, "[extensions]\n\tobjectFormat = sha256\n") if sha256 else (0, "")
+    (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")
+
+
+def _read(directory: GitDirectory, arguments: Sequence[str], given: bytes = b"") -> Ran:
+    with _made(directory) as made:
+        return _git(arguments, made, folder=made, given=given, objects=directory.objects)
+
+
+def _git(
+    arguments: Sequence[str],
+    made: Path,
+    *,
+    folder: Path,
+    given: bytes = b"",
+    objects: Sequence[Path] = (),
+    host: tuple[str, int] | None = None,
+    writes: bool = False,
+) -> Ran:
+    """Runs git in a directory that `_made` made, with those of the `objects` linked into it."""
+    program, besides = _program()
+    variables = _VARIABLES | {"GIT_DIR": str(made)}
+    if objects:
+        linked = [made / "objects", *(made / f"alternate-{number}" for number in range(1, len(objects)))]
+        for source, place in zip(objects, linked, strict=True):
+            link_objects(source, place)
+        variables |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, linked[1:]))}
+    _open(made)
+    reads = [*besides, *objects]
+    if host is not None:
+        trusted = _certificates()
+        reads += trusted.values()
+        variables |= {"GIT_ALLOW_PROTOCOL": "https", **{name: str(place) for name, place in trusted.items()}}
+    command = [program, "--no-pager", "--literal-pathspecs"]
+    for setting in _SETTINGS:
+        command += ["-c", setting]
+    try:
+        return run(
+            Program(
+                (*command, *arguments),
+                folder,
+                _LOCAL if host is None else _NETWORK,
+                variables,
+                reads=(*reads, *(() if writes else (made,))),
+                writes=(made,) if writes else (),
+                host=host,
+                max_bytes=_NETWORK.disk_mb << 20,
+            ),
+            given,
+        )
+    except SandboxUnavailableError as error:
+        raise GitError(f"git cannot be run ({error})") from error
+
+
+def _open(made: Path) -> None:
+    """Whatever our umask is."""
+    for at, _, names in os.walk(made):
+        Path(at).chmod(0o755)
+        for name in names:
+            if not (place := Path(at, name)).is_symlink():
+                place.chmod(0o644)
+
+
+def _succeeded(ran: Ran) -> bytes:
+    """What git wrote. Raises `GitError`."""
+    if ran.ok:
+        return ran.output
+    if ran.refused:
+        raise RedirectedError(sorted(ran.refused)[0])
+    if ran.ended == "timeout":
+        raise GitError("no answer in time")
+    if ran.ended != "exited":
+        what = "memory" if ran.ended == "memory" else "output" if ran.exit_code == 153 else "memory or time"
+        raise GitError(f"it was ended for taking too much {what}")
+    lines = [line for line in ran.said.splitlines() if line.strip()]
+    last = lines[-1].strip().removeprefix("fatal: ") if lines else f"git ended with status {ran.exit_code}"
+    raise GitError("no server answers there" if "response 502" in last else last)  # what the proxy says of it
+
+
+def _program() -> tuple[str, tuple[Path, ...]]:
+    """Git, and the folder of its own that it needs where it is not the system's."""
+    found = shutil.which("git")
+    if found is None:
+        raise InputError("git is not installed; install it, or give a plain folder")
+    place = Path(found).resolve()
+    return str(place), () if place.is_relative_to("/usr/bin") else (place.parent.parent,)
+
+
+def _certificates() -> Mapping[str, Path]:
+    """The authorities that this machine trusts, by the variable that tells git of them."""
+    named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
+    known = ssl.get_default_verify_paths()
+    for name, place in [
+        *(("GIT_SSL_CAINFO", place) for place in (*named, known.cafile)),
+        ("GIT_SSL_CAPATH", known.capath),
+    ]:
+        if place and Path(place).exists():
+            return {name: Path(place).resolve()}
+    return {}
+
+
+def _host(url: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        return (parts.hostname or "").lower(), parts.port or 443
+    except ValueError as error:
+        raise GitError(f"no address of a server ({error})") from error
+
+
+def _batch(entries: Sequence[TreeEntry], start: int) -> list[str]:
+    batch: list[str] = []
+    size = 0
+    for entry in entries[start : start + _BATCH_OBJECTS]:
+        size += entry.size or 0
+        if batch and size > _BATCH_BYTES:
+            break
+        batch.append(entry.oid)
+    return batch
+
+
+def _blobs(ran: Ran) -> Iterator[bytes | None]:
+    if ran.ended == "timeout":
+        raise GitError("no answer in time")
+    output, at = ran.output, 0
+    while (end := output.find(b"\n", at)) >= 0:
+        header = output[at:end].split()
+        at = end + 1
+        if len(header) == 3 and header[2].isdigit():
+            size = int(header[2])
+            if at + size + 1 > len(output):
+                return
+            yield output[at : at + size]
+            at += size + 1
+        else:
+            yield None
+
+
+def _day(commit: bytes) -> str | None:
+    """The day of a commit's `committer` line."""
+    for line in commit.partition(b"\n\n")[0].split(b"\n"):
+        if found := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
+            away = timedelta(hours=int(found[3]), minutes=int(found[4])) * (-1 if found[2] == b"-" else 1)
+            try:
+                zone = timezone(away) if away else UTC
+                return datetime.fromtimestamp(int(found[1]), zone).date().isoformat()
+            except (ValueError, OverflowError, OSError):
+                return None
+    return None
+
+
+def _shared_indexes(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries if re.fullmatch(r"sharedindex\.[0-9a-f]{40,64}", entry.name)][:4]
+
+
+def _excluded(directory: GitDirectory) -> bytes:
+    """What is ignored besides `.gitignore` files: by the person's own list, then by the repository's."""
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
+    info = directory.common / "info"
+    theirs = b"" if info.is_symlink() else read_small(info / "exclude", _MAX_EXCLUDE) or b""
+    return own + b"\n" + theirs

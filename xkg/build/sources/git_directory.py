@@ -1,0 +1,269 @@
+"""What a folder's `.git` is, read without git: which directories it leads to, and whether these may be read.
+
+Nothing here obeys what a stranger wrote. Of a configuration only the origin's address, the hash and `core.worktree` are
+looked at; `.git` files, `commondir`, alternates and links are followed to where they end, and count only there.
+
+A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read when it names the folder in
+turn, as git writes it on both sides: a stranger can put a `.git` into a folder that points to a repository of this
+machine, but nothing into that repository. A link out of a git directory is never followed. Alternates are, since
+nothing in them points back (`clone --shared`); under `roots` they must lie there as everything else.
+
+A bare repository inside somebody else's work tree is data, not a repository.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xkg.errors import InputError
+
+_MAX_POINTER = 4096
+_MAX_CONFIG = 1 << 20
+_MAX_PACKED = 64 << 20
+_MAX_ALTERNATES = 16
+_MAX_ENTRIES = 1_000_000
+_PACKED = (".pack", ".idx", ".rev")
+_OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+
+
+@dataclass(frozen=True)
+class GitDirectory:
+    """`folder` has HEAD and the index, `common` the rest; they differ for a linked work tree alone. `objects` are the
+    directories of its objects, its own first."""
+
+    folder: Path
+    common: Path
+    objects: tuple[Path, ...]
+    settings: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def sha256(self) -> bool:
+        return self.settings.get("extensions.objectformat") == "sha256"
+
+    @property
+    def origin(self) -> str:
+        """The address it was cloned from, "" for none."""
+        return self.settings.get("remote.origin.url", "")
+
+    def commit(self, name: str) -> str | None:
+        """The object id that a branch, a tag or another reference means, as git resolves names; None for none."""
+        if _OID.fullmatch(name):
+            return name
+        if ".." in name:
+            return None
+        rules = ("{}", "refs/{}", "refs/tags/{}", "refs/heads/{}", "refs/remotes/{}", "refs/remotes/{}/HEAD")
+        packed = self._packed()
+        for rule in rules:
+            at = rule.format(name)
+            if (at.startswith("refs/") or at.isupper()) and (found := self._followed(at, packed)):
+                return found
+        return None
+
+    def _followed(self, name: str, packed: bytes) -> str | None:
+        for _ in range(5):  # as many as git follows
+            text = self._loose(name)
+            if text is None:
+                return _in_packed(name, packed)
+            if not text.startswith("ref:"):
+                oid = text.split(maxsplit=1)[0] if text.strip() else ""
+                return oid if _OID.fullmatch(oid) else None
+            name = text[4:].strip()
+            if not name.startswith("refs/") or ".." in name:
+                return None
+        return None
+
+    def _loose(self, name: str) -> str | None:
+        own = not name.startswith("refs/") or name.startswith(("refs/bisect/", "refs/worktree/", "refs/rewritten/"))
+        base = self.folder if own else self.common
+        if not _inside(base / name, base):
+            return None
+        content = read_small(base / name, _MAX_POINTER)
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def _packed(self) -> bytes:
+        return read_small(self.common / "packed-refs", _MAX_PACKED) or b""
+
+
+def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
+    """The git directory of a folder (resolved), None where it has none that may be read. Everything it leads to lies
+    under one of `roots`, where such are given."""
+    entry = path / ".git"
+    if os.path.lexists(entry):
+        folder = _target(entry)
+        if folder is None:
+            return None
+        common = _common(folder)
+        if common is None or not (folder == common == entry or (folder != entry and _names(folder, common, path))):
+            return None
+    elif _looks_bare(path) and not _in_work_tree(path):
+        folder = common = path
+    else:
+        return None
+    if not all(_under(place, roots) for place in (folder, common)) or not _inside(common / "objects", common):
+        return None
+    if not (common / "objects").is_dir():
+        return None
+    objects = tuple(_objects(common / "objects", roots))
+    return GitDirectory(folder, common, objects, _settings(common))
+
+
+def ours(folder: Path) -> GitDirectory:
+    """A bare repository that `xkg.build.sources.git.fetch` made, wherever it lies."""
+    return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
+
+
+def is_bare_data(path: Path) -> bool:
+    """Whether a folder looks like a bare repository, but lies inside a work tree."""
+    return not os.path.lexists(path / ".git") and _looks_bare(path) and _in_work_tree(path)
+
+
+def read_small(path: Path, most: int) -> bytes | None:
+    """The bytes of a regular file, None for any other thing, a link too, and for one that is larger. Never waits."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
+            return None
+        with os.fdopen(os.dup(handle), "rb") as stream:
+            content = stream.read(most + 1)
+    finally:
+        os.close(handle)
+    return content if len(content) <= most else None
+
+
+def link_objects(source: Path, target: Path) -> None:
+    """Fills `target`, an object directory of ours, with links to what is plainly objects in `source`: packs and loose
+    ones, and nothing that git could obey or wait for (alternates, links, pipes). Raises `InputError` for too much."""
+    (target / "pack").mkdir(parents=True)
+    seen = 0
+    for name in _entries(source):
+        if name.name == "pack" and name.is_dir(follow_symlinks=False):
+            for file in _entries(name.path):
+                seen += 1
+                if (
+                    file.name.startswith("pack-")
+                    and file.name.endswith(_PACKED)
+                    and file.is_file(follow_symlinks=False)
+                ):
+                    (target / "pack" / file.name).symlink_to(file.path)
+        elif len(name.name) == 2 and name.is_dir(follow_symlinks=False):
+            plain = True
+            for file in _entries(name.path):
+                seen += 1
+                plain = plain and file.is_file(follow_symlinks=False)
+            if plain:
+                (target / name.name).symlink_to(name.path)
+        if seen > _MAX_ENTRIES:
+            raise InputError(f"{source} holds more than {_MAX_ENTRIES:,} files; pack it (git gc), then read it again")
+
+
+def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return
+
+
+def _target(entry: Path) -> Path | None:
+    """The directory that a `.git` is or leads to."""
+    if not entry.is_symlink() and entry.is_dir():
+        return entry
+    text = read_small(entry, _MAX_POINTER)
+    if text is not None:
+        if not text.startswith(b"gitdir:"):
+            return None
+        entry = entry.parent / os.fsdecode(text.removeprefix(b"gitdir:").strip())
+    return _resolved(entry)
+
+
+def _common(folder: Path) -> Path | None:
+    """Where the refs and objects of a git directory lie; a `commondir` counts where git puts one."""
+    if not os.path.lexists(folder / "commondir"):
+        return folder
+    text = read_small(folder / "commondir", _MAX_POINTER)
+    common = None if text is None else _resolved(folder / os.fsdecode(text.strip()))
+    return common if common is not None and folder.parent == common / "worktrees" else None
+
+
+def _names(folder: Path, common: Path, path: Path) -> bool:
+    """Whether a git directory elsewhere says that `path` is its work tree."""
+    if folder != common:
+        text = read_small(folder / "gitdir", _MAX_POINTER)
+        return text is not None and _resolved(folder / os.fsdecode(text.strip()), file=True) == path / ".git"
+    tree = _settings(folder).get("core.worktree", "")
+    return bool(tree) and _resolved(folder / tree) == path
+
+
+def _resolved(path: Path, *, file: bool = False) -> Path | None:
+    try:
+        place = path.parent.resolve(strict=True) / path.name if file else path.resolve(strict=True)
+    except (OSError, ValueError, RuntimeError):
+        return None
+    return place if file or place.is_dir() else None
+
+
+def _looks_bare(path: Path) -> bool:
+    return (path / "objects").is_dir() and (path / "refs").is_dir() and (path / "HEAD").is_file()
+
+
+def _in_work_tree(path: Path) -> bool:
+    """Whether a folder above has a `.git` that this one is not a part of."""
+    return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
+
+
+def _under(path: Path, roots: Sequence[Path] | None) -> bool:
+    return roots is None or any(path.is_relative_to(root) for root in roots)
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder)
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
+def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
+    """An object directory, and the alternates that may be read, theirs too."""
+    waiting, known = [first.resolve()], set[Path]()
+    while waiting and len(known) <= _MAX_ALTERNATES:
+        at = waiting.pop(0)
+        if at in known:
+            continue
+        known.add(at)
+        yield at
+        if not _inside(at / "info", at):
+            continue
+        for line in (read_small(at / "info" / "alternates", _MAX_CONFIG) or b"").splitlines():
+            if line and not line.startswith((b"#", b'"')):
+                other = _resolved(at / os.fsdecode(line))
+                if other is not None and _under(other, roots):
+                    waiting.append(other)
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    """The last value of each setting of a configuration, without what it includes; the names in lower case but for the
+    part in quotes."""
+    found: dict[str, str] = {}
+    section = ""
+    for line in (read_small(folder / "config", _MAX_CONFIG) or b"").decode("utf-8", "replace").split("\n"):
+        if head := _SECTION.match(line):
+            section = head[1].lower() + (f".{head[2]}" if head[2] is not None else "")
+            line = line[head.end() :]
+        name, equals, value = line.partition("=")
+        if equals:
+            found[f"{section}.{name.strip().lower()}"] = value.strip().strip('"')
+    return found
+
+
+def _in_packed(name: str, packed: bytes) -> str | None:
+    found = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(name.encode()) + rb"$", packed, re.MULTILINE)
+    oid = found[1].decode() if found else ""
+    return oid if _OID.fullmatch(oid) else None

@@ -1,0 +1,453 @@
+"""Where repositories come from: a git URL, a git directory or a plain folder becomes a `Checkout` that can be read.
+
+Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
+
+What a folder means: with `@commit`, that commit. A git work tree without one: its HEAD commit when every tracked file
+is as committed and nothing unignored was added; otherwise the files as they lie there (tracked and unignored), named by
+their content, since that is what the caller sees. A folder without `.git`: its files, named by their content.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from xkg.build.sources import git, git_directory
+from xkg.build.sources.git_directory import GitDirectory
+from xkg.build.sources.licenses import FILE_NAME, spdx
+from xkg.errors import InputError, UnsafeInputError
+from xkg.files import private_folder
+from xkg.model import Repository, slug
+from xkg.sandbox.isolation import programs
+
+MAX_FILES = 200_000
+MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
+_NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
+
+
+class File(NamedTuple):
+    """A path of a checkout. `size` is None where the content cannot be had (absent object, special file)."""
+
+    path: str
+    kind: Literal["file", "link", "submodule"]
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A repository at one commit, or a folder as it lies there. `notes` says what a reader should know of the choice.
+
+    `committed` is the day of the commit (YYYY-MM-DD), None for files that are in none.
+    `read` gives (path, bytes) in the order asked; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
+    cannot be read."""
+
+    repository: Repository
+    files: tuple[File, ...]
+    notes: tuple[str, ...] = ()
+    _read: Callable[[Sequence[str]], Iterator[bytes | None]] = field(default=lambda _: iter(()), repr=False)
+    committed: str | None = None
+
+    def read(self, paths: Iterable[str]) -> Iterator[tuple[str, bytes | None]]:
+        sizes = {f.path: f.size for f in self.files if f.kind == "file"}
+        wanted = list(paths)
+        honest = [p for p in wanted if (size := sizes.get(p)) is not None and size <= MAX_READ_BYTES]
+        found = dict(zip(honest, self._read(honest), strict=True))
+        return ((path, found.get(path)) for path in wanted)
+
+
+def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Checkout:
+    """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
+    with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
+
+    URLs are fetched shallow into a bare repository under `cache`, one a url and commit, and used again; what is local
+    is read in place, without git's `.git` where that leads out of `roots` (None: nobody bounds it but itself). Raises
+    `InputError` with one line: does not exist, no such commit, not reachable, empty.
+    """
+    spec = spec.strip()
+    if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
+        raise InputError(f"{spec!r} is no repository; give a https URL, a folder or a git directory")
+    scheme = re.match(r"([A-Za-z][\w+.-]*)://", spec)
+    if scheme and scheme[1].lower() == "https":
+        return _fetch_url(spec, cache)
+    if scheme and scheme[1].lower() == "file":
+        parts = urlsplit(spec)
+        if parts.netloc not in ("", "localhost"):
+            raise InputError(f"{spec}: a file:// URL names a path of this machine (file:///path)")
+        return _read_local(*_split_commit(unquote(parts.path)), spec, roots)
+    if scheme or re.match(r"[\w.-]+@[\w.-]+:|[A-Za-z]\w+::", spec):
+        raise InputError(f"{spec}: only https:// and file:// URLs and folders are read; use the https URL")
+    return _read_local(*_split_commit(spec), spec, roots)
+
+
+def fetched(repository: Repository, cache: Path) -> Checkout | None:
+    """The repository as it was fetched into `cache` before, None where it was not; nothing is fetched."""
+    if not repository.commit or not repository.url:
+        return None
+    folder = _cached(repository.url, repository.commit, cache)
+    return _fetched(folder, repository.commit, repository.id, repository.url) if folder.is_dir() else None
+
+
+def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
+    """The files of a folder as they lie there, whatever its commit: tracked and unignored ones in a git work tree, else
+    all. The id is `local:<name>`, since nothing is read before it is asked for; `commit` is None. A git directory, or a
+    clone that was never checked out, has no such files: its HEAD commit is given. `roots` as in `fetch_repository`.
+
+    Raises `InputError`: does not exist, a file, empty."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is {'a file' if folder.exists() else 'not there'}: give the folder of a repository")
+    path = folder.resolve()
+    _require_under(path, roots, str(folder))
+    directory = git_directory.find(path, roots)
+    if directory is not None and directory.folder == path:
+        return _read_local(path, None, str(folder), roots)
+    names = None
+    notes = () if directory is not None else _plain(path)
+    if directory is not None:
+        try:
+            names = _unignored(directory, path)
+        except InputError:  # no git here, or a broken repository: what lies in the folder still counts
+            names = None
+        if names == [] and directory.commit("HEAD"):
+            return _read_local(path, None, str(folder), roots)
+    listed = _walk(path) if names is None else names
+    return _as_it_lies(path, listed, str(folder), _name(path), "", notes, named=False)
+
+
+def _split_commit(text: str) -> tuple[Path, str | None]:
+    path = Path(text).expanduser()
+    if os.path.lexists(path) or "@" not in text:
+        return path, None
+    left, _, right = text.rpartition("@")
+    return Path(left).expanduser(), right
+
+
+def _check_reference(commit: str | None, spec: str) -> None:
+    if commit is not None and not _REFERENCE.fullmatch(commit):
+        raise InputError(f"{spec}: {commit!r} is not the name of a commit, branch or tag")
+
+
+# --- URLs -------------------------------------------------------------------------------------------------------------
+
+
+def _fetch_url(spec: str, cache: Path) -> Checkout:
+    url, commit = spec, None
+    parts = urlsplit(spec)
+    if "@" in parts.netloc:
+        raise InputError("a repository URL with a user or password in it is not taken; use the plain https URL")
+    if "@" in parts.path:
+        head, _, commit = parts.path.rpartition("@")
+        url = f"https://{parts.netloc}{head}"
+    _check_reference(commit, spec)
+    url = url.split("?")[0].split("#")[0].rstrip("/").removesuffix(".git")
+    place = urlsplit(url)
+    name = place.netloc.lower() + place.path
+    if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:
+        raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
+    folder, commit = clone(url, commit, cache)
+    return _fetched(folder, commit, f"{name}@{commit}", url, spec)
+
+
+def _fetched(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:
+    directory = git_directory.ours(folder)
+    try:
+        found = git.find_commit(directory, commit)
+    except git.GitError as error:
+        raise InputError(f"{spec or url}: git cannot read what was fetched ({error})") from error
+    if found is None:
+        raise InputError(f"{spec or url}: what was fetched is damaged; take {folder} away, then fetch it again")
+    return _at_commit(directory, found, _tracked(directory, found, spec or url), identity, url, spec or url)
+
+
+def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
+    """The bare repository under `cache` that holds `reference` (None: HEAD) of `url`, and its full commit."""
+    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
+    if commit is not None and (known := _cached(url, commit, cache)).is_dir():
+        return known, commit
+    private_folder(cache)
+    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
+    try:
+        commit = _fetch_into(work / "repository", url, commit, reference)
+        target = _cached(url, commit, cache)
+        try:
+            (work / "repository").rename(target)
+        except OSError:
+            if not target.is_dir():  # else: another process brought the same commit first
+                raise
+        return target, commit
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _cached(url: str, commit: str, cache: Path) -> Path:
+    digest = hashlib.sha256(f"{url}\0{commit}".encode()).hexdigest()[:16]
+    return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
+
+
+def _remote_commit(url: str, reference: str | None) -> str | None:
+    """The commit that a remote name stands for now; None for an abbreviated one, which only a full fetch can tell."""
+    names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
+    asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
+    try:
+        found = git.list_remote(url, asked)
+    except git.RedirectedError as error:
+        raise _redirected(url, error) from error
+    except git.GitError as error:
+        raise InputError(f"{url} cannot be reached: {error}; check the address, or give a folder") from error
+    for name in reversed(asked):  # the commit that an annotated tag points to, before the tag itself
+        if name in found:
+            return found[name]
+    if reference is None:
+        raise InputError(f"{url} is empty: it has no commit yet")
+    if not re.fullmatch(r"[0-9a-f]{4,64}", reference):
+        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
+    return None
+
+
+def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | None) -> str:
+    try:
+        git.fetch(url, commit, folder, largest=MAX_READ_BYTES)
+    except git.RedirectedError as error:
+        raise _redirected(url, error) from error
+    except git.GitError as error:
+        raise InputError(f"{url} cannot be fetched: {error}; check the address, or give a folder") from error
+    found = git.find_commit(git_directory.ours(folder), commit or reference or "")
+    if found is None:
+        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
+    (folder / "HEAD").write_text(f"{found.oid}\n")
+    return found.oid
+
+
+def _redirected(url: str, error: git.RedirectedError) -> InputError:
+    return InputError(f"{url} leads to another host, {error}: give the address there, if you mean that one")
+
+
+# --- local ------------------------------------------------------------------------------------------------------------
+
+
+def _read_local(path: Path, commit: str | None, spec: str, roots: Sequence[Path] | None) -> Checkout:
+    try:
+        return _checkout_of(path, commit, spec, roots)
+    except git.GitError as error:
+        raise InputError(f"{spec}: git cannot read it ({error}); mend it with git, or fetch it again") from error
+
+
+def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path] | None) -> Checkout:
+    _check_reference(commit, spec)
+    if not path.exists():
+        raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
+    if not path.is_dir():
+        raise InputError(f"{spec} is a file, not a repository; give its folder")
+    path = path.resolve()
+    _require_under(path, roots, spec)
+    directory = git_directory.find(path, roots)
+    if directory is None:
+        if commit is not None:
+            raise InputError(f"{spec}: {path.name} is not a git repository, so it has no commit {commit!r}")
+        return _as_it_lies(path, _walk(path), spec, _name(path), "", _plain(path))
+    url = _origin(directory)
+    found = _commit(directory, commit or "HEAD")
+    tracked = _tracked(directory, found, spec) if found else []
+    if commit is None and directory.folder != path:
+        listed = _unignored(directory, path)
+        bare = found is not None and not listed  # a clone without a checkout
+        if not bare and (found is None or not _is_clean(path, tracked, listed)):
+            note = "the folder has changes that are not committed: its files were read as they lie there"
+            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if found else ())
+    if found is None and commit is None:
+        raise InputError(f"{spec} is empty: it has no commit yet")
+    if found is None:
+        raise InputError(f"{spec} has no commit, branch or tag {commit!r}")
+    return _at_commit(directory, found, tracked, f"local:{_name(path)}@{found.oid}", url, spec)
+
+
+def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
+    if roots is not None and not any(path.is_relative_to(root) for root in roots):
+        raise InputError(f"{spec} does not lie under the folders that are open here")
+
+
+def _name(path: Path) -> str:
+    """A folder's own name; one that is only called `.git` or `repo` goes by the name of the folder above."""
+    while path.name in (".git", "repo") and path.parent != path:
+        path = path.parent
+    return slug(re.sub(r"\.git$", "", path.name))
+
+
+def _plain(path: Path) -> tuple[str, ...]:
+    """What a reader should know of a folder that is read as one though it has something of git's."""
+    if os.path.lexists(path / ".git"):
+        return (
+            "the folder's .git is no git directory that may be read for it, or one elsewhere that does not name it "
+            "(core.worktree): its files were read as they lie there",
+        )
+    if git_directory.is_bare_data(path):
+        return ("a bare repository inside a work tree is data of that tree: its files were read as they lie there",)
+    return ()
+
+
+def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
+    return git.find_commit(directory, directory.commit(name) or name)
+
+
+def _origin(directory: GitDirectory) -> str:
+    try:
+        parts = urlsplit(directory.origin)
+    except ValueError:
+        return ""
+    return f"https://{parts.hostname}{parts.path}".removesuffix(".git") if parts.scheme == "https" else ""
+
+
+def _unignored(directory: GitDirectory, path: Path) -> list[str]:
+    """Tracked and unignored files that lie in the work tree, in order."""
+    names = sorted({os.fsdecode(name) for name in git.list_files(directory, path)})
+    return [name for name in names if os.path.lexists(path / name)]
+
+
+def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
+    """Whether the work tree is what the commit holds. Compared here, since git itself would run the filters and
+    monitors that the repository's configuration names."""
+    blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
+    if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
+        return False
+    for name, entry in blobs.items():
+        try:
+            if entry.size is None or entry.size > MAX_READ_BYTES:
+                continue
+            content = _read_file(path / name)
+        except OSError:
+            return False
+        if content is None or all(
+            _blob_id(c, entry.oid) != entry.oid for c in (content, content.replace(b"\r\n", b"\n"))
+        ):
+            return False
+    return True
+
+
+def _blob_id(content: bytes, like: str) -> str:
+    digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1
+    return digest(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+def _walk(path: Path) -> list[str]:
+    names = []
+    for folder, folders, files in os.walk(path, followlinks=False):
+        folders[:] = sorted(f for f in folders if f not in _NOT_WALKED)
+        links = [f for f in folders if (Path(folder) / f).is_symlink()]
+        names += [os.path.relpath(Path(folder) / name, path) for name in (*links, *files) if name not in _NOT_WALKED]
+        if len(names) > MAX_FILES:
+            raise UnsafeInputError(
+                f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone"
+            )
+    return sorted(names)
+
+
+def _read_file(path: Path) -> bytes | None:
+    """A regular file's first `MAX_READ_BYTES` and one more; None for anything else. Never follows a link at its end."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        return stream.read(MAX_READ_BYTES + 1)
+
+
+# --- checkouts --------------------------------------------------------------------------------------------------------
+
+
+def _tracked(directory: GitDirectory, commit: git.Commit, spec: str) -> list[git.TreeEntry]:
+    try:
+        entries = git.list_tree(directory, commit.oid)
+    except git.GitError as error:
+        raise InputError(f"{spec}: the files of {commit.oid[:12]} cannot be listed: {error}; fetch it again") from error
+    if len(entries) > MAX_FILES:
+        raise UnsafeInputError(f"{spec} holds more than {MAX_FILES:,} files")
+    return entries
+
+
+def _at_commit(
+    directory: GitDirectory, commit: git.Commit, entries: Sequence[git.TreeEntry], identity: str, url: str, spec: str
+) -> Checkout:
+    by_path = {e.path: e for e in entries}
+    kinds: dict[str, Literal["link", "submodule"]] = {"120000": "link", "160000": "submodule"}
+    files = tuple(File(e.path, kinds.get(e.mode, "file"), e.size) for e in entries)
+
+    def read(paths: Sequence[str]) -> Iterator[bytes | None]:
+        return git.read_objects(directory, [by_path[p] for p in paths])
+
+    return replace(_finished(identity, url, commit.oid, files, (), read, spec), committed=commit.day)
+
+
+def _as_it_lies(
+    path: Path,
+    names: Sequence[str],
+    spec: str,
+    name: str,
+    url: str,
+    notes: tuple[str, ...] = (),
+    *,
+    named: bool = True,
+) -> Checkout:
+    """A folder's files; where `named`, by a hash over paths, kinds and contents (sizes alone of files too large to
+    read)."""
+    files, real = [], {}
+    digest = hashlib.sha256()
+    outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
+    for raw in names:
+        shown = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
+        try:
+            status = (path / raw).lstat()
+        except OSError:  # gone since it was listed
+            continue
+        kind: Literal["file", "link", "submodule"] = "file"
+        size: int | None = None
+        content = b""
+        if stat.S_ISLNK(status.st_mode) or Path(raw).parent in outside:
+            kind = "link"
+        elif stat.S_ISDIR(status.st_mode):
+            kind = "submodule"
+        elif stat.S_ISREG(status.st_mode) and os.access(path / raw, os.R_OK):
+            size = status.st_size
+            content = (_read_file(path / raw) or b"") if named and size <= MAX_READ_BYTES else b""
+        files.append(File(shown, kind, size))
+        real[shown] = path / raw
+        digest.update(f"{kind}\0{size}\0{shown}\0".encode() + hashlib.sha256(content).digest())
+    identity = f"local:{name}@{digest.hexdigest()[:40]}" if named else f"local:{name}"
+
+    def read(paths: Sequence[str]) -> Iterator[bytes | None]:
+        for shown in paths:
+            try:
+                yield _read_file(real[shown])
+            except OSError:
+                yield None
+
+    return _finished(identity, url, None, tuple(files), notes, read, spec)
+
+
+def _finished(
+    identity: str,
+    url: str,
+    commit: str | None,
+    files: tuple[File, ...],
+    notes: tuple[str, ...],
+    read: Callable[[Sequence[str]], Iterator[bytes | None]],
+    spec: str,
+) -> Checkout:
+    if not files:
+        raise InputError(f"{spec} is empty: it holds no file")
+    if programs.wall() is None and commit is not None:
+        notes = (*notes, "git was not contained by a sandbox here (xkg doctor says why)")
+    bare = Checkout(Repository(id=identity, url=url, commit=commit), files, notes, read)
+    candidates = sorted(f.path for f in files if "/" not in f.path and FILE_NAME.match(f.path))
+    texts = [content.decode("utf-8", "replace") for _, content in bare.read(candidates) if content]
+    found = [spdx(text) for text in texts]
+    license_id = next((name for name in found if name != "NOASSERTION"), found[0] if found else None)
+    repository = Repository(id=identity, url=url, commit=commit, license=license_id)
+    return Checkout(repository, files, notes, read)

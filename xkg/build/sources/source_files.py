@@ -1,0 +1,128 @@
+"""Which files of a repository are source to read, and why the others are not."""
+
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterable
+
+from xkg.build.code.codebase import Skipped
+from xkg.build.code.grammars import SUFFIXES
+from xkg.build.sources.repository import MAX_READ_BYTES, File
+
+MAX_SOURCE_BYTES = 1_000_000
+_EXAMPLES = 5
+_PYTHON = ("py", "ipynb")
+
+_VENDORED = {
+    "vendor", "vendors", "_vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "external",
+    "externals", "extern", "site-packages", "dist-packages", "node_modules", "bower_components", "venv", ".venv",
+    ".tox",
+}  # fmt: skip
+_OTHER_SOURCE = {
+    "java": "Java", "r": "R", "rmd": "R", "m": "MATLAB or Objective-C", "lua": "Lua", "go": "Go", "scala": "Scala",
+    "kt": "Kotlin", "swift": "Swift", "rb": "Ruby", "pl": "Perl", "php": "PHP", "cs": "C#", "f": "Fortran",
+    "f90": "Fortran", "sh": "shell", "bash": "shell", "pyx": "Cython", "pxd": "Cython",
+    "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
+}  # fmt: skip
+# Where JavaScript shows a method on a web page, mostly with somebody else's libraries, or is a build's output.
+_WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
+_SCRIPTS = {"js", "mjs", "cjs"}
+_BINARY = {
+    "png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "webp", "ico", "pdf", "eps", "zip", "gz", "tgz", "bz2", "xz",
+    "7z", "tar", "rar", "npy", "npz", "pt", "pth", "ckpt", "pkl", "pickle", "h5", "hdf5", "mat", "so", "dll", "dylib",
+    "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
+    "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
+}  # fmt: skip
+_GENERATED_NAME = re.compile(
+    r"_pb2(_grpc)?\.py$|(^|/)\.ipynb_checkpoints/|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
+)
+_GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |do not edit|@generated")
+
+
+class Skips:
+    """Counts what is left out, by reason."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, list[str]] = {}
+
+    def add(self, reason: str, path: str) -> None:
+        self.found.setdefault(reason, []).append(path)
+
+    def listed(self) -> tuple[Skipped, ...]:
+        return tuple(
+            Skipped.model_validate(
+                {"reason": reason, "count": len(paths), "examples": tuple(sorted(paths)[:_EXAMPLES])}
+            )
+            for reason, paths in sorted(self.found.items())
+        )
+
+
+def suffix(path: str) -> str:
+    """A file name's ending in lower case without the dot, '' where there is none."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[2].lower() if "." in name[1:] else ""
+
+
+def is_wanted(file: File, skipped: Skips) -> bool:
+    """Whether a path can be source in a language that is read, as far as its name and size tell."""
+    ending = suffix(file.path)
+    readable = ending in _PYTHON or ending in SUFFIXES
+    folders = file.path.split("/")[:-1]
+    vendored = not _VENDORED.isdisjoint(folders) or (ending in _SCRIPTS and not _WEB_PAGE.isdisjoint(folders))
+    reason = None
+    if file.kind == "link":
+        reason = "link"
+    elif file.kind == "submodule" or ((readable or ending in _OTHER_SOURCE) and vendored):
+        reason = "vendored"
+    elif file.size is None:
+        reason = "unreadable"
+    elif ending in _BINARY:
+        reason = "binary"
+    elif ending in _OTHER_SOURCE:
+        reason = "other-language"
+    elif readable and _GENERATED_NAME.search(file.path):
+        reason = "generated"
+    elif readable and file.size > (MAX_READ_BYTES if ending == "ipynb" else MAX_SOURCE_BYTES):
+        reason = "too-large"
+    if reason:
+        skipped.add(reason, file.path)
+        return False
+    return readable or (not ending and (file.size or 0) < 100_000)
+
+
+def is_source(path: str, content: bytes, skipped: Skips) -> bool:
+    """Whether what was read is source that somebody wrote."""
+    if not suffix(path) and not re.match(rb"#![^\n]*\bpython", content):
+        return False  # a file without an ending is Python only where its first line says so
+    if b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        skipped.add("binary", path)
+        return False
+    lines = content[:2000].decode("utf-8", "replace").split("\n")[:10]
+    marks = ("#",) if suffix(path) in (*_PYTHON, "") else ("//", "/*", "*", "#")
+    head = [line for line in lines if line.lstrip().startswith(marks)]
+    longest = max((len(line) for line in content.split(b"\n")), default=0)
+    minified = longest > 20_000 and longest * 2 > len(content)
+    if minified or any(_GENERATED_HEAD.search(line) for line in head):
+        skipped.add("generated", path)
+        return False
+    return True
+
+
+def unread_languages(files: Iterable[File]) -> dict[str, int]:
+    """How many files there are in each language that is known here but not read, most first."""
+    found = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
+    return dict(found.most_common())
+
+
+def decode(content: bytes) -> str:
+    """The text in its declared encoding (PEP 263), what cannot be decoded as U+FFFD, line ends as one newline."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16", "replace")
+    else:
+        try:
+            encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+            text = content.decode(encoding, "replace")
+        except (SyntaxError, LookupError, UnicodeError):
+            text = content.decode("utf-8", "replace")
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,79 @@
+"""The technique tree of a paper from its own structure, without a language model.
+
+What can be a technique: headings of the method, captions of algorithms, and terms that a sentence of the method
+proposes, names or takes up. The root is the paper's own method; its components keep the paper's order and nesting.
+One thing told twice, as a heading, a caption, a term or an abbreviation, is one technique."""
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.build.paper.document import Document
+from xkg.build.paper.sentences import sentences as prose
+from xkg.build.techniques import claims
+from xkg.build.techniques.algorithms import add_algorithms
+from xkg.build.techniques.definitions import Reader
+from xkg.build.techniques.headings import add_headings
+from xkg.build.techniques.section_roles import Part, outline
+from xkg.build.techniques.terms import add_terms
+from xkg.build.techniques.tree import Node, Tree
+from xkg.model import Finding, Resource, Technique, unique_slugs
+
+
+class Extraction(BaseModel):
+    """`techniques` in preorder: a parent stands before its components, siblings in the paper's order."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    techniques: tuple[Technique, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    resources: tuple[Resource, ...] = ()
+
+
+def _leaves(node: Node) -> int:
+    return sum(_leaves(c) for c in node.children) or 1
+
+
+def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None) -> Iterator[Technique]:
+    """The trees of a paper in preorder, with ids, depths, and weights that sum to 1 among siblings."""
+    total = sum(_leaves(n) for n in nodes)
+    prefix = f"{paper_id}#" if parent is None else f"{parent.id}/"
+    for node, slug in zip(nodes, unique_slugs(n.name for n in nodes), strict=True):
+        technique = Technique(
+            id=f"{prefix}{slug}",
+            name=node.name,
+            parent=parent.id if parent is not None else None,
+            aliases=tuple(dict.fromkeys(a for a in node.aliases if a != node.name)),
+            kind=node.kind,
+            definition=node.definition,
+            depth=0 if parent is None else parent.depth + 1,
+            weight=_leaves(node) / total,
+            excerpts=node.excerpts,
+        )
+        yield technique
+        yield from freeze(node.children, paper_id, technique)
+
+
+def extract(document: Document, paper_id: str) -> Extraction:
+    """Techniques, findings and resources of a paper. A paper that proposes nothing it names gives its techniques side
+    by side; an empty one gives none."""
+    sentences = prose(document)
+    parts = outline(document, sentences)
+    part_of: list[Part | None] = [None] * len(sentences)
+    for part in parts:
+        for p in part.walk():
+            for i in p.sentences:
+                part_of[i] = p
+    reader = Reader(document, sentences, part_of)
+    tree = Tree(reader, parts)
+    for add in (add_headings, add_algorithms, add_terms):
+        add(tree)
+    tops = tree.finish()
+    for top in tops:
+        if top is tree.root or top.children:
+            top.kind = "methodology"
+    return Extraction(
+        techniques=tuple(freeze(tops, paper_id)),
+        findings=claims.findings(reader, tree.proposal.names if tree.proposal else (), paper_id),
+        resources=claims.resources(reader, paper_id),
+    )

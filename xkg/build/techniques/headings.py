@@ -1,0 +1,135 @@
+"""Techniques that headings of the method name."""
+
+import re
+
+from xkg.build.techniques.algorithms import caption_name
+from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.section_roles import Part, Role
+from xkg.build.techniques.tree import MAIN, Node, Tree
+from xkg.build.techniques.word_lists import NOT_HEADS, QUANTITIES
+
+_WEAK_HEADINGS = frozenset(
+    """
+    decoding encoding initialization initialisation preprocessing pre-processing postprocessing sampling
+    """.split()
+)
+_BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation", "objective", "loss", "strategy"}
+_DOES = re.compile(
+    r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|"
+    r"employ|define|find|search|stack|extract|select|"
+    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|"
+    r"computed|obtained|generated|constructed|defined)\b",
+    re.IGNORECASE,
+)
+_COMPUTED = re.compile(
+    r"\bwe (?:\w+ )?(?:choose|set|adapt|estimate|tune|pick)\b"
+    r"|\b(?:is|are)\s+(?:\w+ly\s+)?(?:\w{3,}ed|set|given|chosen|drawn)\s+(?:to|by|from|as|with|at)\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
+
+
+def add_headings(tree: Tree) -> None:
+    """Puts the techniques that headings name into the tree, nested as the headings are."""
+    for part in tree.parts:
+        _headings(tree, part, tree.root)
+
+
+def _headings(tree: Tree, part: Part, above: Node | None) -> None:
+    node = above
+    if part.role in MAIN:
+        node = _heading(tree, part, above)
+    elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
+        # What a section with hardly a sentence of its own is about stands in the background that it begins with.
+        above.own += part.sentences
+    tree.node_of[id(part)] = node
+    for child in part.children:
+        _headings(tree, child, node)
+
+
+def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
+    """The technique that a heading names, put into the tree; `above` where it names none."""
+    name = clean(part.title)
+    if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
+        node = tree.root or above
+    else:
+        name, others = _heading_name(tree, clean(about(name)), part)
+        if not name:
+            node = above
+        else:
+            node = tree.find(name, loosely=False)
+            if node is None:
+                node = Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
+                tree.give_short_name(node)
+                tree.hang(node, above)
+    if node is not None:
+        node.own += part.sentences
+    return node
+
+
+def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
+    """The name that a heading gives with other ways to say it, "" where it gives none."""
+    last = words(name)[-1:]
+    bare = bool(last) and last[0] in _BARE
+    names = part.role is not Role.APPLICATION and _names_technique(tree, name, part)
+    if bare and (not names or len(words(name)) == 1):
+        better = _better_name(tree, last[0], part)
+        if better is not None:
+            return better
+    return (name, []) if names else ("", [])
+
+
+def _wraps_root(tree: Tree, part: Part) -> bool:
+    """Whether a main section as a whole describes the root: it holds the root's algorithm, or its title the
+    root's name."""
+    if tree.root is None:
+        return False
+    title = key(resolve(clean(part.title), tree.shorts))
+    joined = " ".join(title)
+    if any(len(k) and f" {' '.join(k)} " in f" {joined} " for k in tree.root.keys(tree.shorts)):
+        return True
+    captions = [caption_name(a.title) for a in tree.reader.document.algorithms if part.start <= a.start < part.end]
+    return any(tree.is_root(c) or tree.names_only_root(c) for c in captions)
+
+
+def _names_technique(tree: Tree, name: str, part: Part) -> bool:
+    """Whether a heading of the method names a technique rather than a topic, a question or a result."""
+    if _QUESTION.search(part.title):
+        return False
+    if not is_name(name):
+        return len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
+    if is_method_like(name):
+        return True
+    if len(words(name)) == 1:
+        return False
+    # A topic is a technique only where its text does something.
+    text = tree.reader.text(part.sentences)
+    acts = len(_DOES.findall(text))
+    if head(name) in NOT_HEADS:
+        return acts >= 1 and part.level > 1
+    if head(name) in QUANTITIES:
+        return part.level > 1 and (acts >= 1 or bool(_COMPUTED.search(text)))
+    main = part
+    while main.parent is not None:
+        main = main.parent
+    if main is not part and (main.labelled or tree.node_of.get(id(main)) is not None):
+        return True
+    if part.level == 1 and tree.root is None:
+        return acts >= 3
+    return acts >= 1 or any(tree.reader.sentences[i].display for i in part.sentences)
+
+
+def _better_name(tree: Tree, last: str, part: Part) -> tuple[str, list[str]] | None:
+    """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
+    SVD"."""
+    for i in part.sentences:
+        for term in tree.reader.terms[i]:
+            if (
+                term.how in ("propose", "call", "use")
+                and last[:6] in {w[:6] for w in words(term.name)}
+                and is_name(term.name)
+                and tree.find(term.name) is None
+            ):
+                whole = f"{term.name} {term.more}".strip()
+                return (whole, [term.name]) if term.more and is_name(whole) else (term.name, [])
+    return None

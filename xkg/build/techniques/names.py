@@ -1,0 +1,222 @@
+"""Names of techniques: what can be one, and when two of them mean the same.
+
+Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
+abbreviation definitions in biomedical text", PSB 2003."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from xkg.build.techniques.word_lists import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, QUANTITIES, SAME_KIND, STOP, VERBS
+
+MAX_WORDS = 7
+_LOWER = r"[^\W\d_]"
+_PLURALS = re.compile(r"(?<=[^\W\d_s]{3})s$")
+_SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
+
+
+def words(name: str) -> list[str]:
+    """Folded words of a name: hyphens and case do not tell names apart."""
+    folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
+    return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
+
+
+def stem(word: str) -> str:
+    """A folded word without plural and common endings, for comparing only."""
+    return _SUFFIX.sub("", _PLURALS.sub("", word.removesuffix("'s")))
+
+
+_KIND_STEMS = frozenset(map(stem, SAME_KIND))
+_PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "simple")))
+
+
+@lru_cache(maxsize=8192)
+def key(name: str) -> tuple[str, ...]:
+    """Stems of the words that tell a name from others, in order: equal keys mean the same technique."""
+    stems = [stem(w) for w in words(re.sub(r"\([^()]*\)", " ", name)) if w not in LITTLE]
+    while len(stems) > 1 and stems[-1] in _KIND_STEMS:
+        stems.pop()
+    while len(stems) > 1 and stems[0] in _PRAISE_STEMS:
+        stems.pop(0)
+    return tuple(stems)
+
+
+def is_proper(text: str) -> bool:
+    """Whether `text` is written as a name inside a sentence: "Test-Time Training", "iCaRL"."""
+    return (
+        bool(text)
+        and all(w[0].isupper() or any(c.isupper() for c in w) or w in LITTLE for w in text.split())
+        and (len(text.split()) > 1 or sum(c.isupper() for c in text) > 1 or "-" in text)
+    )
+
+
+def is_name(text: str, *, proper: bool = False) -> bool:
+    """Whether `text` can name a technique: a noun phrase of one to seven words with a word that tells which. `proper`
+    lets capitals tell it, in running text."""
+    found = words(text)
+    if not found or len(text) > 90 or len(re.sub(r"\([^()]*\)", " ", text).split()) > MAX_WORDS:
+        return False
+    if not any(len(w) > 1 and re.search(_LOWER, w) for w in found) or re.search(r"[?!=<>{}\\|]|\. ", text):
+        return False
+    if re.match(
+        r"(?:figure|table|theorem|lemma|eq|equation|section|appendix|proposition|corollary|algorithm)s?\b[ .]*\d",
+        text,
+        re.I,
+    ):
+        return False
+    if found[0] in STOP - {"using", "over", "under", "per", "based"} or found[-1] in STOP | LITTLE:
+        return False
+    if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al", text):
+        return False
+    return any(w not in GENERIC and w not in LITTLE and len(w) > 1 for w in found) or (proper and is_proper(text))
+
+
+PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
+
+
+def head(name: str) -> str:
+    """The last word of a name before "of", "for", "with" and their like: what kind of thing it is."""
+    core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
+    found = words(core)
+    return found[-1] if found else ""
+
+
+def is_method_like(name: str) -> bool:
+    """Whether the head of a name is a thing one can build or run: a module, a loss, a procedure, an action."""
+    last = head(name)
+    if last in NOT_HEADS or last in QUANTITIES:
+        return False
+    first = name.split()[0].casefold() if name.split() else ""
+    return (
+        last in HEADS
+        or (last in ("variant", "version") and len(words(name)) > 2)
+        or _PLURALS.sub("", last) in HEADS
+        or bool(
+            re.search(
+                r"(?:ization|isation|ation|ition|ction|sion|ption|izer|ifier|ater|ator|ment|former|coder|ing)s?$", last
+            )
+        )
+        or (first.endswith("ing") and len(first) > 5)
+    )
+
+
+def clean(title: str) -> str:
+    """The name that a heading or a caption carries, without numbering, articles, and closing punctuation; may be
+    empty."""
+    text = " ".join(title.replace("~", " ").split()).strip(" .:;,-–—*_#")
+    text = re.sub(r"^(?:\(?[A-Z]?\d+(?:\.\d+)*[.):]?|[A-Z]\.|[IVX]+\.|\([a-z]\))\s+", "", text)
+    text = re.sub(
+        r"^(?:step|stage|phase|part|algorithm|module|component|technique|method|idea|background|"
+        r"preliminar\w+|application|case study|example)"
+        r"(?:\s+(?:\d+|[ivx]+|[A-Z]))?\s*[:.\-–—]\s*",
+        "",
+        text,
+        flags=re.IGNORECASE,
+    )
+    text = re.sub(r"^(?:the|our|an?|proposed|overall|general)\s+", "", text, flags=re.IGNORECASE)
+    text = re.sub(r"^(?:the|our|an?|proposed|overall|general)\s+", "", text, flags=re.IGNORECASE)
+    if ":" in text and not is_name(text):
+        before, _, after = (part.strip() for part in text.partition(":"))
+        text = before if is_name(before) else after
+    return text.strip(" .:;,-–—*_")
+
+
+def about(title: str) -> str:
+    """What a heading such as "Framework of X", "Overview of X" or "X in detail" is about; the title itself
+    otherwise."""
+    match = re.match(
+        r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
+    )
+    if match and match[1].casefold() in ABOUT:
+        return match[2]
+    return re.sub(
+        r"(?<!\s)\s++(?:in detail|in a nutshell|at a glance|details|overview)$", "", title, flags=re.IGNORECASE
+    )
+
+
+def initials_match(short: str, long: str) -> bool:
+    """Whether the letters of `short` occur in `long` in order, the first at its start, each next in a word or at
+    one."""
+    letters = [c for c in short.casefold() if c.isalnum()]
+    text = long.casefold()
+    if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
+        return False
+    starts = {m.start() for m in re.finditer(r"[^\W_]+", text)}
+    at, used = 0, 0
+    for letter in letters:
+        found = min((s for s in starts if s >= at and text[s] == letter), default=-1)
+        if found < 0:
+            found = text.find(letter, at)
+        else:
+            used += 1
+        if found < 0:
+            return False
+        at = found + 1
+    return used >= max(1, (len(letters) + 1) // 2)
+
+
+SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
+
+
+def abbreviations(texts: Iterable[str]) -> dict[str, str]:
+    """Short form → long form for every "long form (SHORT)" whose letters agree; the first one of a short form
+    counts."""
+    out: dict[str, str] = {}
+    for text in texts:
+        if "(" not in text:
+            continue
+        for match in re.finditer(rf"\(\s*+({SHORT}?)s?\s*+(?:[,;][^()]*+)?\)", text):
+            short = match[1]
+            if short in out or not 2 <= len(short) <= 15 or sum(c.isupper() for c in short) < 2:
+                continue
+            before = re.split(r"[,;:.()]\s", text[: match.start()])[-1].split()
+            letters = sum(c.isalnum() for c in short)
+            for n in range(1, min(len(before), letters + 3) + 1):
+                long = " ".join(before[-n:]).strip("\"“”'*")
+                if long[:1].isalpha() and words(long)[0] not in LITTLE and initials_match(short, long):
+                    wider = " ".join(before[-n - 1 :]) if n < len(before) else ""
+                    out[short] = long if not (n < letters - 1 and initials_match(short, wider)) else wider
+                    break
+    return out
+
+
+def _extends(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
+    return 2 <= len(short) < len(long) <= len(short) + 2 and long[-len(short) :] == short
+
+
+@lru_cache(maxsize=8192)
+def _core(name: str) -> tuple[tuple[str, ...], bool]:
+    """The stems of a name before its first preposition, and whether it has one."""
+    bare = re.sub(r"\([^()]*\)", " ", name)
+    return tuple(stem(w) for w in words(PREPOSITION.split(bare)[0])), bool(PREPOSITION.search(bare))
+
+
+def endings(name: str) -> set[str]:
+    """Names of which `same` holds share one of these."""
+    whole, (core, _) = key(name), _core(name)
+    return {"".join(whole), *whole[-1:], *core[-1:]}
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names mean one technique: equal keys, equal without spaces, or one is the other with up to two more
+    words in front ("lightweight mask generator", "mask generator") or with what it is for ("fitness function for
+    CMA")."""
+    a, b = key(one), key(other)
+    if not a or not b:
+        return False
+    if a == b or "".join(a) == "".join(b):
+        return True
+    (first, tail), (second, other_tail) = _core(one), _core(other)
+    if tail and other_tail:
+        return False
+    if tail or other_tail:
+        if len(first) > 1 and first == second:
+            return True
+        return "of" not in words(one) + words(other) and (_extends(first, second) or _extends(second, first))
+    return any(_extends(x, y) for x, y in ((first, second), (second, first), (a, b), (b, a)))
+
+
+def resolve(name: str, shorts: Mapping[str, str]) -> str:
+    """`name` with its abbreviations written out, for comparing."""
+    return " ".join(shorts.get(w, w) for w in name.split())

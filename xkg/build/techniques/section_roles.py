@@ -1,0 +1,241 @@
+"""What each part of a paper is for: introduction, background, method, theory, experiments, …
+
+A part is a section or a run-in heading ("Batch step. This step begins …"). Its role comes from the words of its title
+and, where these say nothing, from what its sentences do and from where it stands: what lies between the background
+and the experiments and proposes things is method."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from xkg.build.paper.document import Document, Section
+from xkg.build.paper.plain import plain
+from xkg.build.paper.sentences import Sentence, is_heading
+
+
+class Role(StrEnum):
+    ABSTRACT = "abstract"
+    INTRODUCTION = "introduction"
+    RELATED = "related"
+    BACKGROUND = "background"
+    METHOD = "method"
+    APPLICATION = "application"
+    THEORY = "theory"
+    EXPERIMENTS = "experiments"
+    DISCUSSION = "discussion"
+    CONCLUSION = "conclusion"
+    DETAILS = "details"  # of an appendix: how the method is built, trained, derived
+    BACK = "back"  # acknowledgements, references, statements, other appendices
+
+
+@dataclass
+class Part:
+    """A heading with what is under it. `start`, `body_start` and `end` as in `Section`; `sentences` are indices of
+    those that stand in it but in no child."""
+
+    title: str
+    level: int
+    start: int
+    body_start: int
+    end: int
+    role: Role = Role.METHOD
+    appendix: bool = False
+    run_in: bool = False
+    labelled: bool = False
+    parent: "Part | None" = None
+    children: list["Part"] = field(default_factory=list)
+    sentences: list[int] = field(default_factory=list)
+
+    def walk(self) -> Iterator["Part"]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+_TITLES: tuple[tuple[Role, str], ...] = (
+    (
+        Role.BACK,
+        r"^(?:references|bibliography|acknowledge?ments?|acknowledg\w*|funding|disclosure.*|"
+        r"(?:author )?contributions? statement|author contributions|"
+        r"(?:broader )?(?:impacts?|ethics|ethical)\b.*|societal impact.*|reproducibility.*|"
+        r".*\bchecklist|conflicts? of interest.*|competing interests|"
+        r"(?:data|code) availability.*|supplement\w*|nomenclature|contents|table of contents)$",
+    ),
+    (Role.INTRODUCTION, r"^introduction\b|^intro$|^motivation$|^contributions?$|"
+                        r"^our contributions?$|^overview of contributions$"),
+    (Role.RELATED, r"\brelated (?:works?|literature|research|methods|approaches)\b|^(?:prior|previous|"
+                   r"existing) (?:works?|methods|approaches)|^literature|connections? to (?:prior|other|"
+                   r"existing|related)|^comparison (?:to|with) (?:prior|existing|other)"),
+    (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
+                       r"\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|"
+                       r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
+                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|"
+                       r"example|result)|^simulations?$|\bperformance\b|\brun ?time\b|"
+                       r"\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|"
+                       r"\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
+    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|"
+                      r"formulation|definition|setup|description)|^problem$|\bprerequisite|^review\b|"
+                      r"^recap\b|^basics\b|^setting$|^assumptions$|\bprimer\b|^definitions?$|\bterminology\b"),
+    (Role.THEORY, r"\bproofs?\b|\btheor(?:y|ies|em|ems|etical)\b|\bconvergence\b|\bguarantees?\b|"
+                  r"\blemmas?\b|\bregret\b|\b(?:error|generali[sz]ation|upper|lower) bounds?\b|"
+                  r"\bcomplexity\b|\bcorollar|\bpropositions?\b|\boptimality\b|"
+                  r"\bconsistency of\b|\bidentifiability\b|^properties\b"),
+    (Role.CONCLUSION, r"^conclu|^summary\b|^closing|^outlook$|conclusions?$"),
+    (Role.DISCUSSION, r"^(?:general )?discussions?\b|\blimitations?\b|\bfuture (?:work|directions?)\b|"
+                      r"^remarks?$|^lessons\b|^open (?:questions|problems)"),
+    (Role.APPLICATION, r"^applications?\b|^use cases?\b|^instantiations?\b|^extensions?\b"),
+    (Role.METHOD, r"\bmethods?$|\bmethod\b|\bmethodology\b|\bapproach(?:es)?$|\bour (?:approach|algorithm|"
+                  r"model|framework|solution|system)\b|\bproposed\b|\bframework\b|\balgorithms?\b|"
+                  r"\barchitectures?\b|^models?$|\bsystem (?:design|overview)\b|^design\b|\bdesign$|"
+                  r"\bimplementation$|\btraining\b|\bmodules?\b|\bpipeline\b|\bobjectives?\b|\bloss(?:es)?\b"),
+)  # fmt: skip
+_PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
+_DETAILS = re.compile(
+    r"\balgorithms?\b|\bimplementation\b|\barchitectures?\b|\bmethods?\b|\btraining details\b|"
+    r"\bderivations?\b|\bpseudo-?code\b|\bprocedure\b|\bmodel details\b",
+    re.IGNORECASE,
+)
+_OURS = re.compile(
+    r"\bwe (?:\w+ )?(?:propose|introduce|present|develop|design|devise|define|derive|construct|"
+    r"formulate|call|denote|use|employ|adopt|apply|"
+    r"compute|train|sample|initiali[sz]e|optimi[sz]e|minimi[sz]e|maximi[sz]e|update|obtain)\b|"
+    r"\bour (?:method|approach|algorithm|framework|model|goal|idea)\b",
+    re.IGNORECASE,
+)
+_EMPIRICAL = re.compile(
+    r"\b(?:outperforms?|baselines?|accuracy|datasets?|benchmarks?|state-of-the-art|Table \d|Tab\. ?\d|"
+    r"results? (?:show|are|on)|we (?:compare|evaluate|observe|report))\b"
+)
+_STATED = re.compile(
+    r"\b(?:Theorem|Lemma|Proposition|Corollary|Proof)\b|\\begin\{(?:theorem|lemma|proposition|corollary|proof)"
+)
+_CITED = re.compile(
+    r"\(\s*(?:e\.g\.,? |see )?[A-Z][^()]{2,300}?(?:19|20)\d\d[a-z]?[^()]{0,200}\)|"
+    r"\\cite\w*|\[\d+(?:[,–-]\s*\d+)*\]|\b[A-Z]\w+ et al\."
+)
+
+
+def role_of_title(title: str) -> Role | None:
+    """The role that the words of a title give, None where they say nothing."""
+    return next((role for role, pattern in _PATTERNS if pattern.search(title.strip(" .:"))), None)
+
+
+def _tree(sections: Sequence[Section], document: Document, parent: Part | None) -> list[Part]:
+    out = []
+    for s in sections:
+        if not is_heading(document, s):
+            continue
+        title = plain(document, s.start, s.body_start) if not s.title else s.title
+        part = Part(" ".join(title.split()), s.level, s.start, s.body_start, s.end, appendix=s.appendix, parent=parent)
+        part.run_in = s.level >= 4
+        part.children = _tree(s.children, document, part)
+        out.append(part)
+    return out
+
+
+def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
+    found: Part | None = None
+    level = parts
+    while True:
+        i = bisect_left(level, offset + 1, key=lambda p: p.start) - 1
+        if i < 0 or not level[i].start <= offset < level[i].end:
+            return found
+        found = level[i]
+        level = found.children
+
+
+def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
+    """The role of a main part whose title says nothing; `stated` theorems and their like are in it, `early` is before
+    the experiments."""
+    thousand = max(1.0, len(text) / 1000)
+    ours = len(_OURS.findall(text)) / thousand
+    empirical = len(_EMPIRICAL.findall(text)) / thousand
+    if stated / thousand > 0.7 and stated / thousand > 0.7 * ours:
+        return Role.THEORY
+    if cited / thousand > 2.5 and cited / thousand > 3 * ours:
+        return Role.RELATED
+    if not early and empirical > ours:
+        return Role.EXPERIMENTS
+    if empirical > 2.5 and empirical > 2 * ours:
+        return Role.EXPERIMENTS
+    return Role.METHOD
+
+
+def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sentence]) -> None:
+    main = [p for p in parts if not p.appendix]
+    known = [role_of_title(p.title) for p in main]
+    firsts = [i for i, role in enumerate(known) if role is Role.EXPERIMENTS]
+    experiments = firsts[0] if firsts else len(main)
+    ended = False
+    for i, part in enumerate(main):
+        role = known[i]
+        part.labelled = role is not None
+        if ended and role not in (Role.METHOD, Role.DISCUSSION, Role.CONCLUSION, Role.EXPERIMENTS):
+            role = Role.BACK
+        if role is None:
+            body = " ".join(sentences[n].text for p in part.walk() for n in p.sentences)
+            first = i == 0 and len(main) > 3 and bool(_CITED.search(document.text, part.start, part.end))
+            stated = len(_STATED.findall(document.text, part.start, part.end))
+            cited = len(_CITED.findall(document.text, part.start, part.end))
+            role = Role.INTRODUCTION if first else _content_role(body, stated, cited, early=i < experiments)
+        part.role = role
+        ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
+    for part in parts:
+        if part.appendix:
+            part.role = (
+                Role.DETAILS
+                if _DETAILS.search(part.title)
+                and role_of_title(part.title) not in (Role.EXPERIMENTS, Role.BACK, Role.RELATED)
+                else Role.BACK
+            )
+        for child in part.children:
+            _inherit(child, part.role)
+
+
+def _inherit(part: Part, role: Role) -> None:
+    """A part under a method may be an aside: a reminder of background, a proof, an experiment."""
+    own = role_of_title(part.title)
+    part.labelled = own is not None
+    if (
+        role in (Role.METHOD, Role.APPLICATION)
+        and own
+        in (
+            Role.RELATED,
+            Role.BACKGROUND,
+            Role.THEORY,
+            Role.EXPERIMENTS,
+            Role.DISCUSSION,
+            Role.CONCLUSION,
+        )
+    ) or (role in (Role.BACKGROUND, Role.INTRODUCTION, Role.EXPERIMENTS) and own in (Role.RELATED, Role.DISCUSSION)):
+        part.role = own
+    elif role is Role.BACKGROUND and re.search(r"\bour\b|\bproposed\b", part.title, re.IGNORECASE):
+        part.role = Role.METHOD
+    elif role is Role.BACK and part.appendix and _DETAILS.search(part.title) and own is not Role.EXPERIMENTS:
+        part.role = Role.DETAILS
+    else:
+        part.role = role
+    for child in part.children:
+        _inherit(child, part.role)
+
+
+def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
+    """The parts of a paper as trees in reading order, run-in headings included, with roles; the abstract first, where
+    the paper has one. Each sentence is listed in exactly one part, unless it stands before the first of them."""
+    parts = _tree(document.sections, document, None)
+    for i, sentence in enumerate(sentences):
+        home = _innermost(parts, sentence.start)
+        if home is not None:
+            home.sentences.append(i)
+    _assign(parts, document, sentences)
+    if document.abstract_span is not None:
+        start, end = document.abstract_span
+        abstract = Part("Abstract", 1, start, start, end, role=Role.ABSTRACT)
+        abstract.sentences = [i for i, s in enumerate(sentences) if start <= s.start < end]
+        for part in parts:
+            for p in part.walk():
+                p.sentences = [i for i in p.sentences if not start <= sentences[i].start < end]
+        parts.insert(0, abstract)
+    return tuple(parts)

@@ -1,0 +1,97 @@
+"""The `xkg` command, its commands in the order of its help, and how it ends: 0 done, 1 it could not be done, 2 usage.
+
+Commands are thin: parse arguments, call one function, print. They live in `cli_*.py`, by what they are for."""
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from xkg.cli import build, query, serve, store
+from xkg.cli.mcp import mcp_app
+from xkg.cli.token import token_app
+from xkg.errors import XkgError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
+)
+for command in (
+    build.build,
+    query.search,
+    query.find,
+    query.related,
+    query.show,
+    query.context,
+    query.locate,
+    store.import_,
+    store.export,
+    build.verify,
+    build.costs,
+    build.link,
+    store.remove,
+    query.cypher,
+    serve.serve,
+    serve.doctor,
+):
+    app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(store.index_app, name="index")
+app.add_typer(store.store_app, name="store")
+app.add_typer(token_app, name="token")
+app.add_typer(mcp_app, name="mcp")
+
+
+@app.callback()
+def _global_options(
+    context: typer.Context,
+    kg: Annotated[
+        Path | None, typer.Option("--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default].")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
+) -> None:
+    context.obj = {"kg": kg, "verbose": verbose}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The `xkg` command. Ends the process: 0, or one line on stderr and the error's code; `-v` adds the traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold what no terminal can show
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(given or ["--help"], prog_name="xkg", standalone_mode=False)
+    except XkgError as error:
+        _fail(str(error), error.exit_code, given)
+    except typer.TyperException as error:
+        _fail(_usage(error), error.exit_code, given)
+    except Exception as error:  # a fault of xkg itself: still one line
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, given)
+    if code == INTERRUPTED:
+        _fail("interrupted; what was stored is as it was, and the next run goes on from here", code, given)
+    sys.exit(code)
+
+
+def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
+    if sys.exc_info()[0] is not None and any(a in ("-v", "--verbose") for a in arguments):
+        import traceback
+
+        traceback.print_exc()
+    from xkg.serve.answers.quoting import visible
+
+    sys.stderr.write(visible(f"xkg: {message}\n"))
+    sys.exit(code)
+
+
+def _usage(error: typer.TyperException) -> str:
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context: typer.Context | None = getattr(error, "ctx", None)
+    if context is None:
+        return f"{message}; `xkg --help` lists the commands"
+    usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
+    return f"{message}; {usage} (`{context.command_path} --help` says more)"

@@ -1,0 +1,100 @@
+"""`xkg mcp`: tells programs that speak MCP of this server."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from xkg.cli.output import settings_of
+from xkg.errors import InputError
+
+if TYPE_CHECKING:
+    from xkg.config import Settings
+
+mcp_app = typer.Typer(help="Tell agents and editors of this server.")
+
+ClientName = Literal["claude-code", "cursor", "vscode", "codex"]
+
+
+@mcp_app.callback()
+def _group() -> None:
+    """A group of one command stays a group."""
+
+
+@mcp_app.command("install")
+def install(
+    context: typer.Context,
+    client: Annotated[ClientName, typer.Argument(help="claude-code, cursor, vscode or codex.", show_choices=False)],
+    scope: Annotated[
+        Literal["project", "user"], typer.Option(help="For one project, or for all that you open.")
+    ] = "project",
+    project: Annotated[
+        Path | None, typer.Option(readable=False, help="Folder of the project, if not this one.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Address of a server that runs, https://HOST/mcp; none has the client start one.")
+    ] = None,
+    token_env: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Environment variable with your token [XKG_TOKEN for other machines]."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="What the client calls the server.")] = "xkg",
+    allow_build: Annotated[
+        bool, typer.Option("--allow-build", help="Let the client have papers built (xkg serve --allow-build).")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Write it into the client's file, not to the screen.")] = False,
+) -> None:
+    """Print or write what a client needs to use this graph.
+
+    The rest of a file that is there stays as it is; one that cannot be read is left alone. Run again, it changes
+    nothing."""
+    from xkg.cli import mcp_clients, mcp_config
+
+    settings = settings_of(context)
+    if url is not None and allow_build:
+        raise InputError("--allow-build is for a server that the client starts: at --url, who runs it decides")
+    if url is None and token_env is not None:
+        raise InputError("--token-env is for a server at --url: one that the client starts needs no token")
+    server = (
+        mcp_clients.local(settings.kg, allow_build=allow_build) if url is None else mcp_clients.remote(url, token_env)
+    )
+    folder = (project or Path()).expanduser().absolute()
+    if scope == "project" and not folder.is_dir():
+        raise InputError(f"{folder} is no folder: give that of a project, or --scope user")
+    wanted = mcp_clients.entry(client, server, name)
+    command = mcp_clients.add_command(client, wanted) if scope == "user" else None
+    if write:
+        path = mcp_clients.file_of(client, scope, folder)
+        done, kept = mcp_config.put(path, wanted, folder if scope == "project" else None)
+        typer.echo(f"{path}: {_SAID[done].format(name=name)}{f'; the file as it was is {kept}' if kept else ''}")
+    elif command is not None:
+        typer.echo(command)
+    else:
+        path = mcp_clients.file_of(client, scope, folder)
+        typer.echo(mcp_config.rendered(wanted, path.suffix), nl=False)
+        typer.echo(f"for {path}; --write puts it there", err=True)
+    notes = mcp_clients.advice(client, scope, server, name)
+    for line in [*(_left_behind(settings) if url is None else []), *notes]:
+        typer.echo(line, err=True)
+
+
+_SAID = {
+    "created": "made, with the server {name}",
+    "added": "the server {name} was added",
+    "replaced": "the server {name} was replaced",
+    "unchanged": "has the server {name} already, as it should be; nothing was changed",
+}
+
+
+def _left_behind(settings: "Settings") -> list[str]:
+    """What holds here and not where a client starts the server."""
+    lines = []
+    if not settings.kg.is_dir():
+        lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")
+    if Path("xkg.yaml").is_file():
+        lines.append("note: xkg.yaml is read where the client starts the server, which may be another folder")
+    names = sorted(variable for variable in os.environ if variable.startswith("XKG_") and variable != "XKG_KG")
+    if names:
+        lines.append(f"note: the client must have these in its environment too, if they matter: {', '.join(names)}")
+    return lines

@@ -1,0 +1,196 @@
+"""An entry into a client's configuration file: everything else in it stays, or nothing is written."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from xkg.cli.mcp_clients import Entry
+from xkg.errors import InputError
+from xkg.files import write_whole
+
+Done = Literal["created", "added", "replaced", "unchanged"]
+
+_LARGEST = 4_000_000
+_OWN = frozenset(("type", "command", "args", "url", "headers", "bearer_token_env_var"))
+"""What an entry says of how to reach the server; the rest of one that is there (`env`, `timeout`, …) stays."""
+
+
+def rendered(wanted: Entry, suffix: str) -> str:
+    """A file that holds the entry alone, `.json` or `.toml`."""
+    return _toml("", wanted) if suffix == ".toml" else _json("", wanted)
+
+
+def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Path | None]:
+    """Writes the entry into the file at `path`, which is made where it is missing; an entry of that name is replaced,
+    and the file as it was then kept beside it, which is the second value. `within` is the folder that the file must lie
+    in, links resolved.
+
+    Raises `InputError` where the file is not what it should be, or would lose something: it stays as it was then, and
+    the words say what to do by hand."""
+    target = path.resolve()
+    if within is not None and not target.is_relative_to(within.resolve()):
+        raise InputError(f"{path} is a link that leads out of {within}: write {target} yourself, if that is meant")
+    before = _read(path, target)
+    edit = _toml if path.suffix == ".toml" else _json
+    old = "" if before is None else _decoded(before, path, wanted)
+    known = _parsed(old, path, wanted)
+    text = edit(old, wanted, lambda why: _by_hand(path, why, wanted))
+    if before is not None and text == old:
+        return "unchanged", None
+    _check(path, known, _parsed(text, path, wanted), wanted)
+    replaced = wanted.name in (known.get(wanted.servers) or {})
+    kept = path.with_name(f"{path.name}.bak") if replaced else None
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        mode = 0o666 if before is None else target.stat().st_mode & 0o777
+        if kept is not None and before is not None:
+            write_whole(kept, before, mode)
+        write_whole(target, text.encode(), mode)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}); it is as it was") from error
+    return "created" if before is None else "replaced" if replaced else "added", kept
+
+
+def _read(path: Path, target: Path) -> bytes | None:
+    try:
+        if not target.exists():
+            return None
+        if not target.is_file():
+            raise InputError(f"{path} is no file: move it away, then run this again")
+        with target.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): mend its rights, then run this again") from error
+    if len(data) > _LARGEST:
+        raise InputError(f"{path} is larger than any honest configuration: look at it first")
+    return data
+
+
+def _decoded(data: bytes, path: Path, wanted: Entry) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        _by_hand(path, "is not UTF-8", wanted)
+
+
+def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
+    """Numbers as they are written, so that one that would change is told from one that stays."""
+    try:
+        if path.suffix == ".toml":
+            value: Any = tomllib.loads(text, parse_float=str)
+        else:
+            body = text.removeprefix("\ufeff")
+            value = json.loads(
+                body if body.strip() else "{}",
+                parse_float=str,
+                parse_int=str,
+                parse_constant=_no_number,
+                object_pairs_hook=_once,
+            )
+    except (ValueError, RecursionError) as error:
+        why = "has comments or is no JSON" if path.suffix != ".toml" else f"is no TOML ({error})"
+        _by_hand(path, why, wanted)
+    if not isinstance(value, dict):
+        _by_hand(path, "holds no object", wanted)
+    return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _json(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = None) -> str:
+    mark = "\ufeff" if old.startswith("\ufeff") else ""
+    body = old.removeprefix(mark)
+    config: dict[str, Any] = json.loads(body) if body.strip() else {}
+    servers = config.setdefault(wanted.servers, {})
+    if not isinstance(servers, dict):
+        _refused(refuse, f"has something else than servers in {wanted.servers}")
+    servers[wanted.name] = _merged(servers.get(wanted.name), wanted.server)
+    if wanted.inputs:
+        inputs = config.setdefault("inputs", [])
+        if not isinstance(inputs, list):
+            _refused(refuse, "has something else than a list in inputs")
+        known = {each.get("id") for each in inputs if isinstance(each, dict)}
+        inputs += [dict(each) for each in wanted.inputs if each["id"] not in known]
+    if body.strip() and json.loads(body) == config:
+        return old
+    found = re.search(r"\n([ \t]+)\S", body)
+    text = json.dumps(config, indent=found[1] if found else 2, ensure_ascii=False) + "\n"
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        text = json.dumps(config, indent=found[1] if found else 2) + "\n"
+    return mark + (text.replace("\n", "\r\n") if "\r\n" in body else text)
+
+
+def _toml(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = None) -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        config = tomlkit.parse(old)
+        servers = config.get(wanted.servers)
+        if servers is None:
+            servers = config[wanted.servers] = tomlkit.table(is_super_table=True)
+        known = servers.get(wanted.name)
+        merged = _merged(known.unwrap() if known is not None else None, wanted.server)
+        if known is not None and known.unwrap() == merged:
+            return old
+        if known is None:
+            servers[wanted.name] = tomlkit.item(merged)
+        else:
+            for key in [key for key in known if key not in merged]:
+                del known[key]
+            for key, value in merged.items():
+                if known.get(key) != value:
+                    known[key] = value
+        return tomlkit.dumps(config)
+    except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError):
+        _refused(refuse, f"is written in a way that nothing can be added to {wanted.servers}")
+
+
+def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry, with what somebody added to it."""
+    added = {key: value for key, value in known.items() if key not in _OWN} if isinstance(known, dict) else {}
+    return {**server, **added}
+
+
+def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: Entry) -> None:
+    """Raises `InputError` where anything but the entry would be other than before."""
+
+    def rest(config: dict[str, Any]) -> dict[str, Any]:
+        servers = {name: value for name, value in (config.get(wanted.servers) or {}).items() if name != wanted.name}
+        own = {each["id"] for each in wanted.inputs}
+        inputs = [
+            each for each in config.get("inputs") or [] if not isinstance(each, dict) or each.get("id") not in own
+        ]
+        without = {key: value for key, value in config.items() if key not in (wanted.servers, "inputs")}
+        return {**without, "servers of others": servers, "inputs of others": inputs}
+
+    if rest(before) != rest(after):
+        _by_hand(path, "holds values that would be written otherwise than they are", wanted)
+
+
+def _refused(refuse: Callable[[str], NoReturn] | None, why: str) -> NoReturn:
+    if refuse is None:
+        raise InputError(why)
+    refuse(why)
+
+
+def _by_hand(path: Path, why: str, wanted: Entry) -> NoReturn:
+    if path.suffix == ".toml":
+        fields = ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in wanted.server.items())
+        how = f"put {wanted.servers}.{wanted.name} = {{ {fields} }} before its first table"
+    else:
+        how = f'put {json.dumps({wanted.name: dict(wanted.server)})[1:-1]} into "{wanted.servers}"'
+        how += "".join(f' and {json.dumps(each)} into "inputs"' for each in wanted.inputs)
+    raise InputError(f"{path} {why}, so it was left as it is: {how}")

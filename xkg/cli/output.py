@@ -1,0 +1,62 @@
+"""How commands print what they did: for a person, or as JSON."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from xkg.serve.answers.text import Told
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Prints for a person. Names and titles come from papers and repositories: nothing in them is for the terminal to
+    obey."""
+    from xkg.serve.answers.quoting import visible
+
+    typer.echo(visible(text), err=err, nl=nl)
+
+
+def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
+    """One by one; as JSON one object, or a list of several."""
+    if as_json and (several or len(results) != 1):
+        typer.echo(json.dumps([result.model_dump() for result in results], indent=2))
+    else:
+        for result in results:
+            print_result(result, as_json)
+
+
+def print_result(result: "BaseModel", as_json: bool) -> None:
+    say(json_of(result.model_dump()) if as_json else str(result))
+
+
+def print_answer(answer: "Told", as_json: bool) -> None:
+    from xkg.serve.answers.text import text
+
+    say(json_of(answer.model_dump()) if as_json else text(answer))
+
+
+def json_of(value: dict[str, Any]) -> str:
+    """ASCII alone: half a surrogate pair in a paper has no UTF-8, and is still valid JSON."""
+    return json.dumps(value, indent=2)
+
+
+if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
+    from xkg.config import Settings
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; README.md lists the fields.")]
+Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
+
+
+def settings_of(context: typer.Context, **flags: object) -> "Settings":
+    from xkg.config import load
+
+    return load(kg=context.obj["kg"], **flags)
+
+
+def given(**values: object) -> dict[str, object] | None:
+    """Those that are not None, or None without any."""
+    return {name: value for name, value in values.items() if value is not None} or None

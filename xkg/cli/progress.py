@@ -1,0 +1,124 @@
+"""What a person sees of a build that is under way: one live line where there is a terminal, plain lines elsewhere."""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from xkg.build.stage_cache import Progress, StageReport
+from xkg.llm.client import Call
+
+
+@contextmanager
+def shown(papers: int = 1) -> Iterator[Callable[[object], None]]:
+    """Shows on stderr what it is told of a build of so many papers: stages as they end, one line each, and below them,
+    on a terminal, where the build is: papers, stage, techniques, calls, tokens, dollars and time."""
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    display = _Display(console, papers)
+    if not console.is_terminal:
+        yield display.plain
+        return
+    with Live(get_renderable=display.line, console=console, refresh_per_second=4, transient=True):
+        yield display.live
+
+
+@contextmanager
+def told() -> Iterator[Callable[[object], None]]:
+    """Tells programs on stderr what it is told of a build, one JSON object a line: `stage` when one ends, `progress`
+    within one, `calls` when the language model was asked. `dollars` is what was spent so far, null where a price is
+    unknown."""
+    display = _Display(Console(file=sys.stderr), 1)
+    yield display.as_json
+
+
+class _Display:
+    def __init__(self, console: Console, papers: int) -> None:
+        self._console = console
+        self._lock = threading.Lock()  # calls are told by the threads that asked
+        self._papers = papers
+        self._begun = 0
+        self._at: Progress | None = None
+        self._stage = ""
+        self._calls = self._reused = self._tokens = 0
+        self._dollars = 0.0
+        self._unpriced = False
+        self._started = time.monotonic()
+
+    def plain(self, event: object) -> None:
+        """Stages and techniques as they end, a line each."""
+        self._take(event)
+        if isinstance(event, StageReport):
+            self._console.print(_ended(event))
+        elif isinstance(event, Progress):
+            self._console.print(
+                f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {_line(event.about)}{self._bill()}"
+            )
+
+    def as_json(self, event: object) -> None:
+        self._take(event)
+        match event:
+            case StageReport():
+                said: dict[str, object] = {"event": "stage", **event.model_dump()}
+            case Progress():
+                said = {"event": "progress", **event.model_dump()}
+            case Call(cached=False):
+                said = {"event": "calls"}
+            case _:
+                return
+        dollars = None if self._unpriced else round(self._dollars, 6)
+        line = json.dumps({**said, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
+        sys.stderr.write(f"{line}\n")  # whole, since several threads tell of calls
+        sys.stderr.flush()
+
+    def live(self, event: object) -> None:
+        """Stages as they end; all else is in the live line."""
+        self._take(event)
+        if isinstance(event, StageReport):
+            self._console.print(_ended(event))
+
+    def line(self) -> Text:
+        """Where the build is."""
+        seconds = int(time.monotonic() - self._started)
+        parts = [f"paper {self._begun}/{self._papers}"] if self._papers > 1 else []
+        if self._at is not None:
+            parts.append(f"{self._at.stage} {self._at.done}/{self._at.total}")
+        elif self._stage:
+            parts.append(f"after {self._stage}")
+        return Text("  " + ", ".join(parts) + self._bill() + f"  {seconds // 60}:{seconds % 60:02}", style="dim")
+
+    def _take(self, event: object) -> None:
+        with self._lock:
+            if isinstance(event, StageReport):
+                self._begun += event.name == "parse"
+                self._stage, self._at = event.name, None
+            elif isinstance(event, Progress):
+                self._at = event
+            elif isinstance(event, Call):
+                self._calls += not event.cached
+                self._reused += event.cached
+                self._tokens += event.input_tokens + event.output_tokens
+                self._unpriced = self._unpriced or (event.dollars is None and not event.cached)
+                self._dollars += event.dollars or 0.0
+
+    def _bill(self) -> str:
+        if not self._calls and not self._reused:
+            return ""
+        reused = f" ({self._reused} more reused)" if self._reused else ""
+        cost = "price unknown" if self._unpriced else f"${self._dollars:.2f}"
+        return f"  {self._calls} calls{reused}, {self._tokens:,} tokens, {cost}"
+
+
+def _ended(report: StageReport) -> str:
+    kept = " (kept)" if report.reused else ""
+    return f"  {report.name:<12}{report.seconds:7.1f} s  {_line(report.summary)}{kept}"
+
+
+def _line(text: str) -> str:
+    """Names come from papers and models: nothing in them is for the terminal to obey."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

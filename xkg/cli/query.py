@@ -1,0 +1,207 @@
+"""Commands that ask a graph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from xkg.cli.output import Json, json_of, print_answer, settings_of
+
+LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
+"""Those of `xkg.model.Level` that code can have; loading that takes a tenth of a second."""
+
+Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
+
+
+def search(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="What the code should do, or the name of a technique.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
+    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
+    with_code: Annotated[
+        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
+    ] = False,
+    first_year: Annotated[int | None, typer.Option(help="Only papers of this year or later.")] = None,
+    last_year: Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")] = None,
+    level: Annotated[LevelName | None, typer.Option(help="Only code of this level or a higher one.")] = None,
+    package: Annotated[list[str] | None, typer.Option(help="Only code that needs this package (repeatable).")] = None,
+    language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
+    exclude: Exclude = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Let the language model drop what does not serve, and say how to apply.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Find techniques, best first; no row where nothing fits."""
+    from xkg.commands import build
+    from xkg.model import Level
+    from xkg.serve.search.filters import Filters
+
+    filters = Filters(
+        papers=tuple(paper or ()),
+        years=(first_year, last_year),
+        level=None if level is None else Level(level),
+        packages=tuple(package or ()),
+        language=language,
+        exclude=tuple(exclude or ()),
+        with_code=with_code,
+    )
+    with build.open_service(settings_of(context)) as service:
+        answer = service.search(query, k, filters=filters, verify=verify)
+        implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
+    if as_json:
+        typer.echo(json_of({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
+        return
+    print_answer(answer, as_json)
+    for each in implementations:
+        print_answer(each, as_json)
+
+
+def find(
+    context: typer.Context,
+    task: Annotated[str, typer.Argument(help="What is to be implemented, in your own words.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many rows for one part of it.")] = 2,
+    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
+    with_code: Annotated[
+        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
+    ] = False,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Find code for a whole task, part by part: what a language model has verified, and how to apply it."""
+    from xkg.commands import build
+    from xkg.serve.search.filters import Filters
+
+    filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
+    with build.open_service(settings_of(context)) as service:
+        print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json)
+
+
+def related(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many papers.")] = 10,
+    exclude: Exclude = None,
+    as_json: Json = False,
+) -> None:
+    """Find papers related to one: by citation either way, shared concepts, and how alike their techniques are."""
+    from xkg.commands import build
+
+    with build.open_service(settings_of(context)) as service:
+        print_answer(service.related(paper, k, tuple(exclude or ())), as_json)
+
+
+def show(
+    context: typer.Context,
+    id: Annotated[str, typer.Argument(help="A paper, technique or code id.")],
+    as_json: Json = False,
+) -> None:
+    """Show a paper, a technique or a code node in full."""
+    from xkg.commands import build
+
+    print_answer(build.show(settings_of(context), id), as_json)
+
+
+def context(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    budget: Annotated[int, typer.Option(min=1, help="At most so many tokens of four characters.")] = 2000,
+    view: Annotated[
+        Literal["planning", "implementation"],
+        typer.Option(help="To plan with, without code; or pairs of technique and code."),
+    ] = "planning",
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only this kind of node (repeatable): paper, techniques, code, repositories, findings, resources, "
+            "related."
+        ),
+    ] = None,
+    code: Annotated[
+        Literal["raw", "rewritten", "verified"],
+        typer.Option(help="Lines of the repository, the code nodes, or those whose test has run."),
+    ] = "rewritten",
+    repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print a paper as Markdown for a prompt, within a budget of tokens; its last line says what was left out."""
+
+    with named_queries.KnowledgeGraph(settings_of(context)) as graph:
+        answer = graph.context(
+            paper,
+            budget_tokens=budget,
+            view=view,
+            include=include,  # type: ignore[arg-type]  # words that are no kinds are refused by name
+            code=code,
+            repository=repo,
+        )
+    print_answer(answer, as_json)
+
+
+def locate(
+    context: typer.Context,
+    technique: Annotated[str, typer.Argument(help="Technique id or name, or what the code should do.")],
+    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many places.")] = 10,
+    as_json: Json = False,
+) -> None:
+    """Find the lines of a technique: what an ablation edits; none where nothing is well founded."""
+    from xkg.commands import build
+
+    with build.open_service(settings_of(context)) as service:
+        print_answer(service.locate(technique, repo, k), as_json)
+
+
+def cypher(
+    context: typer.Context,
+    query: Annotated[
+        str | None, typer.Argument(help="Name of a query that --list tells, or one read-only statement.")
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json all of each.")] = False,
+    param: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
+    ] = None,
+    format: Annotated[Literal["table", "json", "csv"], typer.Option(help="How to print the rows.")] = "table",
+    rows: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="At most so long.")] = 30,
+    as_json: Json = False,
+) -> None:
+    """Ask the graph a named query, or in read-only Cypher.
+
+    In a statement of your own a value given by --param is what JSON makes of it, else a string; "2" in quotes is a
+    string too. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
+    """
+    from xkg.cli import table_formats
+    from xkg.commands import build
+    from xkg.store.cypher import named_queries
+
+    if listed:
+        typer.echo(table_formats.query_list(named_queries.queries(), as_json), nl=False)
+        return
+    if query is None:
+        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` tells the names")
+    settings = settings_of(context)
+    values = _values(param or (), typed=not named_queries.is_name(query))
+    statement, parameters = named_queries.prepare(query, values, named_queries.engine(settings.store))
+    with build.open_store(settings) as store:
+        table = store.query(statement, parameters, rows=rows, seconds=seconds)
+    typer.echo(table_formats.render(table, "json" if as_json else format), nl=False)
+    if table.truncated:
+        typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
+
+
+def _values(given: Sequence[str], *, typed: bool) -> dict[str, Any]:
+    """Parameters as `name=value`; `typed` ones are what JSON makes of them."""
+    from xkg.store.cypher.named_queries import plain
+
+    values: dict[str, Any] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"--param {each[:80]}: write NAME=VALUE")
+        if name.strip() in values:
+            raise typer.BadParameter(f"--param {name.strip()} is given twice; a list is one value, such as a,b")
+        values[name.strip()] = plain(value) if typed else value
+    return values

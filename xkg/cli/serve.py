@@ -1,0 +1,45 @@
+"""Commands about this installation: serve the graph, and say what is missing."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from xkg.cli.output import Json, print_result, settings_of
+
+
+def serve(
+    context: typer.Context,
+    http: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Serve over HTTP at this address, not stdin and stdout.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer over HTTP.")] = 1,
+    allow_build: Annotated[
+        bool,
+        typer.Option(
+            "--allow-build", help="Let callers have papers built; over HTTP those whose token has the scope build."
+        ),
+    ] = False,
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        typer.Option(help="What is logged over HTTP; debug logs contents too."),
+    ] = "info",
+) -> None:
+    """Serve the graph to agents: MCP over stdin and stdout, or over HTTP.
+
+    Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
+    settings = settings_of(context, serve={"build": {"allowed": True}} if allow_build else None)
+    if http is not None:
+        from xkg.serve.http.run import serve_http
+
+        serve_http(settings, http, workers, log_level)
+        return
+    from xkg.serve.stdio import serve as run
+
+    run(settings)
+
+
+def doctor(context: typer.Context, as_json: Json = False) -> None:
+    """Say what is installed and reachable, and what each missing thing costs."""
+    from xkg.commands.doctor import examine
+
+    print_result(examine(settings_of(context)), as_json)

@@ -1,0 +1,127 @@
+"""Commands that look after what is stored: papers in and out, indexes, generations, the shared store."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from xkg.cli.output import Json, Papers, print_result, say, settings_of
+from xkg.errors import InputError, StoreError
+
+index_app = typer.Typer(help="Look after the indexes of the published graph.")
+store_app = typer.Typer(help="Look after the stored generations.")
+
+
+def import_(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(readable=False, help="Folder of graph files: the peer's JSON, or bundles.")],
+    as_json: Json = False,
+) -> None:
+    """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
+    from xkg.commands import build
+
+    result = build.import_graphs(settings_of(context), folder)
+    for problem in result.problems:
+        say(f"left out: {problem}", err=True)
+    print_result(result, as_json)
+    if result.problems:
+        raise InputError(f"files of {folder} left out: {len(result.problems)}; mend them, then import again")
+
+
+def export(
+    context: typer.Context,
+    to: Annotated[Path, typer.Option(readable=False, help="Folder to write to; it is made.")],
+    papers: Papers = None,
+    format: Annotated[Literal["peer", "bundle"], typer.Option(help="The peer's JSON, or whole bundles.")] = "peer",
+    as_json: Json = False,
+) -> None:
+    """Write papers into a folder, one file each."""
+    from xkg.commands import build
+
+    print_result(build.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
+
+
+def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
+    """Take a paper out of the graph (`xkg store rollback` brings it back)."""
+    from xkg.commands import build
+
+    with build.open_store(settings_of(context)) as store:
+        generation = store.remove([paper])
+    say(f"removed {paper}; the graph is generation {generation}")
+
+
+@index_app.command("check")
+def index_check(context: typer.Context, as_json: Json = False) -> None:
+    """Check every stored file against its checksum."""
+    from xkg.commands import build
+
+    result = build.check_index(settings_of(context))
+    print_result(result, as_json)
+    if result.problems:
+        raise StoreError(f"problems found: {len(result.problems)}; do what their lines say")
+
+
+@index_app.command("rebuild")
+def index_rebuild(context: typer.Context) -> None:
+    """Make graph, vectors and text index anew from the bundles."""
+    from xkg.commands import build
+
+    with build.open_store(settings_of(context)) as store:
+        generation, notes = store.rebuild()
+    for note in notes:
+        say(f"note: {note}", err=True)
+    say(f"rebuilt; the graph is generation {generation}")
+
+
+@store_app.command("copy")
+def store_copy(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j.")],
+    as_json: Json = False,
+) -> None:
+    """Copy every paper of one graph into another, and compare what is there then.
+
+    An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
+    NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
+    from xkg.commands import build, copy
+
+    settings = settings_of(context)
+    with (
+        build.open_store(copy.at(settings, source)) as first,
+        build.open_store(copy.at(settings, target)) as second,
+    ):
+        result = copy.copy(first, second, lambda papers: say(f"  {papers} papers", err=True))
+    print_result(result, as_json)
+
+
+@store_app.command("push")
+def store_push(context: typer.Context, as_json: Json = False) -> None:
+    """Send papers that were kept while the graph's server was away."""
+    from xkg.commands import build
+
+    result = build.push(settings_of(context))
+    for problem in result.problems:
+        say(f"not sent: {problem}", err=True)
+    print_result(result, as_json)
+    if result.problems:
+        raise StoreError(f"{len(result.problems)} papers were not sent; do what their lines say")
+
+
+@store_app.command("migrate")
+def store_migrate(context: typer.Context) -> None:
+    """Bring a graph on Neo4j to the schema of this version."""
+    from xkg.store.neo4j.db.migrations import migrate_graph
+
+    applied = migrate_graph(settings_of(context))
+    say("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
+
+
+@store_app.command("rollback")
+def store_rollback(context: typer.Context) -> None:
+    """Go back to the generation before the current one."""
+    from xkg.commands import build
+
+    with build.open_store(settings_of(context)) as store:
+        generation = store.rollback()
+    say(f"the graph is generation {generation} again" if generation else "the graph is empty again")

@@ -1,0 +1,56 @@
+"""`xkg token`: who may call the HTTP server."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from xkg.serve.http.tokens import Tokens
+
+token_app = typer.Typer(help="Look after the tokens of the HTTP server.")
+
+
+@token_app.command("create")
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="Who or what is to hold it.")],
+    scope: Annotated[list[str] | None, typer.Option(help="What it may do: read, build (repeatable) [read].")] = None,
+    expires: Annotated[str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; none is for ever.")] = None,
+) -> None:
+    """Print a new token, which is shown this once: the graph's folder keeps its hash alone."""
+    from xkg.serve.http.tokens import lifetime, scopes_of
+
+    tokens = _tokens(context)
+    typer.echo(tokens.create(name, scopes_of(scope or ["read"]), None if expires is None else lifetime(expires)))
+    typer.echo("keep it: it is not shown again; a client sends it as `Authorization: Bearer TOKEN`", err=True)
+
+
+@token_app.command("list")
+def list_(context: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+    """List the tokens, without their secrets."""
+    from datetime import UTC, datetime
+
+    now = datetime.now(UTC)
+    tokens = _tokens(context).all()
+    if as_json:
+        told = [{**token.model_dump(mode="json", exclude={"sha256"}), "state": token.state(now)} for token in tokens]
+        typer.echo(json.dumps(told, indent=2))
+        return
+    for token in tokens:
+        until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "no end"
+        typer.echo(f"{token.name:<24} {token.state(now):<8} {','.join(token.scopes):<11} {until}")
+
+
+@token_app.command("revoke")
+def revoke(context: typer.Context, name: Annotated[str, typer.Argument(help="Name of a token.")]) -> None:
+    """Let nobody in with a token from now on, on servers that run too."""
+    _tokens(context).revoke(name)
+    typer.echo(f"revoked {name}")
+
+
+def _tokens(context: typer.Context) -> "Tokens":
+    from xkg.config import load
+    from xkg.serve.http.tokens import Tokens
+
+    return Tokens(load(kg=context.obj["kg"]).kg)

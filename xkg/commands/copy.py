@@ -1,0 +1,121 @@
+"""The job of `xkg store copy`: a graph goes from one place to another, and is compared there with what it was."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.config import NEO4J_SCHEMES, Settings, StoreSettings, neo4j_url
+from xkg.errors import ConfigError, StoreError, UnknownIdError
+from xkg.model import PaperBundle
+from xkg.store.bundles import serialise
+from xkg.store.graph_store import GraphStore
+
+BATCH = 50
+"""Papers in one step to a server: an interrupted copy keeps the steps that were made."""
+
+
+class CopyResult(BaseModel):
+    """What was copied: nodes by kind, the hash of all copied papers as they were found in both places, and the papers
+    that were in the target beside them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: str
+    target: str
+    counts: dict[str, int]
+    sha256: str
+    others: int
+    generation: int
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{n} {kind}" for kind, n in self.counts.items())
+        beside = f"; {self.others} other papers stay there" if self.others else ""
+        return (
+            f"copied {counts} from {self.source} to {self.target}: equal there (sha256 {self.sha256[:16]})"
+            f"{beside}; generation {self.generation}"
+        )
+
+
+def at(settings: Settings, place: str) -> Settings:
+    """The settings for a graph at `place`: a folder, or the address of a Neo4j. Raises `ConfigError`."""
+    if place.partition("://")[0] in NEO4J_SCHEMES:
+        try:
+            neo4j_url(place)
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
+        return settings.model_copy(update={"store": settings.store.model_copy(update={"url": place})})
+    if "://" in place:
+        raise ConfigError(f"{place!a} is no place of a graph: give a folder, or an address such as bolt://host:7687")
+    return settings.model_copy(update={"kg": Path(place), "store": StoreSettings()})
+
+
+def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
+    """Adds every paper of `source`, and what was decided about pairs, to `target`, and reads it back from there.
+    `notify` hears how many papers are there.
+
+    Raises `UnknownIdError` for a source without papers, `StoreError` where the papers in the target are not those that
+    were sent, and what reading and publishing raise."""
+    sent = _Tally()
+    batch: list[PaperBundle] = []
+    # An embedded graph is built whole at each step, a server takes paper by paper.
+    step = BATCH if "://" in target.place else None
+
+    def publish() -> None:
+        target.publish(batch)
+        batch.clear()
+        notify(sent.counts["papers"])
+
+    for bundle in source.bundles():
+        sent.add(bundle)
+        batch.append(bundle)
+        if step is not None and len(batch) >= step:
+            publish()
+    if not sent.digests:
+        raise UnknownIdError(f"{source.place} holds no paper: there is nothing to copy")
+    if batch:
+        publish()
+    if decided := source.decisions():
+        target.decide(decided)
+    found, others = _Tally(), 0
+    for bundle in target.bundles():
+        if bundle.paper.id in sent.digests:
+            found.add(bundle)
+        else:
+            others += 1
+    if found.digests != sent.digests:
+        wrong = sorted(p for p, digest in sent.digests.items() if found.digests.get(p) != digest)
+        raise StoreError(
+            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} are not what was sent, first {wrong[0]!a}: "
+            "somebody else may be writing there; copy again"
+        )
+    with target.snapshot() as snapshot:
+        generation = snapshot.generation
+    return CopyResult(
+        source=source.place,
+        target=target.place,
+        counts=dict(sent.counts),
+        sha256=_digest(f"{paper} {digest}" for paper, digest in sorted(sent.digests.items())),
+        others=others,
+        generation=generation,
+    )
+
+
+class _Tally:
+    """Papers by the hash of all that they hold, and nodes by kind."""
+
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+        self.counts: Counter[str] = Counter()
+
+    def add(self, bundle: PaperBundle) -> None:
+        self.digests[bundle.paper.id] = hashlib.sha256(serialise(bundle)).hexdigest()
+        self.counts["papers"] += 1
+        for kind in ("techniques", "code", "symbols", "locations", "findings", "resources"):
+            self.counts[kind] += len(getattr(bundle, kind))
+
+
+def _digest(lines: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

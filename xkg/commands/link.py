@@ -1,0 +1,130 @@
+"""The job of `xkg link`: the papers of a graph are linked, and a language model decides what names and vectors leave
+open."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.config import Settings
+from xkg.errors import AnswerError, CorruptStoreError, LanguageModelError, ModelUnavailableError, UnknownIdError
+
+if TYPE_CHECKING:  # imported by the job itself
+    from xkg.llm.client import Ask
+    from xkg.store.concepts.ask_model import Pair
+    from xkg.store.concepts.decisions import Decision
+    from xkg.store.graph_store import GraphStore, Link
+
+
+class LinkResult(BaseModel):
+    """What linking gave. `linked` counts `SAME_CONCEPT` by what they rest on, `decided` what the model said just now,
+    by relation; `open` pairs wait for a decision. `notes` are what a person should know, one line each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    generation: int
+    linked: dict[str, int]
+    decided: dict[str, int]
+    open: int
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        linked = ", ".join(f"{n} by {how}" for how, n in self.linked.items()) or "none"
+        decided = ", ".join(f"{n} {relation}" for relation, n in self.decided.items())
+        lines = [f"techniques of different papers that are one concept: {linked}; {self.open} pairs open"]
+        if decided:
+            lines.append(f"decided now: {decided}")
+        return "\n".join([*lines, f"the graph is generation {self.generation}"])
+
+
+@contextmanager
+def model(settings: Settings) -> "Iterator[Ask]":
+    """The language model in force. Raises `ModelUnavailableError` without a key, and `ConfigError`."""
+    from xkg.llm.client import LanguageModel
+
+    with LanguageModel(settings.llm, settings.kg) as language_model:
+        yield language_model.for_paper("link")
+
+
+def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] | None") -> LinkResult:
+    """Links the papers of the graph, and asks the model about open pairs; `asking` is called where there are any, and
+    None leaves them open, as a model without a key does.
+
+    What was decided is published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model
+    gave up on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
+    from xkg.commands.build import open_store
+
+    notes: list[str] = []
+    decisions: list[Decision] = []
+    failure: LanguageModelError | None = None
+    with open_store(settings) as store:
+        store.connect()
+        generation, links, pairs = _linked(store)
+        if pairs and asking is not None:
+            with ExitStack() as opened:
+                try:
+                    ask = opened.enter_context(asking())
+                except ModelUnavailableError as error:
+                    notes.append(f"open pairs stay open: {error}")
+                else:
+                    decisions, failure = _decided(pairs, ask, settings.llm.concurrency, notes)
+        if decisions:
+            store.decide(decisions)
+            generation, links, pairs = _linked(store)
+        if failure is not None:
+            raise failure
+    how = Counter(link.how for link in links)
+    return LinkResult(
+        generation=generation,
+        linked={kind: n for kind, n in sorted(how.items()) if kind != "open"},
+        decided=dict(Counter(decision.relation for decision in decisions)),
+        open=len(pairs),
+        notes=tuple(notes),
+    )
+
+
+def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
+    """The generation, its links, and the open pairs, the most alike first: money may not last for all."""
+    for _ in range(2):
+        with store.snapshot() as snapshot:
+            if snapshot.generation == 0:
+                raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+            links = snapshot.links()
+            if links is not None:
+                waiting = sorted((link for link in links if link.how == "open"), key=lambda link: -link.score)
+                pairs = [(snapshot.technique(link.first), snapshot.technique(link.second)) for link in waiting]
+                return snapshot.generation, links, pairs
+        store.decide([])  # a graph from before there were links
+    raise CorruptStoreError(f"{store.place} was written by another version of xkg meanwhile: try again")
+
+
+def _decided(
+    pairs: "Sequence[Pair]", ask: "Ask", concurrency: int, notes: list[str]
+) -> "tuple[list[Decision], LanguageModelError | None]":
+    """What was decided, and why no more was, in the order of the pairs; a question that failed is noted."""
+    from xkg.store.concepts.ask_model import PAIRS, decide
+
+    decisions: list[Decision] = []
+    failure: LanguageModelError | None = None
+    with ThreadPoolExecutor(concurrency) as pool:
+        answers = [
+            pool.submit(decide, part, ask) for part in (pairs[at : at + PAIRS] for at in range(0, len(pairs), PAIRS))
+        ]
+        try:
+            for answer in answers:
+                try:
+                    decisions += answer.result()
+                except CancelledError:
+                    continue
+                except AnswerError as error:
+                    notes.append(f"pairs stay open: {error}")
+                except LanguageModelError as error:
+                    failure = failure or error
+                    pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return decisions, failure

@@ -1,0 +1,175 @@
+"""The job of `xkg verify`: the code nodes of a graph are run again, and their levels published as they hold today."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.config import Settings
+from xkg.errors import UnknownIdError
+from xkg.model import Level, paper_of
+
+if TYPE_CHECKING:  # imported by the job itself
+    from xkg.build.verify import NodeResult
+    from xkg.model import PaperBundle
+    from xkg.store.graph_store import GraphStore
+
+_EXAMPLE = 90
+
+
+class VerifiedNode(BaseModel):
+    """One code node: its level before and now, the cause that it is no higher (`passes` where its test passes and is
+    proven to be able to fail), and that cause in one line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: str
+    paper: str
+    before: Level
+    level: Level
+    cause: str
+    reason: str | None
+    seconds: float | None
+    mutants: int | None
+    mutation_score: float | None
+
+
+class VerifyResult(BaseModel):
+    """What a verification gave. `generation` is the one that shows it, `raised` and `lowered` count nodes whose level
+    changed, `causes` and `levels` count nodes; `notes` are what a person should know, one line each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    papers: int
+    generation: int
+    raised: int
+    lowered: int
+    causes: dict[str, int]
+    levels: dict[str, int]
+    nodes: tuple[VerifiedNode, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.nodes:
+            return "there is no code to verify"
+        lines = []
+        for cause, count in self.causes.items():
+            first = next((n.reason for n in self.nodes if n.cause == cause and n.reason), "") or ""
+            lines.append(f"  {count:5}  {cause:<24}{_cut(first)}".rstrip())
+        ended = [n for n in self.nodes if n.level.rank >= Level.EXECUTED.rank]
+        levels = ", ".join(f"{n} {level}" for level, n in self.levels.items())
+        return "\n".join(
+            [
+                f"{_counted(len(self.nodes), 'code node')} of {_counted(self.papers, 'paper')}; "
+                f"tests that exit 0: {len(ended)}",
+                *lines,
+                f"levels: {levels}; {self.raised} up, {self.lowered} down; the graph is generation {self.generation}",
+            ]
+        )
+
+
+def verify(
+    settings: Settings,
+    papers: Sequence[str],
+    jobs: int,
+    notify: "Callable[[NodeResult], None]" = lambda _: None,
+) -> VerifyResult:
+    """Verifies the named papers (none: all), and publishes in one step what came of it; papers that were built again
+    meanwhile keep their new nodes as they are. Interrupted, it leaves the graph as it was.
+
+    Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
+    `xkg.build.verify` and `GraphStore.publish` raise."""
+    from xkg.build.verify import Bench, apply, by_cause, forget, level_counts
+    from xkg.build.verify import verify as run
+    from xkg.commands.build import open_store
+    from xkg.sandbox.evidence.failure_causes import Cause
+    from xkg.sandbox.packages.environments import UvEnvironments
+    from xkg.sandbox.select import limits_for, runner_for, warmed
+
+    runner = runner_for(settings.sandbox)
+    environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
+    with open_store(settings) as store, ExitStack() as held:
+        bundles = _bundles(store, papers)
+        bench = Bench(
+            settings.kg / "work" / "verify",
+            held.enter_context(warmed(runner)),
+            environments,
+            limits_for(settings.sandbox),
+            jobs,
+        )
+        results = run(bundles, bench, notify)
+        found = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
+        hidden: Counter[bool] = Counter()
+
+        def revised(bundle: "PaperBundle") -> "PaperBundle":
+            new = apply(bundle, found, settings.prune.min_level)
+            for before, after in zip(bundle.techniques, new.techniques, strict=True):
+                if (before.hidden is None) != (after.hidden is None):
+                    hidden[after.hidden is not None] += 1
+            return new
+
+        generation = store.revise([bundle.paper.id for bundle in bundles], revised)
+    forget(bench.folder, (result.code for result in results))
+    return VerifyResult(
+        papers=len(bundles),
+        generation=generation,
+        raised=sum(r.level.rank > r.before.rank for r in results),
+        lowered=sum(r.level.rank < r.before.rank for r in results),
+        causes={cause.value: len(found) for cause, found in by_cause(results).items()},
+        levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
+        nodes=tuple(_node(result) for result in results),
+        notes=(*_missing(results), *_visibility(hidden)),
+    )
+
+
+def _bundles(store: "GraphStore", papers: Sequence[str]) -> "list[PaperBundle]":
+    with store.snapshot() as snapshot:
+        wanted = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
+        if not wanted:
+            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+        for paper in wanted:
+            snapshot.require_paper(paper)
+        return [snapshot.bundle(paper) for paper in wanted]
+
+
+def _node(result: "NodeResult") -> VerifiedNode:
+    evidence = result.evidence
+    return VerifiedNode(
+        code=result.code,
+        paper=paper_of(result.code),
+        before=result.before,
+        level=result.level,
+        cause=result.cause.value,
+        reason=evidence.reason,
+        seconds=evidence.seconds,
+        mutants=evidence.mutants,
+        mutation_score=evidence.mutation_score,
+    )
+
+
+def _missing(results: "Sequence[NodeResult]") -> list[str]:
+    """Packages that could not be had, with the number of nodes that each reason keeps from running."""
+    reasons = Counter(
+        r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
+    )
+    return [f"{_counted(n, 'code node')} not run: {reason}" for reason, n in reasons.most_common()]
+
+
+def _visibility(hidden: "Counter[bool]") -> list[str]:
+    notes = []
+    if hidden[True]:
+        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the level that is asked for")
+    if hidden[False]:
+        notes.append(f"{_counted(hidden[False], 'technique')} shown again, at the level that is asked for")
+    return notes
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" + ("" if number == 1 else "s")
+
+
+def _cut(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _EXAMPLE else f"{line[: _EXAMPLE - 1]}…"

@@ -1,0 +1,310 @@
+"""No text is embedded twice: vectors, and codes of words, kept in SQLite, shared by processes, in front of any
+`Embedder`."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import logging
+import os
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from xkg.embeddings.base import Documents, Reader
+from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.onnx_weights import MINILM
+from xkg.errors import EmbeddingError
+from xkg.files import private_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
+
+_CHUNK = 500
+_SCHEMA = {
+    table: f"CREATE TABLE IF NOT EXISTS {table} (model TEXT NOT NULL, text BLOB NOT NULL, {column} BLOB NOT NULL, "
+    "crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
+    for table, column in (("vectors", "vector"), ("words", "codes"))
+}
+_T = TypeVar("_T")
+
+
+class CachedEmbedder:
+    """An `Embedder` that asks `make` for the real one only when a text is not in the cache file at `path`.
+
+    The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored as soon as its
+    chunk is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is set aside
+    (`<name>.corrupt-<time>`) and begun anew, one that cannot be written is read only, and without any the vectors are
+    remembered in memory; each is warned of once. Safe to call from several threads, and from processes side by side:
+    who asks for what is known never waits for what another has embedded, and of the latter for one chunk at most.
+
+    Raises `EmbeddingError` when `make` does, or when it gives another model than `model`.
+    """
+
+    def __init__(self, make: Callable[[], Embedder], path: Path, model: str = MINILM) -> None:
+        self.model = model
+        self._make = make
+        self._path = path
+        self._embedder: Embedder | None = None
+        self._lock = threading.RLock()  # around the connection, for as long as one statement takes
+        self._embedding = threading.RLock()  # around the model, for as long as one chunk takes
+        self._warned: set[str] = set()
+        self._connection = self._open()
+
+    @property
+    def dimension(self) -> int:
+        if self._embedder is None:
+            query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
+            rows = self._tried("read", partial(_rows_of, query, (self.model,))) or []
+            if rows:
+                return int(rows[0][0])
+        return self._loaded().dimension
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        keys, wanted = _keyed(texts)
+        dimension = self.dimension
+        found = self._read(list(wanted), dimension)
+        missing = [key for key in wanted if key not in found]
+        if missing and self._loaded().dimension != dimension:
+            dimension, found, missing = self._begun_anew(), {}, list(wanted)
+        for chunk in _chunks(missing):
+            with self._embedding:
+                found |= self._read(chunk, dimension)  # another thread may have embedded them meanwhile
+                left = [key for key in chunk if key not in found]
+                if left:
+                    made = dict(zip(left, self._loaded().embed([wanted[key] for key in left]), strict=True))
+                    self._store("vectors", {key: _bytes(vector) for key, vector in made.items()})
+                    found |= made
+        return _rows(found, keys, dimension)
+
+    def documents(self, texts: Sequence[str]) -> Documents:
+        """Also the codes of the words, where the model gives such."""
+        keys, wanted = _keyed(texts)
+        dimension = self.dimension
+        found = self._read(list(wanted), dimension)
+        codes = self._stored("words", list(wanted))
+        missing = [key for key in wanted if key not in found or key not in codes]
+        model = self._loaded() if missing else None
+        if model is not None and not isinstance(model, Reader):
+            return Documents(self.embed(texts), [b""] * len(texts))
+        if model is not None and model.dimension != dimension:
+            dimension, found, codes, missing = self._begun_anew(), {}, {}, list(wanted)
+        for chunk in _chunks(missing):
+            assert isinstance(model, Reader)
+            with self._embedding:
+                found |= self._read(chunk, dimension)  # as in `embed`
+                codes |= self._stored("words", chunk)
+                left = [key for key in chunk if key not in found or key not in codes]
+                if left:
+                    readings = dict(zip(left, model.read([wanted[key] for key in left]), strict=True))
+                    made = {key: reading.codes.tobytes() for key, reading in readings.items()}
+                    self._store("vectors", {key: _bytes(reading.vector) for key, reading in readings.items()})
+                    self._store("words", made)
+                    found |= {key: reading.vector for key, reading in readings.items()}
+                    codes |= made
+        return Documents(_rows(found, keys, dimension), [codes[key] for key in keys])
+
+    def _begun_anew(self) -> int:
+        """The dimension of the model that the name stands for now: what is stored under it cannot be compared."""
+        self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")
+        for table in _SCHEMA:
+            forget = f"DELETE FROM {table} WHERE model = ?"
+            self._tried("write", methodcaller("execute", forget, (self.model,)))
+        return self._loaded().dimension
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def __enter__(self) -> CachedEmbedder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _loaded(self) -> Embedder:
+        if self._embedder is not None:
+            return self._embedder
+        with self._embedding:
+            if self._embedder is None:
+                embedder = self._make()
+                if embedder.model != self.model:
+                    raise EmbeddingError(
+                        f"the embedder is {embedder.model}, not {self.model}: set embedding.model to match"
+                    )
+                self._embedder = embedder
+            return self._embedder
+
+    def _read(self, keys: Sequence[bytes], dimension: int) -> dict[bytes, NDArray[np.float32]]:
+        import numpy as np
+
+        stored = self._stored("vectors", keys)
+        return {key: np.frombuffer(blob, "<f4") for key, blob in stored.items() if len(blob) == 4 * dimension}
+
+    def _stored(self, table: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for chunk in _chunks(keys):
+            query = f"SELECT * FROM {table} WHERE model = ? AND text IN ({','.join('?' * len(chunk))})"
+            rows = self._tried("read", partial(_rows_of, query, (self.model, *chunk))) or []
+            found |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
+        return found
+
+    def _store(self, table: str, blobs: dict[bytes, bytes]) -> None:
+        rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs.items()]
+
+        def insert(connection: sqlite3.Connection) -> None:
+            with connection:
+                connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
+
+        self._tried("write", insert)
+
+    def _tried(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """What the operation gives, or None where the file does not let it."""
+        with self._lock:
+            try:
+                return operation(self._connection)
+            except sqlite3.OperationalError as error:  # full, read-only, locked for long
+                self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
+                return None
+            except sqlite3.ProgrammingError as error:
+                if "closed" not in str(error):
+                    raise
+                return None  # whoever is still at work goes without
+            except sqlite3.DatabaseError as error:
+                self._connection.close()
+                self._connection = self._reopened(error)
+                return None
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            private_folder(self._path.parent)
+            with _turn(self._path, fcntl.LOCK_SH):
+                return _connect(self._path)
+        except (sqlite3.OperationalError, OSError) as error:
+            return self._read_only(error)
+        except sqlite3.DatabaseError as error:
+            return self._reopened(error)
+
+    def _read_only(self, error: Exception) -> sqlite3.Connection:
+        try:
+            # Without write access SQLite can open a WAL file only when it is told that nobody changes it.
+            connection = sqlite3.connect(
+                f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
+            )
+            connection.execute("SELECT 1 FROM vectors LIMIT 1")
+            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not kept")
+        except (sqlite3.Error, OSError):
+            self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not kept")
+            connection = sqlite3.connect(":memory:", check_same_thread=False)
+            for statement in _SCHEMA.values():
+                connection.execute(statement)
+        return connection
+
+    def _reopened(self, error: Exception) -> sqlite3.Connection:
+        """A sound file in place of a corrupt one: another process may have put it there already. While it is set aside
+        nobody opens it, or what is swept away beside it could be the log of a file that is new."""
+        with _turn(self._path, fcntl.LOCK_EX):
+            return self._replaced(error)
+
+    def _replaced(self, error: Exception) -> sqlite3.Connection:
+        try:
+            with closing(_connect(self._path)) as connection:
+                sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+        except sqlite3.DatabaseError:
+            sound = False
+        try:
+            if not sound:
+                aside = self._path.with_name(f"{self._path.name}.corrupt-{time.time_ns()}")
+                self._path.replace(aside)
+                for end in ("-wal", "-shm"):
+                    self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+                log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
+            return _connect(self._path)
+        except (sqlite3.Error, OSError) as again:
+            return self._read_only(again)
+
+    def _warn(self, what: str, message: str) -> None:
+        if what not in self._warned:
+            self._warned.add(what)
+            log.warning(message)
+
+
+@contextlib.contextmanager
+def _turn(path: Path, kind: int) -> Iterator[None]:
+    """Holds a lock between processes, `LOCK_SH` to open the file and `LOCK_EX` to replace it. Where nothing can be
+    written nothing is replaced, and none is needed."""
+    try:
+        descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connection) -> list[Any]:
+    return connection.execute(query, values).fetchall()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
+    try:
+        for attempt in range(100):
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait its time-out for this one statement.
+                if "locked" not in str(error) or attempt == 99:
+                    raise
+                time.sleep(0.05)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
+        for table, statement in _SCHEMA.items():
+            if table not in there:
+                with connection:
+                    connection.execute(statement)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
+    """The key of each text, and the text of each key."""
+    keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+    return keys, dict(zip(keys, texts, strict=True))
+
+
+def _rows(found: dict[bytes, NDArray[np.float32]], keys: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+    import numpy as np
+
+    result = np.empty((len(keys), dimension), np.float32)
+    for row, key in enumerate(keys):
+        result[row] = found[key]
+    return result
+
+
+def _bytes(vector: NDArray[np.float32]) -> bytes:
+    return vector.astype("<f4").tobytes()
+
+
+def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
+    return (keys[start : start + _CHUNK] for start in range(0, len(keys), _CHUNK))

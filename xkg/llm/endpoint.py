@@ -1,0 +1,332 @@
+"""Any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/chat."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import email.utils
+import json
+import random
+import re
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from xkg.embeddings.onnx import encodable
+from xkg.errors import ModelUnavailableError
+from xkg.llm.credentials import Access
+from xkg.llm.prices import tokens
+
+if TYPE_CHECKING:
+    import openai
+
+Message = Mapping[str, str]
+Ending = Literal["ok", "refused", "cut", "late", "barred"]
+
+PATIENCE = 300.0
+CLOSED = "the language model was closed while it was asked: start again"
+_MAX_BYTES = 16 << 20
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
+_NO_COMPLETIONS = 3
+_CONNECT = 15.0
+_SHOWN = 200
+_FENCED = (
+    "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
+    "JSON schema:\n"
+)
+_SCHEMA_WORDS = re.compile(r"response_?format|json_?schema|structured.?output|grammar", re.I)
+_TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
+_FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of a question: `ok`; `refused` by the model; `cut` at the length limit; `late`: nothing in the time
+    that a call has; `barred` by the endpoint, for its length or by a filter. `text` is what the model said, or what
+    happened. Tokens are those that the endpoint told, else estimates; `seconds` covers the pauses too."""
+
+    ending: Ending
+    text: str
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+class _PassingError(Exception):
+    """May be gone when tried again; `pause` is what the endpoint asks for, in seconds."""
+
+    def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
+        super().__init__(line)
+        self.pause = pause
+        self.attempts = attempts
+
+
+class Endpoint:
+    """Asks models for chat completions. Safe to call from several threads.
+
+    A call takes at most `seconds`, also when its body trickles; what may pass (408, 409, 429, 5xx, a cut or refused
+    connection) is tried again, with the pauses that the endpoint asks for, for `patience` seconds. Of the parameters
+    only `response_format` is sent, and a model that does not take that one gets the schema in words.
+
+    Calls run in an event loop of their own thread, so that `close` ends those under way at once.
+    """
+
+    def __init__(self, where: Access, *, seconds: float, patience: float = PATIENCE) -> None:
+        self._where = where
+        self._seconds = seconds
+        self._patience = patience
+        self._unstructured: set[str] = set()
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._client: openai.AsyncOpenAI | None = None
+        self._closed = False
+
+    def complete(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
+        """Raises `ModelUnavailableError` where the endpoint or the model cannot be had, or after `close`."""
+        with self._lock:
+            if self._closed:
+                raise ModelUnavailableError(CLOSED)
+            loop = self._started()
+            future = asyncio.run_coroutine_threadsafe(self._answer(model, messages, schema), loop)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise ModelUnavailableError(CLOSED) from None
+        except BaseException:
+            future.cancel()
+            raise
+
+    def distrust(self, model: str) -> None:
+        """The model takes `response_format` and does not keep to it: from now on it gets the schema in words."""
+        self._unstructured.add(model)
+
+    def close(self) -> None:
+        """Ends calls under way: they raise `ModelUnavailableError`."""
+        with self._lock:
+            self._closed = True
+            loop, self._loop = self._loop, None
+        if loop is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._stop(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        self._thread.join()
+        loop.close()
+
+    async def _stop(self) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._client is not None:
+            await self._client.close()
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            import openai
+
+            # Servers without keys ignore this one; the SDK insists on one. Attempts are counted here, not there.
+            self._client = openai.AsyncOpenAI(
+                api_key=self._where.key or "none", base_url=self._where.base_url, max_retries=0
+            )
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="llm", daemon=True)
+            self._thread.start()
+        return self._loop
+
+    async def _answer(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
+        start = time.monotonic()
+        wait, failures = _FIRST_WAIT, 0
+        while True:
+            try:
+                reply = await self._asked(model, messages, schema)
+                return replace(reply, seconds=time.monotonic() - start)
+            except _PassingError as error:
+                failures += 1
+                pause = max(error.pause, wait * random.uniform(0.5, 1))
+                tried = time.monotonic() - start
+                if tried + pause >= self._patience or (error.attempts is not None and failures >= error.attempts):
+                    asks = f"; it asks for a pause of {error.pause:.0f} s" if error.pause > wait else ""
+                    raise ModelUnavailableError(f"{error}; given up after {tried:.0f} s of trying{asks}") from None
+            await asyncio.sleep(pause)
+            wait = min(2 * wait, _LONGEST_WAIT)
+
+    async def _asked(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
+        """With the schema as a parameter; in words where that is refused."""
+        import openai
+
+        if model not in self._unstructured:
+            try:
+                return await self._attempt(model, messages, schema, structured=True)
+            except openai.APIStatusError as error:
+                if not _may_refuse_schema(error):
+                    return self._refusal(error, model)
+        try:
+            reply = await self._attempt(model, messages, schema, structured=False)
+        except openai.APIStatusError as error:
+            return self._refusal(error, model)
+        self._unstructured.add(model)
+        return reply
+
+    async def _attempt(
+        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], *, structured: bool
+    ) -> Reply:
+        """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
+        or fill the memory."""
+        import httpx2
+        import openai
+
+        assert self._client is not None
+        sent = [{"role": m["role"], "content": encodable(m["content"])} for m in messages]
+        options: dict[str, Any] = {}
+        if structured:
+            shape = {"name": "answer", "schema": schema, "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": shape}
+        else:
+            sent[-1]["content"] += f"\n\n{_FENCED}{json.dumps(schema)}"
+        limits = httpx2.Timeout(self._seconds, connect=min(_CONNECT, self._seconds))
+        body = bytearray()
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                self._client.chat.completions.with_streaming_response.create(
+                    model=model, messages=cast(Any, sent), timeout=limits, **options
+                ) as response,
+            ):
+                async for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > _MAX_BYTES:
+                        raise ModelUnavailableError(f"{self._where.at} answers without end: check llm.base_url")
+        except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
+            if _never_connected(error):
+                raise _PassingError(f"{self._where.at} cannot be reached (no connection in time)") from None
+            # What was sent may be billed all the same.
+            return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
+        except openai.APIStatusError:
+            raise
+        except (openai.APIConnectionError, httpx2.TransportError) as error:
+            cause = type(error.__cause__ or error).__name__
+            raise _PassingError(
+                f"{self._where.at} cannot be reached, or cuts the connection ({cause}): check llm.base_url"
+            ) from None
+        except (openai.OpenAIError, httpx2.HTTPError, UnicodeError) as error:
+            raise ModelUnavailableError(
+                f"no answer from {self._where.at} ({type(error).__name__}): check llm.base_url"
+            ) from None
+        return self._read(bytes(body), sent)
+
+    def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
+        """The completion in a body. Raises `_PassingError` where it holds none."""
+        try:
+            whole = json.loads(body)
+            choice = whole["choices"][0]
+            message = choice["message"]
+            text = _text(message.get("content"))
+            refusal = _text(message.get("refusal"))
+            finish = choice.get("finish_reason")
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+            raise self._no_completion(body) from None
+        if finish == "error":
+            raise self._no_completion(body)
+        usage = whole.get("usage")
+        usage = usage if isinstance(usage, dict) else {}
+        details = usage.get("prompt_tokens_details")
+        cached = details.get("cached_tokens") if isinstance(details, dict) else 0
+        ending: Ending = "ok"
+        if refusal or finish == "content_filter":
+            ending, text = "refused", refusal or text
+        elif finish == "length":
+            ending = "cut"
+        return Reply(
+            ending,
+            encodable(text),
+            _count(usage.get("prompt_tokens"), sum(tokens(m["content"]) for m in sent)),
+            _count(cached, 0),
+            _count(usage.get("completion_tokens"), tokens(text)),
+        )
+
+    def _no_completion(self, body: bytes) -> Exception:
+        """Gateways tell what went wrong behind them in a body of their own, with status 200."""
+        try:
+            words = self._words(json.loads(body)["error"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            words = ""
+        line = f"{self._where.at} answered with what is no chat completion{f' ({words})' if words else ''}"
+        return _PassingError(f"{line}: check llm.base_url (it often ends in /v1)", attempts=_NO_COMPLETIONS)
+
+    def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
+        """A refusal of this one question. Raises `_PassingError` for what may pass, `ModelUnavailableError` for what
+        no further question would change."""
+        status, at = error.status_code, self._where.at
+        body = error.body if isinstance(error.body, dict) else {}
+        words = self._words(body)
+        said = f" ({words})" if words else ""
+        if status == 401 or (status == 403 and not _FILTERED.search(words)):
+            # A server's words on a key may hold the key.
+            raise ModelUnavailableError(
+                f"{at} refuses the key (HTTP {status}): set {self._where.variables} to one that may use {model}"
+            ) from None
+        if status == 402 or "insufficient_quota" in (error.code, error.type):
+            raise ModelUnavailableError(
+                f"the quota at {at} is exhausted{said}: add credit there, or choose another llm.base_url"
+            ) from None
+        if status in (408, 409, 429) or status >= 500:
+            raise _PassingError(f"{at} answered HTTP {status}{said}: try again later", _pause(error)) from None
+        if status in (400, 403, 413, 422) and (status == 413 or _TOO_LONG.search(f"{error.code} {words}")):
+            return Reply("barred", f"the question is too long for {model}{said}")
+        if status in (400, 403, 422) and _FILTERED.search(f"{error.code} {words}"):
+            return Reply("barred", f"the endpoint's filter holds it back{said}")
+        raise ModelUnavailableError(
+            f"{at} answered HTTP {status} for model {model}{said}: check the name of the model (llm.model, or that of "
+            "a role) and llm.base_url"
+        ) from None
+
+    def _words(self, body: Any) -> str:
+        """The server's words, in one printable line without the key."""
+        said = body.get("message") if isinstance(body, dict) else body
+        words = " ".join(said.split()) if isinstance(said, str) else ""
+        if self._where.key:
+            words = words.replace(self._where.key, "[key]")
+        return ascii(words[:_SHOWN])[1:-1]
+
+
+def _may_refuse_schema(error: openai.APIStatusError) -> bool:
+    """Whether the schema may be what is refused. A 400 costs nothing, so that one more try is cheap."""
+    body = error.body if isinstance(error.body, (dict, str)) else ""
+    words = json.dumps(body, default=str)
+    if error.status_code in (401, 402, 403, 413, 429):
+        return False
+    return error.status_code in (400, 422) or _SCHEMA_WORDS.search(words) is not None
+
+
+def _never_connected(error: Exception) -> bool:
+    import httpx2
+
+    return isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout)
+
+
+def _text(content: Any) -> str:
+    """A message's text; some endpoints give it in parts."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+    return content if isinstance(content, str) else ""
+
+
+def _count(told: Any, estimate: int) -> int:
+    return told if type(told) is int and told >= 0 else estimate
+
+
+def _pause(error: openai.APIStatusError) -> float:
+    """Seconds that the endpoint asks to wait, 0 where it asks for none: a number, or a date."""
+    header = error.response.headers.get("retry-after", "")
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return 0.0
+    return seconds if 0 < seconds < float("inf") else 0.0

@@ -1,0 +1,147 @@
+"""What is told of code without running it, and why a run of it failed; `proof` runs it."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from pyflakes import checker, messages
+
+from xkg.model import Evidence, Level
+from xkg.sandbox.evidence.python_ast import silently, syntax_tree
+from xkg.sandbox.runner import Environment, Limits, Outcome
+
+_MAX_SOURCE = 5_000_000
+_FRAME = re.compile(r'^  File "[^"]*/implementation\.py", line (\d+)', re.M)
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'.]++)([^']*+)'")
+_ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iteration|Group)\b.*|^\w+(?:\.\w+)+: .*")
+
+
+def check_parsed(source: str) -> Evidence:
+    """`parsed` when `source` compiles and every name in it is defined, imported or builtin, else `none` and why.
+
+    Names behind `from m import *` count as imported, names in strings (such as string annotations) are not used.
+    Nothing of the source is run. Never raises for what the source holds.
+    """
+    reason = _unparsed(source)
+    return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=_now())
+
+
+def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
+    """What is known of `source` without a run: which imports that it cannot do without `environment` misses, and why;
+    None where it misses none."""
+    absent = [name for name in needed_imports(source) if name in environment.missing]
+    if not absent:
+        return None
+    why = "; ".join(f"{name}: {environment.missing[name]}" for name in absent)
+    update = {"reason": f"missing package {why}", "missing": tuple(absent), "environment": environment.hash}
+    return parsed.model_copy(update=update)
+
+
+def failure(outcome: Outcome, limits: Limits) -> str:
+    """Why a run did not do what it should, in one line: the limit it met, or the last error it printed."""
+    if outcome.ended == "timeout":
+        return f"timeout: ran longer than {limits.seconds:g} s"
+    if outcome.ended == "memory":
+        return f"memory: needed more than {limits.memory_mb:,} MB"
+    if outcome.ended == "disk":
+        return f"disk: wrote more than {limits.disk_mb:,} MB"
+    if outcome.ended == "output":
+        return "output: printed without end"
+    if outcome.ended == "killed":
+        return f"killed by signal {outcome.exit_code - 128}" if outcome.exit_code else "killed for too many processes"
+    lines = [line.strip() for line in outcome.output.splitlines() if line.strip()]
+    said = next((line for line in reversed(lines) if _ERROR_LINE.match(line)), lines[-1] if lines else "")
+    if (missing := _NO_MODULE.match(said)) and not missing[2]:
+        return f"missing package {missing[1]}: {said}"
+    if said.startswith("MemoryError"):
+        return f"memory: {said}"
+    if outcome.exit_code == 0:
+        return "ended the process before the end of its import"
+    return said[:500] or f"exit code {outcome.exit_code} and no output"
+
+
+def missing_package(outcome: Outcome, source: str) -> str | None:
+    """The package that is to blame for a failed import of `source`: one that is not there, or whose own import fails or
+    lacks what is imported from it (its version is not the one that the code was written for). None where the code
+    itself failed, or met a limit."""
+    if outcome.ended != "exited":
+        return None
+    last = outcome.output.rpartition("Traceback (most recent call last):")[2]
+    lines = [int(line) for line in _FRAME.findall(last)]
+    said = [line for line in last.splitlines() if _ERROR_LINE.match(line)]
+    if absent := _NO_MODULE.match(said[-1] if said else ""):
+        return absent[1]
+    for node in ast.walk(syntax_tree(source)) if lines else ():
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno <= lines[-1] <= (node.end_lineno or 0):
+            modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            names = [module.partition(".")[0] for module in modules]
+            return next((name for name in names if name and name not in sys.stdlib_module_names), None)
+    return None
+
+
+def needed_imports(source: str) -> list[str]:
+    """Top-level names of the packages that importing the module imports, in order, without those it can do without:
+    in function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for what does not parse."""
+    try:
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return list(dict.fromkeys(_needed(tree.body)))
+
+
+def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        match statement:
+            case ast.Import(names=names):
+                yield from (alias.name.partition(".")[0] for alias in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=orelse):
+                yield from _needed(orelse)
+            case ast.If():  # either branch may be the one that is not taken
+                continue
+            case ast.Try(body=inner, handlers=handlers, orelse=orelse, finalbody=finalbody):
+                yield from _needed([*([] if handlers else inner), *([] if handlers else orelse), *finalbody])
+            case ast.With(body=inner) | ast.ClassDef(body=inner):
+                yield from _needed(inner)
+            case _:
+                continue
+
+
+def _unparsed(source: str) -> str | None:
+    if not source.strip():
+        return "there is no code"
+    if len(source) > _MAX_SOURCE:
+        return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
+    try:
+        tree = syntax_tree(source)
+        with silently():
+            compile(source, "<code>", "exec", dont_inherit=True)
+        found = _Checker(tree, filename="<code>", withDoctest=False).messages
+    except SyntaxError as error:
+        return f"does not parse: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
+    except RecursionError:
+        return "does not parse: nested too deeply"
+    except MemoryError:
+        return "does not parse: too large or nested too deeply"
+    except UnicodeEncodeError:
+        return "does not parse: holds characters that are no text (surrogates)"
+    except ValueError as error:  # NUL among others
+        return f"does not parse: {error}"
+    undefined = dict.fromkeys(str(m.message_args[0]) for m in found if isinstance(m, messages.UndefinedName))
+    if undefined:
+        names = list(undefined)
+        more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+        return f"undefined: {', '.join(names[:10])}{more}"
+    return None
+
+
+class _Checker(checker.Checker):  # type: ignore[misc]
+    def handleStringAnnotation(self, *_: object) -> None:
+        """Strings in annotations are not evaluated, and often shapes ("batch dim") rather than names."""
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

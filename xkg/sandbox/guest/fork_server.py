@@ -1,0 +1,201 @@
+"""A process that has imported modules, and is forked once for each job: the warm half of `xkg.sandbox.isolation.fork_server`.
+
+It stands in a sandbox already. Each job is a fork in a Landlock domain of its own, below this process's: it can neither
+signal, trace nor look into this process; has limits, output and session of its own; and when it ends, whatever came of
+it is killed and the scratch folders are emptied, so that the next finds what the first found. What a job is, this
+process never reads: the fork does.
+
+It speaks on the socket that its first argument names. First it says `{"imported": [...], "failed": {...}, "cold":
+reason or null}`; where `cold` is not null no job can be forked from it. Then each message to it is three descriptors (a
+job as JSON, its output, and a leash whose other end is closed to end the job), and each of its answers is the job's
+wait status and whether the scratch folders are empty again.
+"""
+
+import builtins
+import gc
+import importlib
+import json
+import os
+import random
+import resource
+import socket
+import stat
+import sys
+import types
+from importlib.machinery import BuiltinImporter, SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.supervisor import keep
+
+
+def main() -> None:
+    """Arguments: the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, of which the
+    first is a job's home. Returns in the fork only, when its job is done."""
+    number, abi, modules, *places = sys.argv[1:]
+    sys.path[0] = ""
+    landlock.restrict(int(abi), None)
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, int(number))
+    control.set_inheritable(False)
+    imported, failed = _import(json.loads(modules))
+    gc.collect()
+    gc.freeze()
+    cold = _unfit() or (None if _emptied(places) else "files were left that cannot be taken away")
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+    control.send(json.dumps({"imported": imported, "failed": failed, "cold": cold}).encode())
+    while cold is None:
+        message, given, _, _ = socket.recv_fds(control, 1, 3)
+        if not message or len(given) != 3:
+            break
+        job, output, leash = given
+
+        def become(job: int = job, output: int = output) -> None:
+            control.detach()
+            arguments = _become(json.loads(_read(job)), output, int(abi), places[0])
+            _run(arguments)
+
+        status = keep(become, leash, alone=True)
+        if status is None:
+            return
+        for descriptor in given:
+            os.close(descriptor)
+        clean = _emptied(places)
+        control.send(f"{status} {int(clean)}".encode())
+        if not clean:
+            break
+    os._exit(0)
+
+
+def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
+    """What could be imported of what is there, and what failed and why."""
+    imported, failed = [], {}
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                failed[name] = f"{type(error).__name__}: {error}"[:200]
+        except Exception as error:
+            failed[name] = f"{type(error).__name__}: {error}"[:200]
+        else:
+            imported.append(name)
+    return imported, failed
+
+
+def _unfit() -> str | None:
+    """Why forks of this process would not be as good as new, if so."""
+    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+        return "threads were started, and forks beside threads can hang"
+    try:
+        os.waitpid(-1, os.WNOHANG)
+        return "a process was started"
+    except ChildProcessError:
+        pass
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "w" in line.split()[1] and "s" in line.split()[1]:
+            return "memory is shared between forks"
+    return None
+
+
+def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
+    """In the fork: takes on limits, output and domain. Gives the arguments that it is to run as `python` would, and no
+    more of the job, whose files may hold what code that is run is not to see."""
+    os.setsid()
+    for descriptor in (1, 2):
+        os.dup2(output, descriptor)
+    os.closerange(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    os.chdir(home)
+    for name, content in job["files"].items():
+        place = Path(name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content.encode("utf-8", "surrogatepass"))
+    for name, most in job["limits"].items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        held = resource.getrlimit(kind)[1]
+        most = most if held == resource.RLIM_INFINITY else min(most, held)
+        resource.setrlimit(kind, (most, most))
+    landlock.restrict(abi, None)
+    random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+    for name in [name for name in sys.modules if name == "xkg" or name.startswith("xkg.")]:
+        del sys.modules[name]
+    return list(job["arguments"])
+
+
+def _run(arguments: list[str]) -> None:
+    module = types.ModuleType("__main__")
+    vars(module)["__builtins__"] = builtins
+    if arguments[0] == "-c":
+        name, source = "<string>", arguments[1].encode("utf-8", "surrogatepass")
+        sys.argv = ["-c", *arguments[2:]]
+        module.__loader__ = BuiltinImporter
+    else:
+        name = os.path.abspath(arguments[0])  # noqa: PTH100
+        source = Path(name).read_bytes()
+        sys.argv = arguments
+        sys.path[0] = os.path.dirname(os.path.realpath(name))  # noqa: PTH120
+        module.__file__ = name
+        module.__loader__ = SourceFileLoader("__main__", name)
+    sys.modules["__main__"] = module
+    importlib.invalidate_caches()
+    try:
+        exec(compile(source, name, "exec", dont_inherit=True), vars(module))
+    except SystemExit:
+        raise
+    except BaseException as error:
+        error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+        sys.excepthook(type(error), error, error.__traceback__)
+        sys.exit(1)
+
+
+def _read(descriptor: int) -> bytes:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        return file.read()
+
+
+def _emptied(places: list[str]) -> bool:
+    """Takes away all that is in these folders, however deep and whatever its rights; whether nothing is left. The first
+    folder is made again."""
+    try:
+        for place in sorted(places, key=len):
+            if Path(place).exists():
+                _empty(place)
+        Path(places[0]).mkdir(mode=0o777, exist_ok=True)
+        return not any(set(os.listdir(place)) - {Path(places[0]).name} for place in places)  # noqa: PTH208
+    except OSError:
+        return False
+
+
+def _empty(folder: str) -> None:
+    """Folders inside are moved up before their own is removed, since a path may be too long to be named."""
+    if os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116
+        os.chmod(folder, 0o777)  # noqa: PTH101
+        for name in os.listxattr(folder):
+            os.removexattr(folder, name)
+    moved = 0
+    unused = f"{folder}/{os.urandom(16).hex()}"
+    while found := list(os.scandir(folder)):
+        for entry in found:
+            if not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.path)  # noqa: PTH108
+                continue
+            _open_up(entry)
+            for inner in list(os.scandir(entry.path)):
+                if inner.is_dir(follow_symlinks=False):
+                    _open_up(inner)
+                    moved += 1
+                    os.rename(inner.path, f"{unused}{moved}")  # noqa: PTH104
+                else:
+                    os.unlink(inner.path)  # noqa: PTH108
+            os.rmdir(entry.path)  # noqa: PTH106
+
+
+def _open_up(folder: "os.DirEntry[str]") -> None:
+    if stat.S_IMODE(folder.stat(follow_symlinks=False).st_mode) & 0o700 != 0o700:
+        os.chmod(folder.path, 0o700)  # noqa: PTH101

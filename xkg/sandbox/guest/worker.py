@@ -1,0 +1,207 @@
+"""A process that has imported parsers, and is forked once for each call: the inner half of `xkg.sandbox.isolation.confined_worker`.
+
+What a call brings, this process never reads: the fork does, and first gives up files, network, other processes and new
+descriptors, so that whoever takes it over has a processor, some memory and one socket. The next call finds what the
+first found.
+
+Its standard input is one JSON object that `xkg.sandbox.isolation.confined_worker` writes. On the socket `control` it says one line of JSON
+when it is ready; then each message to it is a call's megabytes of memory and two descriptors, its own socket and its
+leash: closing the leash's other end ends the call, and the call's wait status is written to it. Frames on a call's
+socket are a letter, a length and as many bytes.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import math
+import os
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.launch import leave_root
+
+HEADER = struct.Struct(">cI")
+MEMORY = struct.Struct(">I")
+# to a call: what is asked of it, and each of the bytes that it asked for, or that they cannot be had
+REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
+# from a call: it asks for bytes, begins something, gives a part of its answer, the rest of it, or says what went wrong
+ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
+
+_PR_SET_PDEATHSIG = 1
+
+
+class Call:
+    """One call as the task sees it."""
+
+    def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
+        self._channel = channel
+        self._step, self._seconds = request["step_seconds"], request["seconds"]
+        self.given = request["given"]
+
+    def read(self, names: Sequence[str]) -> Iterator[bytes | None]:
+        """The bytes of each, None for what cannot be had; all of them are to be taken before anything else is said."""
+        self.send(ASK, json.dumps(list(names)).encode())
+        for _ in names:
+            yield receive(self._channel)
+
+    def mark(self, name: str) -> None:
+        """Says what is worked on from now on, and has `step_seconds` of processor time for it; for all of it together
+        ('') what the call has left."""
+        self.send(MARK, name.encode("utf-8", "surrogatepass"))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        step = self._step if name else self._seconds
+        most = math.ceil(self._seconds)
+        soft = min(most, math.ceil(used.ru_utime + used.ru_stime + step))
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, most + 5))
+
+    def part(self, data: bytes) -> None:
+        self.send(PART, data)
+
+    def send(self, kind: bytes, data: bytes) -> None:
+        send(self._channel, kind, data)
+
+
+def send(channel: socket.socket, kind: bytes, data: bytes) -> None:
+    channel.sendall(HEADER.pack(kind, len(data)))
+    channel.sendall(data)
+
+
+def receive(channel: socket.socket) -> bytes | None:
+    """What the parent sends next. Raises `EOFError` when it is gone."""
+    kind, length = HEADER.unpack(_exactly(channel, HEADER.size))
+    data = _exactly(channel, length)
+    return None if kind == NOTHING else bytes(data)
+
+
+def _exactly(channel: socket.socket, length: int) -> bytearray:
+    data = bytearray(length)
+    view, at = memoryview(data), 0
+    while at < length:
+        count = channel.recv_into(view[at:])
+        if count == 0:
+            raise EOFError
+        at += count
+    return data
+
+
+def main() -> None:
+    plan = json.load(sys.stdin)
+    sys.path[:] = plan["path"]
+    control = socket.socket(fileno=plan["control"])
+    try:
+        tasks: dict[str, Callable[[Call], bytes]] = {}
+        for name in plan["modules"]:
+            tasks |= importlib.import_module(name).TASKS
+        if plan["uid"] is not None:
+            leave_root(plan["uid"], pass_closed_folders=False)
+    except Exception as error:
+        control.sendall(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
+        return
+    gc.collect()
+    gc.freeze()
+    control.sendall(b'{"ready": true}\n')
+    _serve(control, plan, tasks)
+
+
+def _serve(control: socket.socket, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
+    """Forks for each message, ends calls whose leash was let go, and ends with the process at the other end."""
+    heard, told = os.pipe()
+    for descriptor in (heard, told):
+        os.set_blocking(descriptor, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    leashes: dict[int, int] = {}  # descriptor → process
+    waiting = select.poll()
+    waiting.register(control, select.POLLIN)
+    waiting.register(heard, select.POLLIN)
+    while True:
+        for descriptor, _ in waiting.poll():
+            if descriptor == heard:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(heard, 4096)
+            elif descriptor == control.fileno():
+                message, given, _, _ = socket.recv_fds(control, MEMORY.size, 2)
+                if not message:
+                    for process in leashes.values():
+                        os.kill(process, signal.SIGKILL)
+                    os._exit(0)
+                process = os.fork()
+                if process == 0:
+                    _become(given[0], MEMORY.unpack(message)[0], plan, tasks)
+                os.close(given[0])
+                leashes[given[1]] = process
+                waiting.register(given[1], select.POLLIN)
+            elif descriptor in leashes:
+                os.kill(leashes[descriptor], signal.SIGKILL)
+                waiting.unregister(descriptor)
+        _reap(leashes, waiting)
+
+
+def _reap(leashes: dict[int, int], waiting: select.poll) -> None:
+    while leashes:
+        process, status = os.waitpid(-1, os.WNOHANG)
+        if process == 0:
+            return
+        leash = next(descriptor for descriptor, owner in leashes.items() if owner == process)
+        del leashes[leash]
+        with contextlib.suppress(KeyError):
+            waiting.unregister(leash)
+        with contextlib.suppress(OSError):
+            os.write(leash, b"%d\n" % status)
+        os.close(leash)
+
+
+def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
+    """The fork: one call, then the end."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.dup2(descriptor, 3)
+        os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        channel = socket.socket(fileno=3)
+        try:
+            _confine(plan, memory_mb)
+            request = json.loads(receive(channel) or b"")
+            call = Call(channel, request)
+            call.mark("")
+            send(channel, DONE, tasks[request["task"]](call))
+        except Exception as error:
+            error.__traceback__ = None  # with what its frames hold
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            send(channel, ERROR, json.dumps({"kinds": kinds, "message": str(error)[:2000]}).encode())
+    finally:
+        os._exit(0)
+
+
+def _confine(plan: dict[str, Any], memory_mb: int) -> None:
+    """Leaves this process nothing but its memory and its one descriptor. What is not there on this system is gone
+    without; that no descriptor can be opened any more holds everywhere."""
+    if sys.platform.startswith("linux"):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        most = used + (memory_mb << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    if plan["landlock"]:
+        landlock.restrict(plan["landlock"], ())
+    for limit in ("CORE", "FSIZE", "NPROC", "NOFILE"):
+        resource.setrlimit(getattr(resource, f"RLIMIT_{limit}"), (0, 0))
+    if plan["filter"]:
+        landlock.filter_calls(bytes.fromhex(plan["filter"]))
+
+
+if __name__ == "__main__":
+    main()

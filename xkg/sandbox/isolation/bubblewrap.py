@@ -1,0 +1,206 @@
+"""The bubblewrap runner: own namespaces, no network, a read-only system, a filter on system calls, a non-root uid.
+
+`box` says what a job sees, `seccomp` what it may not call, `watchdog` how memory, time and output are bounded. Started
+by root, bubblewrap builds the box with root's rights and then drops to an unused high uid; started by anybody else, the
+box is a user namespace. Either way `bwrap --die-with-parent` ends with its starter, and with it the box's process 1 and
+so every process inside, daemons too.
+"""
+
+import contextlib
+import json
+import os
+import select
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.isolation import seccomp
+from xkg.sandbox.isolation.bubblewrap_mounts import (
+    HOME,
+    PYTHON,
+    SITE,
+    Confined,
+    Mount,
+    arguments,
+    limiting,
+    outside_uid,
+    python_files,
+)
+from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
+from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
+from xkg.sandbox.runner import Job, Limits, Outcome
+
+# bwrap gives 128 + the signal that ended the command: those that end a process against its will, up to SIGSYS.
+_SIGNALLED = range(129, 160)
+_COMMAND_LENGTH = 2000
+
+
+class BubblewrapRunner:
+    """Contains a job with `bwrap`. Safe to call from several threads.
+
+    Raises `SandboxUnavailableError` when bubblewrap, libseccomp or the kernel does not allow it, `UnsafeInputError` for
+    a file outside the scratch folder, `InputError` for arguments that no process can be given."""
+
+    name = "bubblewrap"
+    weaker: tuple[str, ...] = ()
+
+    def run(self, job: Job) -> Outcome:
+        confined = Confined(
+            (f"{PYTHON}/bin/python", *job.arguments),
+            job.limits,
+            job.files,
+            mounts=() if job.site is None else (Mount(job.site.resolve(), SITE),),
+            python=python_files(None if job.site is None else SITE),
+        )
+        outcome = self.confine(confined)
+        return outcome.model_copy(update={"command": shlex.join(("python", *job.arguments))[:_COMMAND_LENGTH]})
+
+    def confine(self, confined: Confined, streams: Streams | None = None) -> Outcome:
+        """Runs any command in the box; as `run`."""
+        process, reports = _started(confined, streams=streams)
+        with reports:
+            with process:
+                watched = watch(process, confined.limits, lambda: kill_tree(process.pid))
+            child, exit_code = _reported(reports.read())
+        if child is not None:
+            _wait_until_gone(child)
+        ended = watched.ended
+        if ended == "exited" and exit_code is None:
+            raise SandboxUnavailableError(_explained(watched.output))
+        if ended == "exited" and exit_code in _SIGNALLED:
+            ended = "killed"
+        return Outcome(
+            ended=ended,
+            exit_code=exit_code if watched.ended == "exited" else None,
+            output=watched.output,
+            seconds=watched.seconds,
+            peak_memory_mb=watched.peak_memory_mb,
+            runner=self.name,
+            command=shlex.join(confined.command)[:_COMMAND_LENGTH],
+        )
+
+    def open(
+        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
+    ) -> Opened:
+        """As `Openable` says."""
+        places = (HOME, "/tmp", "/dev/shm")
+        command = [f"{PYTHON}/bin/python"]
+        for argument in arguments:
+            command += places if argument == PLACES else (argument,)
+        confined = Confined(
+            tuple(command),
+            limits.model_copy(update={"seconds": LASTING_SECONDS}),
+            files,
+            mounts=() if site is None else (Mount(site.resolve(), SITE),),
+            python=python_files(None if site is None else SITE),
+            lasting=True,
+            denied=seccomp.OTHER_PROCESSES,
+        )
+        process, reports = _started(confined, passed)
+
+        def end() -> None:
+            with reports, process:
+                kill_tree(process.pid)
+                process.wait()
+                child, _ = _reported(reports.read())
+            if child is not None:
+                _wait_until_gone(child)
+
+        return Opened(process, places, None, end)
+
+
+def _started(
+    confined: Confined, *passed: int, streams: Streams | None = None
+) -> tuple[subprocess.Popen[bytes], BinaryIO]:
+    """The box's first process, and what bubblewrap reports of it; `passed` are descriptors for inside."""
+    uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
+    given: list[int] = []
+    status, told = os.pipe()
+    given.append(told)
+
+    def sealed(content: bytes) -> str:
+        descriptor = os.memfd_create("xkg")
+        given.append(descriptor)
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(content)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return str(descriptor)
+
+    reports = os.fdopen(status, "rb")
+    try:
+        plan = arguments(confined, uid, sealed)
+        plan += ("--json-status-fd", str(told))
+        rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
+        plan += ("--seccomp", sealed(rules))
+        # Through a descriptor, because the job can read the command line of its process 1.
+        limits = limiting(confined.limits, uid, reads_all=confined.reads_all)
+        listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
+        process = subprocess.Popen(
+            (_bwrap(), "--args", listed, "--", *limits, *confined.command),
+            stdin=streams.given if streams else subprocess.DEVNULL,
+            stdout=streams.written if streams else subprocess.PIPE,
+            stderr=subprocess.PIPE if streams else subprocess.STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=(*given, *passed),
+            start_new_session=True,
+        )
+    except BaseException as error:
+        reports.close()
+        if isinstance(error, (OSError, ValueError)):
+            raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
+        raise
+    finally:
+        for descriptor in given:
+            os.close(descriptor)
+    prefer_for_oom(process.pid)
+    return process, reports
+
+
+def _reported(reports: bytes) -> tuple[int | None, int | None]:
+    """The pid of the box's process 1 and the exit code; the latter is None when the command was never reached."""
+    child = exit_code = None
+    for line in reports.splitlines():
+        with contextlib.suppress(ValueError):
+            report = json.loads(line)
+            child = report.get("child-pid", child)
+            exit_code = report.get("exit-code", exit_code)
+    return child, exit_code
+
+
+def _wait_until_gone(process: int, seconds: float = 5) -> None:
+    """Until process 1 of the box is dead, which it only is after everything else in there."""
+    try:
+        descriptor = os.pidfd_open(process)
+    except OSError:
+        return
+    try:
+        select.select([descriptor], [], [], seconds)
+    finally:
+        os.close(descriptor)
+
+
+def _bwrap() -> str:
+    found = shutil.which("bwrap")
+    if found is None:
+        raise SandboxUnavailableError("bubblewrap is not installed; install it with: apt-get install bubblewrap")
+    return found
+
+
+def _explained(output: str) -> str:
+    said = next((line.strip() for line in output.splitlines() if line.strip()), "it said nothing")[:200]
+    if "uid map" in said or "namespace" in said or "Operation not permitted" in said:
+        advice = (
+            "allow user namespaces (sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "
+            "or kernel.unprivileged_userns_clone=1; a container needs --privileged)"
+        )
+    elif "Permission denied" in said:
+        advice = f"make the interpreter readable for everybody (chmod -R o+rX {sys.base_prefix})"
+    else:
+        advice = "update it (apt-get install bubblewrap util-linux)"
+    return f"bubblewrap cannot contain code here ({said}): {advice}"

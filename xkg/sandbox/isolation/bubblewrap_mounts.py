@@ -1,0 +1,269 @@
+"""What is inside the bubblewrap box: its mounts, its variables, its limits, and the uid it runs under.
+
+A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, one
+memory file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc`
+of its own processes: nothing of `/home`, `/root` or `/etc`, and no variable of ours. Packages that lie beside the
+interpreter are hidden, so that what can be imported is what the environment holds.
+"""
+
+import itertools
+import math
+import os
+import site
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.isolation.scratch import relative
+from xkg.sandbox.isolation.seccomp import Denied
+from xkg.sandbox.runner import Limits
+
+HOME = "/tmp/job"
+SITE = "/site"
+PYTHON = "/python"
+NOBODY = 65534
+_SHARED_MEMORY = 64 << 20
+_MAX_FILES = 256
+CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
+
+# One order of hashes and one thread a library: a run is repeatable, and does not slow its neighbours.
+QUIET = {
+    "PATH": "/usr/bin:/bin",
+    "HOME": HOME,
+    "TMPDIR": "/tmp",
+    "USER": "job",
+    "LOGNAME": "job",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONNOUSERSITE": "1",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "MPLBACKEND": "Agg",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A host path at the place `at` inside."""
+
+    source: Path
+    at: str
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Confined:
+    """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
+    folder; `python` are files of its `/python`, in which `bin/python` leads to the interpreter; `unix_sockets` leaves
+    `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind, `lasting` one that no later job is
+    given; `denied` are more rules for the filter. It is started in `folder`; with `reads_all`, what root may read of
+    the mounts it may read too, though it is not root."""
+
+    command: tuple[str, ...]
+    limits: Limits
+    files: Mapping[str, str] = field(default_factory=dict)
+    mounts: tuple[Mount, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    python: Mapping[str, str] = field(default_factory=dict)
+    unix_sockets: bool = False
+    keeper: bool = False
+    lasting: bool = False
+    denied: tuple[Denied, ...] = ()
+    folder: str = HOME
+    reads_all: bool = False
+
+
+def interpreter() -> Path:
+    """The interpreter under this one's virtual environment; its folder `sys.base_prefix` is bound in the box."""
+    named = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return named if named.exists() else Path(sys.executable).resolve()
+
+
+def python_files(packages: str | None) -> dict[str, str]:
+    """The files of a virtual environment around `interpreter`, which is to be linked to as its `bin/python`: with the
+    folder `packages` on its module path, behind the standard library.
+
+    What lies beside the interpreter cannot be imported, and nothing of a package is run before a job asks for it: a
+    `sitecustomize` of its own stands before theirs, and `.pth` files are read in its own folder alone."""
+    folder = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    return {
+        "pyvenv.cfg": f"home = {interpreter().parent}\ninclude-system-site-packages = false\n",
+        f"{folder}/packages.pth": f"{packages}\n" if packages else "",
+        f"{folder}/sitecustomize.py": "",
+        f"{folder}/usercustomize.py": "",
+    }
+
+
+_runs, _lasting_runs = itertools.count(), itertools.count()
+
+
+def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
+    """The uid to drop to outside, a fresh one each call, so that the kernel's limit on processes counts only this job
+    (and binds at all, which it does not for root); always the same for `keeper`, of a set apart for `lasting`. None for
+    an ordinary user, who keeps their own.
+
+    Raises `SandboxUnavailableError` for a root without the rights to drop."""
+    if os.geteuid() != 0:
+        return None
+    if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
+        raise SandboxUnavailableError(
+            "this root may not build a sandbox (no CAP_SYS_ADMIN, as in most containers): "
+            "run as an ordinary user, or give the container --privileged"
+        )
+    return unused_uid(keeper=keeper, lasting=lasting)
+
+
+def holds(*rights: int) -> bool:
+    """Whether this process has all of these capabilities."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    held = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
+    return all(held >> right & 1 for right in rights)
+
+
+def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
+    """A uid that nobody has, as `outside_uid` says. Raises `SandboxUnavailableError` where this user namespace has
+    none."""
+    extents = [
+        (int(first), int(first) + int(count))
+        for first, _, count in (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
+    ]
+    low, high = max(extents, key=lambda extent: extent[1] - extent[0])
+    if high > 0x7FFF0000:
+        low, high = 0x60000000, 0x7FFF0000
+    else:  # the upper half of what a container maps, below nobody
+        low, high = (low + high) // 2, high - 8
+    if high - low < 64:
+        raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
+    if keeper:
+        return low - 1
+    drawn = 48 + next(_lasting_runs) % 16 if lasting else next(_runs) % 48
+    return low + (os.getpid() * 64 + drawn) % (high - low)
+
+
+def kernel_limits(limits: Limits) -> dict[str, int]:
+    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process where a single allocation would
+    outrun the watchdog."""
+    return {
+        "CORE": 0,
+        "NOFILE": 1024,
+        "MEMLOCK": 65536,
+        "MSGQUEUE": 65536,
+        "NPROC": limits.processes,
+        "FSIZE": limits.disk_mb << 20,
+        "CPU": math.ceil(limits.seconds) * (os.cpu_count() or 1) + 1,
+        "DATA": 2 * (limits.memory_mb << 20),
+    }
+
+
+def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
+    """The command that sets the kernel's limits and leaves root behind (with `reads_all` but for the right to read),
+    then becomes what follows it."""
+    set_limits = (
+        "/usr/bin/prlimit",
+        *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
+    )
+    if uid is None:
+        return set_limits
+    drop = ("/usr/bin/setpriv", "--reuid", str(uid), "--regid", str(uid), "--clear-groups")
+    if reads_all:
+        return (*set_limits, *drop, "--inh-caps=-all,+dac_read_search", "--ambient-caps=+dac_read_search")
+    return (*set_limits, *drop, "--inh-caps=-all")
+
+
+def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
+    """bwrap's arguments for the inside of the box; `sealed` gives the number of a descriptor that holds some bytes.
+
+    Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many."""
+    if len(confined.files) > _MAX_FILES:
+        raise InputError(f"a job of {len(confined.files)} files; at most {_MAX_FILES} can be given")
+    plan = _Plan(sealed)
+    plan.add("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+    plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
+    if uid is None:
+        plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
+    else:  # only to leave root behind: the kernel takes them away with it
+        plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+        plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
+    for name, value in {**QUIET, **confined.variables}.items():
+        plan.add("--setenv", name, value)
+
+    prefix = Path(sys.base_prefix)
+    for folder in ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/alternatives", "/etc/ld.so.cache"):
+        if Path(folder).exists():
+            plan.bind(Path(folder), folder)
+    for folder in ("/bin", "/lib", "/lib32", "/lib64"):
+        if Path(folder).is_symlink():
+            plan.add("--symlink", str(Path(folder).readlink()), folder)
+        elif Path(folder).exists():
+            plan.bind(Path(folder), folder)
+    if prefix != Path("/usr"):
+        plan.bind(prefix, str(prefix))
+    for folder in site.getsitepackages([sys.base_prefix]):
+        if Path(folder).is_dir() and (prefix != Path("/usr") or folder.startswith("/usr/lib/")):
+            plan.memory(folder, 4096, "0755")
+            plan.freeze(folder)
+    plan.add("--proc", "/proc", "--dev", "/dev")
+    plan.memory("/dev/shm", _SHARED_MEMORY)
+    plan.freeze("/dev")
+    plan.freeze("/proc")
+    plan.memory("/tmp", confined.limits.disk_mb << 20)
+    owner = NOBODY if uid is None else uid
+    plan.text("/etc/passwd", f"job:x:{owner}:{owner}:job:{HOME}:/bin/sh\n")
+    plan.text("/etc/group", f"job:x:{owner}:\n")
+    plan.text("/etc/hosts", "127.0.0.1 localhost sandbox\n")
+    for mount in confined.mounts:
+        plan.bind(mount.source, mount.at, writable=mount.writable)
+    for name, content in confined.python.items():
+        plan.text(f"{PYTHON}/{name}", content)
+    if confined.python:
+        plan.link(interpreter(), f"{PYTHON}/bin/python")
+    plan.add("--perms", "0777", "--dir", HOME)
+    for name, content in confined.files.items():
+        plan.text(f"{HOME}/{relative(name)}", content, "0666")
+    plan.freeze("/")
+    plan.add(*plan.frozen, "--chdir", confined.folder)
+    return plan.arguments
+
+
+class _Plan:
+    """Collects bwrap's arguments. Folders on the way to a mount point are made in so many words, because bwrap makes
+    them for their owner only, and the job is somebody else."""
+
+    def __init__(self, sealed: Callable[[bytes], str]) -> None:
+        self.arguments: list[str] = []
+        self.frozen: list[str] = []
+        self._sealed = sealed
+        self._made = {"/proc", "/dev", "/tmp", HOME}
+
+    def add(self, *arguments: str) -> None:
+        self.arguments += arguments
+
+    def bind(self, source: Path, place: str, *, writable: bool = False) -> None:
+        self.add(*self._way(place), "--bind" if writable else "--ro-bind", str(source), place)
+
+    def memory(self, place: str, size: int, perms: str = "0777") -> None:
+        self.add(*self._way(place), "--size", str(size), "--perms", perms, "--tmpfs", place)
+
+    def text(self, place: str, content: str, perms: str = "0644") -> None:
+        self.add(*self._way(place), "--perms", perms, "--file")
+        self.add(self._sealed(content.encode("utf-8", "surrogatepass")), place)
+
+    def link(self, target: Path, place: str) -> None:
+        self.add(*self._way(place), "--symlink", str(target), place)
+
+    def freeze(self, place: str) -> None:
+        self.frozen += ("--remount-ro", place)
+
+    def _way(self, place: str) -> Iterator[str]:
+        for parent in list(reversed(PurePosixPath(place).parents))[1:]:
+            if str(parent) not in self._made:
+                self._made.add(str(parent))
+                yield from ("--perms", "0777" if parent.is_relative_to(HOME) else "0755", "--dir", str(parent))

@@ -1,0 +1,420 @@
+"""A confined worker: untrusted bytes are parsed in a process that can do nothing but compute.
+
+One process imports the parsers, once; each call is a fork of it (milliseconds) that gives up files, network and other
+processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`), works under limits on processor time, wall
+time and memory, and ends with its answer. So calls run side by side, one that dies takes nothing with it, and whoever
+takes one over finds nothing of another's and cannot change what another answers.
+
+What a call says is not believed: it is bytes, limited in number, and whoever calls validates them.
+"""
+
+import contextlib
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from xkg.errors import InputError, SandboxUnavailableError, UnsafeInputError
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.worker import ASK, BYTES, DONE, ERROR, HEADER, MARK, MEMORY, NOTHING, PART, REQUEST
+from xkg.sandbox.isolation import seccomp
+from xkg.sandbox.isolation.bubblewrap_mounts import CAP_SETGID, CAP_SETUID, holds, unused_uid
+
+_PROGRAM = Path(landlock.__file__).with_name("worker.py")
+_STARTING_SECONDS = 60.0
+_ENDING_SECONDS = 5.0
+# Processor time is what is limited; so many seconds may pass for one of them on a busy machine.
+_WALL = 6
+_CLOSED = "the parser was closed; open the graph again"
+_LONGEST_MARK = 10_000
+_LONGEST_ERROR = 20_000
+_MOST_NAMES = 100_000
+# One library, one thread: forks beside threads can hang.
+_VARIABLES = {
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
+
+Reason = Literal["too-slow", "out-of-memory", "crashed"]
+
+
+class WorkerDiedError(Exception):
+    """A call ended without an answer, or with one that no honest worker gives. `at` is what it was working on, '' for
+    all of it."""
+
+    def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
+        super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
+        self.reason, self.at, self.detail = reason, at, detail
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Seconds of processor time from one mark to the next and in all (wall time may be six times as much for a step,
+    and `seconds` is the most for all), megabytes of memory, of bytes that are given and of the answer."""
+
+    step_seconds: float = 10
+    seconds: float = 300
+    memory_mb: int = 2048
+    given_mb: int = 1000
+    answer_mb: int = 1000
+
+
+class ConfinedWorker:
+    """Runs functions of the `TASKS` of `modules` in confined forks of one process, which is started at the first call.
+    Safe to use from several threads, and in a fork of the process that made it. What is not closed ends with it."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._modules = tuple(modules)
+        self._closed = False
+        self._template: _Template | None = None
+        self._begin_in_this_process()
+
+    def _begin_in_this_process(self) -> None:
+        self._owner = os.getpid()
+        self._lock = threading.Lock()
+        self._places = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
+
+    def start(self) -> None:
+        """Has the process begin to import, and does not wait for it."""
+        with self._turn():
+            if self._template is None and not self._closed:
+                self._template = _Template(self._modules)
+
+    def call(
+        self,
+        task: str,
+        given: object,
+        bounds: Bounds,
+        read: Callable[[Sequence[str]], Iterator[bytes | None]] = lambda names: iter([None] * len(names)),
+        part: Callable[[bytes], None] = lambda _: None,
+    ) -> bytes:
+        """What `task` answers for `given`, a JSON value. The task asks for bytes by name from `read`, which gives one
+        or None for each, and `part` takes what it answers piece by piece.
+
+        Raises `WorkerDiedError` (also with what `part` cannot take: it raises `ValueError`), `InputError` and
+        `UnsafeInputError` as the task raised them, `InputError` where too many calls are under way for too long, and
+        what `read` raises."""
+        places = self._places
+        if not places.acquire(timeout=bounds.seconds):
+            raise InputError("other papers or repositories are being parsed; try again when they are done")
+        try:
+            for last in (False, True):
+                with self._forked(bounds.memory_mb) as (channel, leash):
+                    conversation = _Conversation(channel, leash, bounds, read, part)
+                    try:
+                        return conversation.answer(task, given)
+                    except WorkerDiedError:
+                        if self._closed:
+                            raise InputError(_CLOSED) from None
+                        if last or conversation.begun:  # else what it would have been forked from was killed before
+                            raise
+            raise AssertionError
+        finally:
+            places.release()
+
+    def close(self) -> None:
+        """Ends the process and the calls under way. Whoever calls afterwards gets `InputError`."""
+        with self._turn():
+            template, self._template, self._closed = self._template, None, True
+        if template is not None:
+            template.end()
+
+    def __enter__(self) -> "ConfinedWorker":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._owner != os.getpid():  # a fork of the process that made this: the other one's worker is not ours
+            self._template = None
+            self._begin_in_this_process()
+        with self._lock:
+            yield
+
+    @contextlib.contextmanager
+    def _forked(self, memory_mb: int) -> Iterator[tuple[socket.socket, socket.socket]]:
+        """The sockets of a call: its own, and its leash."""
+        with contextlib.ExitStack() as opened:
+            ours = []
+            theirs = []
+            for _ in range(2):
+                one, other = socket.socketpair()
+                ours.append(opened.enter_context(one))
+                theirs.append(opened.enter_context(other))
+            for attempt in (1, 2):
+                with self._turn():
+                    if self._closed:
+                        raise InputError(_CLOSED)
+                    if self._template is None:
+                        self._template = _Template(self._modules)
+                    try:
+                        self._template.fork(memory_mb, theirs)
+                        break
+                    except OSError as error:  # somebody killed it
+                        self._template.end()
+                        self._template = None
+                        if attempt == 2:
+                            raise SandboxUnavailableError(f"the parsing process does not start: {error}") from error
+            for one in theirs:
+                one.close()
+            yield ours[0], ours[1]
+
+
+class _Template:
+    """The process that calls are forked from."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            plan = {
+                "control": theirs.fileno(),
+                "modules": list(modules),
+                "path": [place for place in sys.path if place],
+                "uid": _uid(),
+                "landlock": landlock.version(),
+                "filter": _filter(),
+            }
+            try:
+                process = subprocess.Popen(
+                    (sys.executable, "-I", str(_PROGRAM)),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=_VARIABLES | {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+                    cwd="/",
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise SandboxUnavailableError(
+                    f"the interpreter {sys.executable} cannot be started ({error})"
+                ) from error
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(json.dumps(plan).encode())
+        self._control, self._process, self._ready = ours, process, False
+        self.end = weakref.finalize(self, _end, process, ours, os.getpid())
+
+    def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
+        """Has it fork one call. Raises `OSError` where it is gone, `SandboxUnavailableError` where it did not start."""
+        if not self._ready:
+            self._wait()
+        socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [one.fileno() for one in descriptors])
+
+    def _wait(self) -> None:
+        self._control.settimeout(_STARTING_SECONDS)
+        said = b""
+        try:
+            while not said.endswith(b"\n"):
+                if not (piece := self._control.recv(65536)):
+                    break
+                said += piece
+        except TimeoutError:
+            said = b""
+        answer = json.loads(said) if said.endswith(b"\n") else {"error": "it said nothing"}
+        if "error" in answer:
+            self.end()
+            raise SandboxUnavailableError(f"the parsing process does not start: {_one_line(answer['error'])}")
+        self._ready = True
+
+
+def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int) -> None:
+    control.close()
+    if os.getpid() != owner:
+        process.returncode = 0  # not this process's child: nothing to wait for, or to warn of
+        return
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class _Conversation:
+    """One call, until it ends or meets a limit."""
+
+    def __init__(
+        self,
+        channel: socket.socket,
+        leash: socket.socket,
+        bounds: Bounds,
+        read: Callable[[Sequence[str]], Iterator[bytes | None]],
+        part: Callable[[bytes], None],
+    ) -> None:
+        self._channel, self._leash, self._bounds = channel, leash, bounds
+        self._read, self._part = read, part
+        self.begun = False
+        self._at = ""
+        self._until = time.monotonic() + bounds.seconds
+        self._step_until = self._until
+        self._room = bounds.answer_mb << 20
+        self._given = bounds.given_mb << 20
+
+    def answer(self, task: str, given: object) -> bytes:
+        request = {
+            "task": task,
+            "given": given,
+            "step_seconds": self._bounds.step_seconds,
+            "seconds": self._bounds.seconds,
+        }
+        self._send(REQUEST, json.dumps(request).encode())
+        while True:
+            kind, data = self._frame()
+            self.begun = True
+            if kind == MARK:
+                self._at = data.decode("utf-8", "replace")
+                step = self._bounds.step_seconds * _WALL if self._at else self._bounds.seconds
+                self._step_until = min(self._until, time.monotonic() + step)
+            elif kind == ASK:
+                self._give(data)
+            elif kind == PART:
+                try:
+                    self._part(data)
+                except ValueError as error:
+                    raise self._lie(_one_line(str(error))) from error
+            elif kind == DONE:
+                return data
+            else:
+                self._failed(data)
+
+    def _give(self, data: bytes) -> None:
+        try:
+            names = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise self._lie("it asks for nothing that has a name") from error
+        if not isinstance(names, list) or len(names) > _MOST_NAMES or not all(isinstance(n, str) for n in names):
+            raise self._lie("it asks for nothing that has a name")
+        for content in self._read(names):
+            self._given -= len(content or b"")
+            if self._given < 0:
+                raise UnsafeInputError(
+                    f"there is more than {self._bounds.given_mb} MB to parse; name the part of it that matters"
+                )
+            self._send(NOTHING if content is None else BYTES, content or b"")
+
+    def _failed(self, data: bytes) -> None:
+        try:
+            said = json.loads(data)
+            kinds, message = list(said["kinds"]), _one_line(str(said["message"]))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise self._lie("its error cannot be read") from error
+        for kind in kinds:
+            if kind == "MemoryError":
+                raise WorkerDiedError("out-of-memory", self._at)
+            if kind in _RAISED:
+                raise _RAISED[kind](message)
+        raise WorkerDiedError("crashed", self._at, f"{_one_line(str(kinds[0]))}: {message}" if kinds else message)
+
+    def _frame(self) -> tuple[bytes, bytes]:
+        kind, length = HEADER.unpack(self._exactly(HEADER.size))
+        most = {MARK: _LONGEST_MARK, ERROR: _LONGEST_ERROR, ASK: 64 << 20, PART: self._room, DONE: self._room}
+        if kind not in most:
+            raise self._lie("what it says has no meaning")
+        if length > most[kind]:
+            raise self._lie(f"its answer has more than {self._bounds.answer_mb} MB")
+        if kind in (PART, DONE):
+            self._room -= length + HEADER.size
+        return kind, self._exactly(length)
+
+    def _exactly(self, length: int) -> bytes:
+        pieces, missing = [], length
+        while missing:
+            try:
+                self._channel.settimeout(self._left())
+                piece = self._channel.recv(min(missing, 1 << 20))
+            except TimeoutError as error:
+                raise WorkerDiedError("too-slow", self._at) from error
+            except OSError as error:
+                raise self._died() from error
+            if not piece:
+                raise self._died()
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
+
+    def _send(self, kind: bytes, data: bytes) -> None:
+        try:
+            self._channel.settimeout(self._left())
+            self._channel.sendall(HEADER.pack(kind, len(data)))
+            self._channel.sendall(data)
+        except TimeoutError as error:
+            raise WorkerDiedError("too-slow", self._at) from error
+        except OSError as error:
+            raise self._died() from error
+
+    def _left(self) -> float:
+        left = self._step_until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def _lie(self, what: str) -> WorkerDiedError:
+        return WorkerDiedError("crashed", self._at, what)
+
+    def _died(self) -> WorkerDiedError:
+        """What ended it, by its wait status."""
+        if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
+            return WorkerDiedError("crashed", self._at, "it let go of its socket")
+        said = self._leash.recv(64)
+        status = int(said) if said.strip().isdigit() else 0
+        ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if ended == signal.SIGXCPU:
+            return WorkerDiedError("too-slow", self._at)
+        if ended:
+            return WorkerDiedError("crashed", self._at, f"ended by {signal.Signals(ended).name}")
+        return WorkerDiedError("crashed", self._at)
+
+
+_RAISED: Mapping[str, type[InputError]] = {"UnsafeInputError": UnsafeInputError, "InputError": InputError}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(re.sub(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd]", " ", text[:4000]).split())[:1000]
+
+
+def _uid() -> int | None:
+    """A uid that nobody has, for root; None for whoever may not change it."""
+    if os.geteuid() != 0 or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
+        return None
+    try:
+        return unused_uid(lasting=True)
+    except SandboxUnavailableError:
+        return None
+
+
+@cache
+def _filter() -> str:
+    try:
+        return seccomp.computing_only().hex()
+    except SandboxUnavailableError:
+        return ""
+
+
+def walls() -> tuple[str, ...]:
+    """What confines a call here beside the limits on its resources, a few words each."""
+    found: list[str] = []
+    if version := landlock.version():
+        found.append(f"Landlock ABI {version}")
+    if _filter():
+        found.append("a filter of system calls")
+    if _uid() is not None:
+        found.append("a uid of its own")
+    return tuple(found)

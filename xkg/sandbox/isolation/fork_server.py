@@ -1,0 +1,266 @@
+"""Runs that start from modules imported already: one sandboxed process for each environment, forked for each job.
+
+Importing torch costs seconds a run, a fork of a process that has imported it milliseconds. The process stands in a
+runner's sandbox, and each job is a fork of it (`xkg.sandbox.guest.fork_server`) in a Landlock domain, session and limits of its own,
+one at a time; afterwards its processes are killed and the scratch folders emptied. Namespaces belong to the sandbox,
+since nothing inside may make new ones: between two jobs that share one, in turn, the domain stands in for them.
+
+Where that cannot be had (a kernel before 6.12, modules that start threads or share memory, arguments other than a
+script or `-c`), each job runs in a sandbox of its own as without it.
+"""
+
+import contextlib
+import json
+import os
+import select
+import shlex
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal
+
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.isolation.bubblewrap_mounts import kernel_limits
+from xkg.sandbox.isolation.scratch import relative
+from xkg.sandbox.isolation.session import PLACES, Openable, Opened
+from xkg.sandbox.isolation.watchdog import Followed, descendants, follow
+from xkg.sandbox.runner import Job, Limits, Outcome
+
+_INSIDE = {
+    f"xkg/inside/{name}.py": Path(landlock.__file__).with_name(f"{name}.py") for name in ("landlock", "keeper", "warm")
+}
+_START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
+_IDLE = 4
+_ENDING_SECONDS = 10.0
+_LONGEST = 1 << 16  # longer arguments are for the runner to refuse
+_MESSAGE = 1 << 16
+
+_Kind = tuple[Path | None, int, int, int]
+
+
+class WarmRunner:
+    """A `Runner` that forks each job from a process which has imported those of `modules` that the job's environment
+    has. Safe to call from several threads: each takes a process of its own. To be closed, or used in a `with`.
+
+    `notify` is told, a line each, when modules cannot be imported ahead, and when a process was lost during a job: that
+    job is run again in a sandbox of its own, and the next starts a new process. Raises as `runner` does."""
+
+    def __init__(
+        self, runner: Openable, modules: Sequence[str], notify: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.name = runner.name
+        self.weaker = (
+            *runner.weaker,
+            "jobs of one environment share namespaces in turn: what keeps one from the next is Landlock, not they",
+        )
+        self._runner = runner
+        self._modules = tuple(modules)
+        self._notify = notify
+        self._lock = threading.Lock()
+        self._idle: list[tuple[_Kind, _Process]] = []
+        self._cold: set[_Kind] = set()
+        self._closed = False
+        # bubblewrap ends with the thread that started it; this one lasts.
+        self._starter = ThreadPoolExecutor(1, "warm")
+
+    def __enter__(self) -> "WarmRunner":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the processes that wait; a job that still runs is not touched, and its process ends after it."""
+        with self._lock:
+            idle, self._idle, self._closed = self._idle, [], True
+        self._starter.shutdown()
+        for _, process in idle:
+            process.end()
+
+    def run(self, job: Job) -> Outcome:
+        process = self._taken(job) if _can_be_forked(job) else None
+        if process is None:
+            return self._runner.run(job)
+        kind = _kind(job)
+        try:
+            outcome = process.run(job, f"{self.name}, warm")
+        except _LostError:
+            process.end()
+            self._notify(
+                "a process that had imported modules ahead was lost during a run: "
+                "the run is repeated in a sandbox of its own, the next ones get a new process"
+            )
+            return self._runner.run(job)
+        except BaseException:
+            process.end()
+            raise
+        self._put_back(kind, process)
+        return outcome
+
+    def _taken(self, job: Job) -> "_Process | None":
+        kind = _kind(job)
+        with self._lock:
+            if kind in self._cold:
+                return None
+            waiting = next((entry for entry in reversed(self._idle) if entry[0] == kind), None)
+            if waiting is not None:
+                self._idle.remove(waiting)
+        if waiting is not None:
+            if waiting[1].lives():
+                return waiting[1]
+            waiting[1].end()
+        process = _Process(lambda passed: self._starter.submit(self._opened, job, passed).result())
+        cold = process.warm_up(job.limits)
+        if cold is None:
+            for name, why in process.failed.items():
+                self._notify(f"{name} cannot be imported ahead: {why}")
+            return process
+        process.end()
+        with self._lock:
+            told, self._cold = kind in self._cold, self._cold | {kind}
+        if not told:
+            self._notify(f"nothing is imported ahead, each run starts anew: {cold}")
+        return None
+
+    def _opened(self, job: Job, passed: int) -> Opened:
+        files = {name: path.read_text() for name, path in _INSIDE.items()}
+        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(self._modules), PLACES)
+        limits = job.limits.model_copy(update={"processes": job.limits.processes + 1})
+        return self._runner.open(arguments, files, job.site, limits, passed)
+
+    def _put_back(self, kind: _Kind, process: "_Process") -> None:
+        over = []
+        with self._lock:
+            if process.clean and not self._closed:
+                self._idle.append((kind, process))
+            else:
+                over.append(process)
+            while len(self._idle) > _IDLE:
+                over.append(self._idle.pop(0)[1])
+        for each in over:
+            each.end()
+
+
+class _LostError(Exception):
+    """The process is gone, and with it what became of the job."""
+
+
+class _Process:
+    """One warm process in its sandbox, seen from outside. `clean` says that the last job left nothing."""
+
+    def __init__(self, open_: Callable[[int], Opened]) -> None:
+        self._control, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._opened = open_(inside.fileno())
+        except BaseException:
+            self._control.close()
+            raise
+        finally:
+            inside.close()
+        self._besides: frozenset[int] = frozenset()
+        self.failed: dict[str, str] = {}
+        self.clean = True
+
+    def warm_up(self, limits: Limits) -> str | None:
+        """Waits for the imports, under the limits of a job; why jobs cannot be forked from here, if so."""
+        process = self._opened.process
+        assert process.stdout is not None
+        followed = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
+        said = "" if followed.stopped else self._heard()
+        process.stdout.close()
+        try:
+            answer: dict[str, Any] = json.loads(said)
+            cold, failed = answer["cold"], dict(answer["failed"])
+        except (ValueError, KeyError, TypeError):
+            last = followed.output.strip().splitlines()[-1:]
+            return f"importing the modules ended with {followed.stopped or (last or ['their process'])[0][:200]}"
+        self.failed = {str(name)[:100]: " ".join(str(why).split())[:200] for name, why in failed.items()}
+        self._besides = frozenset(descendants(process.pid))
+        return None if cold is None else str(cold)[:200]
+
+    def run(self, job: Job, name: str) -> Outcome:
+        limits = kernel_limits(job.limits)
+        del limits["NPROC"]  # the sandbox has it, with room for what else runs in there
+        content = json.dumps({"arguments": job.arguments, "files": dict(job.files), "limits": limits})
+        opened = self._opened
+        with contextlib.ExitStack() as held:
+            given = os.memfd_create("job")
+            written = os.fdopen(given, "wb", closefd=False)
+            output, told = os.pipe()
+            leash, hand = os.pipe()
+            held.callback(os.close, output)
+            let_go = held.enter_context(contextlib.ExitStack())
+            let_go.callback(os.close, hand)
+            try:
+                with written:
+                    written.write(content.encode())
+                socket.send_fds(self._control, [b"job"], [given, told, leash])
+            except OSError as error:
+                raise _LostError from error
+            finally:
+                for descriptor in (given, told, leash):
+                    os.close(descriptor)
+            followed = follow(
+                opened.process.pid, self._control.fileno(), output, job.limits, opened.scratch, self._besides
+            )
+            let_go.close()
+            return self._outcome(job, followed, name)
+
+    def _outcome(self, job: Job, followed: Followed, name: str) -> Outcome:
+        try:
+            status, clean = map(int, self._heard().split())
+            code = os.waitstatus_to_exitcode(status)
+        except ValueError as error:
+            raise _LostError from error
+        self.clean = bool(clean)
+        ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"] = followed.stopped or "exited"
+        if ended == "exited" and code < 0:
+            ended, code = "killed", 128 - code
+        return Outcome(
+            ended=ended,
+            exit_code=None if followed.stopped else code,
+            output=followed.output,
+            seconds=followed.seconds,
+            peak_memory_mb=followed.peak_memory_mb,
+            runner=name,
+            command=shlex.join(("python", *job.arguments))[:2000],
+        )
+
+    def _heard(self) -> str:
+        """The next message; empty where the other end is gone or says nothing."""
+        if not select.select([self._control], [], [], _ENDING_SECONDS)[0]:
+            return ""
+        try:
+            return self._control.recv(_MESSAGE).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def lives(self) -> bool:
+        """Whether it waits for a job: a process that is gone, or speaks unasked, does not."""
+        return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
+
+    def end(self) -> None:
+        self._control.close()
+        self._opened.end()
+
+
+def _can_be_forked(job: Job) -> bool:
+    if landlock.version() < landlock.SCOPES_FROM or not job.arguments:
+        return False
+    first = job.arguments[0]
+    try:
+        size = sum(len(os.fsencode(argument)) for argument in job.arguments)
+    except UnicodeEncodeError:
+        return False
+    if size > _LONGEST or any("\0" in argument for argument in job.arguments):
+        return False
+    for name in job.files:
+        relative(name)
+    return (first == "-c" and len(job.arguments) > 1) or first in job.files
+
+
+def _kind(job: Job) -> _Kind:
+    site = None if job.site is None else job.site.resolve()
+    return site, job.limits.memory_mb, job.limits.disk_mb, job.limits.processes

@@ -1,0 +1,449 @@
+"""The Landlock runner, for where bubblewrap cannot be had: no namespaces, but rights given up and calls refused.
+
+The job keeps the files that it needs (the interpreter, the system's libraries, its packages; its scratch folder to
+write), sees no content of any others, makes no socket, and signals, traces and looks into nobody but its own.
+`xkg.sandbox.guest.launch` is its first process and `xkg.sandbox.guest.supervisor` ends whatever it leaves behind; root leaves for an
+unused uid, an ordinary user's job keeps that user's uid, so that what Landlock does not cover (modes, owners, times and
+attributes of files, priorities and limits of processes, on old kernels signals and truncation) is refused by number.
+"""
+
+import contextlib
+import json
+import os
+import shlex
+import site
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.landlock import EVERYTHING, IOCTL_DEV, READ, READ_DIR, READ_FILE, RUN, SCOPES_FROM, WRITE_FILE
+from xkg.sandbox.isolation import seccomp
+from xkg.sandbox.isolation.bubblewrap_mounts import (
+    CAP_CHOWN,
+    CAP_DAC_READ_SEARCH,
+    CAP_SETGID,
+    CAP_SETUID,
+    QUIET,
+    Confined,
+    holds,
+    interpreter,
+    kernel_limits,
+    python_files,
+    unused_uid,
+)
+from xkg.sandbox.isolation.scratch import fill, remove
+from xkg.sandbox.isolation.seccomp import Denied
+from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
+from xkg.sandbox.isolation.watchdog import Streams, Watched, kill_tree, watch
+from xkg.sandbox.runner import Job, Limits, Outcome
+
+_LAUNCH = Path(landlock.__file__).with_name("launch.py")
+_LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
+_TRUNCATE_FROM = 3
+
+_SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
+_OPEN = (
+    *((place, READ) for place in ("/etc/alternatives", "/etc/ld.so.cache")),
+    *((f"/dev/{name}", READ_FILE | WRITE_FILE) for name in ("null", "zero", "full")),
+    *((f"/dev/{name}", READ_FILE) for name in ("random", "urandom")),
+    *((f"/proc/{name}", READ) for name in ("self", "cpuinfo", "meminfo", "stat", "loadavg", "filesystems")),
+    ("/proc/sys/vm/overcommit_memory", READ_FILE),
+)
+
+# Pairs of connected stream sockets remain: they have no address to send to, as datagram sockets have.
+_SOCKETS = (
+    Denied("socket"),
+    Denied("connect"),
+    Denied("bind"),
+    *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
+)
+# For a program that has a proxy on a loopback port: TCP sockets that connect, which Landlock holds to that port.
+_SOCKETS_BUT_TCP = (
+    *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
+    Denied("bind"),
+    *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
+)
+_WATCHES = (
+    Denied("inotify_init"),
+    Denied("inotify_init1"),
+    *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (1024, 1026)),  # F_SETLEASE, F_NOTIFY
+)
+# Before ABI 6 nothing keeps signals inside; F_SETOWN and its kin make the kernel send them.
+_SIGNALS = (
+    *(
+        Denied(call)
+        for call in ("kill", "tkill", "tgkill", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo")
+    ),
+    *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (8, 10, 15)),
+    *(Denied("ioctl", 1, value=request, mask=0xFFFFFFFF) for request in (0x8901, 0x8902)),
+)
+# Before ABI 3 Landlock lets files be cut to nothing by their path, or while opened to read (O_TRUNC without O_WRONLY).
+_TRUNCATION = (
+    Denied("truncate"),
+    Denied("truncate64"),
+    Denied("openat2", answer="absent"),
+    Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | os.O_ACCMODE),
+    Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | os.O_ACCMODE),
+)
+# What Landlock lets be done to files that it lets nobody write: times and attributes where a file's mode allows it,
+# modes and owners by its owner. Copying a file ends with its mode and times: that these stay is told to nobody.
+_METADATA = (
+    *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
+    *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
+    *(Denied(f"{call}xattrat") for call in ("set", "remove")),
+)
+_OWNERSHIP = (
+    *(Denied(call, answer="pretended") for call in ("chmod", "fchmod", "fchmodat", "fchmodat2")),
+    *(Denied(call) for call in ("chown", "fchown", "lchown", "fchownat", "file_setattr")),
+    *(Denied("ioctl", 1, value=kind << 8, mask=0xFF00) for kind in (ord("f"), ord("X"))),  # attributes, seals, keys
+)
+
+
+class LandlockRunner:
+    """Contains a job with Landlock and seccomp. Safe to call from several threads.
+
+    Raises as `BubblewrapRunner` does: `SandboxUnavailableError` when the kernel or libseccomp does not allow it."""
+
+    name = "landlock"
+
+    @property
+    def weaker(self) -> tuple[str, ...]:
+        return tuple(_weaker(landlock.version(), ordinary=os.geteuid() != 0))
+
+    def run(self, job: Job) -> Outcome:
+        _check(job.arguments)
+        started = _start(job.arguments, job.files, job.site, job.limits)
+        return self._watched(started, job.limits, ("python", *job.arguments))
+
+    def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
+        """Runs any command, with the system's files and its mounts, each of which stays where it is. It may connect to
+        `port`, on whatever machine (before ABI 4 to any port). Root that may not pass all that it mounts stays root."""
+        return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
+
+    def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
+        try:
+            watched = watch(started.process, limits, started.let_go, started.room)
+        finally:
+            status = started.end()
+        _require_contained(status, watched)
+        exit_code = os.waitstatus_to_exitcode(int(status)) if status else -9
+        ended = watched.ended
+        if ended == "exited" and exit_code < 0:
+            ended, exit_code = "killed", 128 - exit_code
+        return Outcome(
+            ended=ended,
+            exit_code=exit_code if watched.ended == "exited" else None,
+            output=watched.output,
+            seconds=watched.seconds,
+            peak_memory_mb=watched.peak_memory_mb,
+            runner=self.name,
+            command=shlex.join(command)[:2000],
+        )
+
+    def open(
+        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
+    ) -> Opened:
+        """As `Openable` says."""
+        lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
+        started = _start(arguments, files, site, lasting, passed)
+        return Opened(started.process, started.places, started.room, started.end)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is started, and what it keeps."""
+
+    command: list[str]
+    folder: str
+    variables: Mapping[str, str]
+    limits: Limits
+    paths: tuple[tuple[str, int], ...]
+    filter: bytes
+    abi: int
+    uid: int | None
+    pass_closed_folders: bool
+    port: int | None = None
+
+
+@dataclass
+class _Started:
+    """A keeper and its job. `end` says what the keeper said last: a wait status, `refused` and why, or nothing."""
+
+    process: subprocess.Popen[bytes]
+    room: Path
+    places: tuple[str, ...]
+    reports: BinaryIO
+    leash: int | None
+
+    def let_go(self) -> None:
+        """Has the keeper end all of the job, and itself."""
+        if self.leash is not None:
+            os.close(self.leash)
+            self.leash = None
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                kill_tree(self.process.pid)
+
+    def end(self) -> str:
+        try:
+            with self.reports, self.process:
+                self.let_go()
+                return self.reports.read().decode("utf-8", "replace").strip()
+        finally:
+            remove(self.room)
+
+
+def _start(
+    arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, *passed: int
+) -> _Started:
+    abi = _abi()
+    uid = _uid(lasting=bool(passed))
+    room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
+    places = (str(room / "job"), str(room / "tmp"))
+    try:
+        room.chmod(0o755)
+        for name in ("job", "tmp", "python/bin"):
+            (room / name).mkdir(parents=True)
+        fill(room / "python", python_files(None if site is None else str(site.resolve())))
+        (room / "python/bin/python").symlink_to(interpreter())
+        fill(room / "job", files, uid)
+        fill(room / "tmp", {}, uid)
+        command = [str(room / "python/bin/python")]
+        for argument in arguments:
+            command += places if argument == PLACES else (argument,)
+        packages = None if site is None else site.resolve()
+        needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
+        variables = {"HOME": places[0], "TMPDIR": places[1]}
+        plan = _Plan(
+            command,
+            places[0],
+            QUIET | variables,
+            limits,
+            (*_paths(room), *([(str(packages), RUN)] if packages else ())),
+            seccomp.program(unix_sockets=False, more=(*_SOCKETS, *_denied(abi, ordinary=uid is None))),
+            abi,
+            uid,
+            uid is not None and _closed(needed),
+        )
+        return _launched(plan, room, passed)
+    except BaseException:
+        remove(room)
+        raise
+
+
+def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _Started:
+    abi = _abi()
+    room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
+    try:
+        room.chmod(0o755)
+        try:
+            uid = unused_uid(keeper=confined.keeper) if os.geteuid() == 0 else None
+            if uid is not None and not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
+                uid = None
+            closed = uid is not None and _closed(
+                [room, Path(sys.base_prefix), *(mount.source for mount in confined.mounts)]
+            )
+        except SandboxUnavailableError:
+            uid, closed = None, False
+        for name in ("job", "tmp"):
+            (room / name).mkdir()
+            fill(room / name, {}, uid)
+        reached = tuple(
+            (str(mount.source), EVERYTHING & ~IOCTL_DEV if mount.writable else RUN) for mount in confined.mounts
+        )
+        denied = _SOCKETS if port is None else _SOCKETS_BUT_TCP
+        plan = _Plan(
+            list(confined.command),
+            confined.folder,
+            QUIET | {"HOME": str(room / "job"), "TMPDIR": str(room / "tmp")} | dict(confined.variables),
+            confined.limits,
+            (*_paths(room), *reached),
+            seccomp.program(unix_sockets=False, more=(*denied, *_denied(abi, ordinary=uid is None))),
+            abi,
+            uid,
+            closed or (uid is not None and confined.reads_all and holds(CAP_DAC_READ_SEARCH)),
+            port,
+        )
+        return _launched(plan, room, (), streams)
+    except BaseException:
+        remove(room)
+        raise
+
+
+def _abi() -> int:
+    abi = landlock.version()
+    if abi == 0:
+        raise SandboxUnavailableError(
+            "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
+        )
+    return abi
+
+
+def _launched(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams | None = None) -> _Started:
+    given = (streams.given.fileno(),) if streams else ()
+    written = {
+        "abi": plan.abi,
+        "uid": plan.uid,
+        "pass_closed_folders": plan.pass_closed_folders,
+        "folder": plan.folder,
+        "command": plan.command,
+        "variables": plan.variables,
+        "limits": kernel_limits(plan.limits) | {"NPROC": _processes(plan.limits, plan.uid)},
+        "paths": plan.paths,
+        "filter": plan.filter.hex(),
+        "port": plan.port,
+        "given": given[0] if given else None,
+    }
+    reports, status = os.pipe()
+    leash, held = os.pipe()
+    try:
+        process = subprocess.Popen(
+            (str(interpreter()), "-I", "-S", str(_LAUNCH)),
+            stdin=subprocess.PIPE,
+            stdout=streams.written if streams else subprocess.PIPE,
+            stderr=subprocess.PIPE if streams else subprocess.STDOUT,
+            env={},
+            cwd="/",
+            pass_fds=(status, leash, *given, *passed),
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.close(held)
+        os.close(reports)
+        raise SandboxUnavailableError(f"the interpreter {interpreter()} cannot be started ({error})") from error
+    finally:
+        os.close(status)
+        os.close(leash)
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError), process.stdin:
+        process.stdin.write(json.dumps(written | {"status": status, "leash": leash}).encode())
+    return _Started(process, room, (str(room / "job"), str(room / "tmp")), os.fdopen(reports, "rb"), held)
+
+
+def _require_contained(status: str, watched: Watched) -> None:
+    if status.startswith("refused") or (not status and watched.ended == "exited"):
+        why = (
+            status.removeprefix("refused ").splitlines()
+            or watched.output.strip().splitlines()[-1:]
+            or ["it said nothing"]
+        )
+        raise SandboxUnavailableError(
+            f"Landlock cannot contain code here ({why[0][:200]}): is the interpreter readable for other users?"
+        )
+
+
+def _uid(*, lasting: bool) -> int | None:
+    if os.geteuid() != 0:
+        return None
+    if not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
+        raise SandboxUnavailableError("this root may not become another user: run as an ordinary user instead")
+    return unused_uid(lasting=lasting)
+
+
+def _check(arguments: tuple[str, ...]) -> None:
+    try:
+        sizes = [len(os.fsencode(argument)) for argument in arguments]
+    except UnicodeEncodeError as error:
+        raise InputError(f"the job cannot be started ({error.reason}); give long code as a file") from error
+    if max(sizes, default=0) >= _LONGEST_ARGUMENT or sum(sizes) >= _LONGEST_ARGUMENTS:
+        raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
+    if any("\0" in argument for argument in arguments):
+        raise InputError("the job cannot be started (NUL in an argument); give long code as a file")
+
+
+def _closed(places: list[Path]) -> bool:
+    """Whether somebody else cannot get to one of these. Raises `SandboxUnavailableError` where nothing helps."""
+    for place in places:
+        for folder in (place, *place.parents):
+            if not folder.stat().st_mode & 0o001:
+                if not holds(CAP_DAC_READ_SEARCH):
+                    raise SandboxUnavailableError(f"{place} is closed to other users: chmod o+x {folder}")
+                return True
+    return False
+
+
+def _processes(limits: Limits, uid: int | None) -> int:
+    """The kernel's limit, which counts all that a uid runs: the job and its keeper, or for an ordinary user whatever
+    else there is, and room for other jobs, since then the watchdog counts."""
+    if uid is not None:
+        return limits.processes + 1
+    mine = 0
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                if process.stat().st_uid == os.geteuid():
+                    mine += sum(1 for _ in (process / "task").iterdir())
+            except OSError:
+                continue
+    return mine + 4 * limits.processes
+
+
+def _paths(room: Path) -> Iterator[tuple[str, int]]:
+    """Places and the rights to them."""
+    prefix = Path(sys.base_prefix)
+    hidden = [Path(folder).resolve() for folder in site.getsitepackages([sys.base_prefix])]
+    for folder in {Path(place).resolve() for place in _SYSTEM} | (
+        {prefix.resolve()} if prefix != Path("/usr") else set()
+    ):
+        yield from _all_but(folder, hidden)
+    yield from _OPEN
+    yield str(room / "python"), RUN
+    for name in ("job", "tmp"):
+        yield str(room / name), EVERYTHING & ~IOCTL_DEV
+
+
+def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
+    """What is hidden can be listed, since a folder's right goes on below it, but not read."""
+    if folder in hidden:
+        return
+    if not any(place.is_relative_to(folder) for place in hidden):
+        yield str(folder), RUN
+        return
+    yield str(folder), READ_DIR
+    for inner in folder.iterdir():
+        if inner.is_symlink() or not inner.is_dir():
+            yield str(inner), RUN
+        else:
+            yield from _all_but(inner, hidden)
+
+
+def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
+    return (
+        *_WATCHES,
+        *_METADATA,
+        *seccomp.OTHER_PROCESSES,
+        *(_OWNERSHIP if ordinary else ()),
+        *(_TRUNCATION if abi < _TRUNCATE_FROM else ()),
+        *(_SIGNALS if abi < SCOPES_FROM else ()),
+        Denied("prctl", 0, value=4, mask=0xFFFFFFFF),  # PR_SET_DUMPABLE would hide a process from the watchdog
+    )
+
+
+def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
+    yield "that other files and processes exist, and sizes and dates of files, can be seen; what is in them cannot"
+    yield "the disk is bounded by looking every 20 ms: a job is ended after it has written too much, not before"
+    yield "of /proc/self a job sees what its first process has: its children, and jobs that are forked, see nothing"
+    yield "times of files stay as they are, though setting them seems to work"
+    yield "space in deleted files that are mapped and no longer open is not counted"
+    yield "no socket can be made, loopback too, and nothing written in /tmp and /dev/shm: multiprocessing fails"
+    yield "packages cannot be installed in it: code has those of environments that are there already"
+    if ordinary:
+        yield "jobs run with your uid: up to four times the threads of the limit pass, modes of files stay as they are"
+    elif _closed_interpreter():
+        yield f"jobs may pass folders that are closed to other users, because {sys.base_prefix} lies in one"
+    if abi < SCOPES_FROM:
+        yield f"Landlock ABI {abi} lets signals out, so jobs may send none, not to their own processes (Linux 6.12 can)"
+
+
+def _closed_interpreter() -> bool:
+    try:
+        return _closed([Path(sys.base_prefix)])
+    except SandboxUnavailableError:
+        return False

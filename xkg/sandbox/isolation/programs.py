@@ -1,0 +1,232 @@
+"""Programs of this machine that read what strangers made, such as git: contained as their code is.
+
+A program has the files that it is given and the system's, no variable but its own, and no network but one host, through
+a proxy. It reads and writes through files, so that its bytes are bounded by the kernel and never held in a pipe. Where
+neither bubblewrap nor Landlock can be had, only time, the size of files and the host are bounded.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import platform
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from xkg.errors import SandboxUnavailableError
+from xkg.sandbox.guest import forward
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.bubblewrap_mounts import (
+    CAP_CHOWN,
+    CAP_SETGID,
+    CAP_SETUID,
+    HOME,
+    QUIET,
+    Confined,
+    Mount,
+    holds,
+    interpreter,
+    kernel_limits,
+    unused_uid,
+)
+from xkg.sandbox.isolation.landlock import LandlockRunner
+from xkg.sandbox.isolation.scratch import fill
+from xkg.sandbox.isolation.watchdog import Ended, Streams
+from xkg.sandbox.packages.registry_proxy import proxy_port, registry_socket
+from xkg.sandbox.runner import Limits, Outcome
+
+Wall = Literal["bubblewrap", "landlock"]
+
+_FOLDER, _SOCKET = "/folder", "/socket"
+_LIMITED = (
+    "import json, os, resource, sys\n"
+    "for name, most in json.loads(sys.argv[1]).items():\n"
+    "    kind = getattr(resource, 'RLIMIT_' + name, None)\n"
+    "    held = resource.getrlimit(kind)[1] if kind is not None else 0\n"
+    "    most = most if held == resource.RLIM_INFINITY else min(most, held)\n"
+    "    if kind is not None: resource.setrlimit(kind, (most, most))\n"
+    "os.execv(sys.argv[2], sys.argv[2:])\n"
+)
+_SAID = 65536
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command, started in `folder`, which it may read, as it may `reads`; in `writes` it may write as well.
+    `host` is the one (name, port) that it reaches, as an HTTP proxy, and `max_bytes` what may pass there."""
+
+    command: tuple[str, ...]
+    folder: Path
+    limits: Limits
+    variables: Mapping[str, str] = field(default_factory=dict)
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
+    host: tuple[str, int] | None = None
+    max_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Ran:
+    """`output` is what was written to stdout, `said` the end of stderr, `refused` hosts that were not let through."""
+
+    ended: Ended
+    exit_code: int | None
+    output: bytes
+    said: str
+    refused: frozenset[str] = frozenset()
+
+    @property
+    def ok(self) -> bool:
+        return self.ended == "exited" and self.exit_code == 0
+
+
+@functools.cache
+def wall() -> Wall | None:
+    """What contains programs here, after a trial run; None for nothing. The same for the life of this process, so that
+    nobody's files can have a program run with less."""
+    trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
+    for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
+        for _ in range(2):  # a busy machine may fail once what it can do
+            with contextlib.suppress(SandboxUnavailableError):
+                if run(trial, behind=name).ok:
+                    return name
+    return None
+
+
+def run(program: Program, given: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> Ran:
+    """Runs a program with `given` for its stdin, behind the wall that there is (or the one that is named). At most
+    `limits.disk_mb` of output. Never raises for what the program does; raises `SandboxUnavailableError` where it could
+    not be started."""
+    behind = wall() if behind == "any" else behind
+    refused: set[str] = set()
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as written:
+        source.write(given)
+        source.seek(0)
+        streams = Streams(source, written)
+        with _reaching(program, behind, refused) as way:
+            outcome = _BEHIND[behind](program, streams, way)
+        written.seek(0)
+        output = written.read(program.limits.disk_mb << 20)
+    return Ran(outcome.ended, outcome.exit_code, output, outcome.output, frozenset(refused))
+
+
+def lend(folder: Path) -> None:
+    """Gives a folder that we made, with what is in it, to the user that programs write as when root starts them."""
+    if os.geteuid() == 0 and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
+        fill(folder, {}, unused_uid(keeper=True))
+
+
+_Way = Path | int | None
+
+
+@contextlib.contextmanager
+def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Iterator[_Way]:
+    if program.host is None:
+        yield None
+        return
+    serve = registry_socket if behind == "bubblewrap" else proxy_port
+    with serve(frozenset({program.host}), program.max_bytes, refused) as way:
+        yield way
+
+
+def _in_box(program: Program, streams: Streams, way: _Way) -> Outcome:
+    mounts = [Mount(program.folder, _FOLDER)]
+    mounts += [Mount(path, str(path)) for path in program.reads]
+    mounts += [Mount(path, str(path), writable=True) for path in program.writes]
+    confined = Confined(
+        program.command,
+        program.limits,
+        mounts=tuple(mounts),
+        variables=program.variables,
+        folder=_FOLDER,
+        reads_all=not program.writes and program.host is None,
+        keeper=bool(program.writes),
+    )
+    if isinstance(way, Path):
+        script = f"{HOME}/forward.py"
+        confined = replace(
+            confined,
+            command=(str(interpreter()), "-I", "-S", script, _SOCKET, *program.command),
+            files={"forward.py": Path(forward.__file__).read_text()},
+            mounts=(*mounts, Mount(way, _SOCKET)),
+            unix_sockets=True,
+        )
+    return BubblewrapRunner().confine(confined, streams)
+
+
+def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
+    mounts = [Mount(path, str(path)) for path in (program.folder, *program.reads)]
+    mounts += [Mount(path, str(path), writable=True) for path in program.writes]
+    port = way if isinstance(way, int) else None
+    confined = Confined(
+        program.command,
+        program.limits,
+        mounts=tuple(mounts),
+        variables={**program.variables, **_proxied(port)},
+        folder=str(program.folder),
+        reads_all=not program.writes and program.host is None,
+        keeper=bool(program.writes),
+    )
+    return LandlockRunner().confine(confined, streams, port)
+
+
+def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
+    """With limits alone. Memory is bounded where the kernel counts it for one process (`DATA`: not on macOS)."""
+    with (
+        tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
+        tempfile.TemporaryFile() as said,
+    ):
+        limits = {name: most for name, most in kernel_limits(program.limits).items() if name != "NPROC"}
+        process = subprocess.Popen(
+            (sys.executable, "-I", "-S", "-c", _LIMITED, json.dumps(limits), *program.command),
+            stdin=streams.given,
+            stdout=streams.written,
+            stderr=said,
+            env={**QUIET, "PATH": os.defpath, "HOME": home, "TMPDIR": home}
+            | dict(program.variables)
+            | _proxied(way if isinstance(way, int) else None),
+            cwd=program.folder,
+            start_new_session=True,
+        )
+        ended: Ended = "exited"
+        started = time.monotonic()
+        try:
+            process.wait(program.limits.seconds)
+        except subprocess.TimeoutExpired:
+            ended = "timeout"
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        said.seek(max(0, said.seek(0, os.SEEK_END) - _SAID))
+        text = said.read().decode("utf-8", "replace")
+    code = process.returncode
+    ended = "killed" if ended == "exited" and code < 0 else ended
+    return Outcome(
+        ended=ended,
+        exit_code=None if ended == "timeout" else code if code >= 0 else 128 - code,
+        output=text,
+        seconds=time.monotonic() - started,
+        peak_memory_mb=0,
+        runner="none",
+        command=shlex.join(program.command)[:2000],
+    )
+
+
+def _proxied(port: int | None) -> dict[str, str]:
+    if port is None:
+        return {}
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    address = f"http://127.0.0.1:{port}"
+    return {name: address for given in names for name in (given, given.lower())} | {"NO_PROXY": "", "no_proxy": ""}
+
+
+_BEHIND = {"bubblewrap": _in_box, "landlock": _under_landlock, None: _bare}

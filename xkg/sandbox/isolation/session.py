@@ -1,0 +1,36 @@
+"""A sandbox that stays open around one long-lived Python process, instead of ending with one job."""
+
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from xkg.sandbox.runner import Limits, Runner
+
+PLACES = "{places}"
+LASTING_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True)
+class Opened:
+    """`process` is what was started here, its stdout a pipe; `places` are the scratch folders as they are called
+    inside, the first being home; `scratch` is where they lie if only the watchdog bounds them. `end` ends all of it,
+    and takes away what it left."""
+
+    process: subprocess.Popen[bytes]
+    places: tuple[str, ...]
+    scratch: Path | None
+    end: Callable[[], object]
+
+
+class Openable(Runner, Protocol):
+    """A runner whose sandbox can be kept open."""
+
+    def open(
+        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
+    ) -> Opened:
+        """Starts `python` with `arguments` (`PLACES` among them stands for the scratch folders) as `run` does, with
+        the descriptor `passed` open under its own number, and without a limit of its own on time. Nothing in there can
+        touch another process's limits or priority. Raises as `run`."""
+        ...

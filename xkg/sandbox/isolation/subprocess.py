@@ -1,0 +1,57 @@
+"""`unsafe-subprocess`: the job as a plain child process with the rights of whoever runs xkg.
+
+It bounds time, output and memory, and gives an empty environment and a scratch folder: enough against accidents. It
+contains nothing: the job reads and writes what its user can, reaches the network, and a daemon outlives it.
+"""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from xkg.errors import InputError
+from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, interpreter
+from xkg.sandbox.isolation.scratch import fill
+from xkg.sandbox.isolation.watchdog import kill_tree, watch
+from xkg.sandbox.runner import Job, Outcome
+
+
+class UnsafeSubprocessRunner:
+    """Runs a job without containing it. Raises `InputError` as `BubblewrapRunner` does."""
+
+    name = "unsafe-subprocess"
+    weaker: tuple[str, ...] = ("nothing is contained: code has the files, the network and the rights of its user",)
+
+    def run(self, job: Job) -> Outcome:
+        with tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as folder:
+            scratch = Path(folder)
+            fill(scratch, job.files)
+            variables = QUIET | {"HOME": folder, "TMPDIR": folder, "PATH": os.defpath}
+            if job.site is not None:
+                variables["PYTHONPATH"] = str(job.site.resolve())
+            try:
+                process = subprocess.Popen(
+                    (str(interpreter()), *job.arguments),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    env=variables,
+                    cwd=scratch,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
+            with process:
+                watched = watch(process, job.limits, lambda: kill_tree(process.pid))
+                kill_tree(process.pid)
+        status = watched.status if watched.status >= 0 else 128 - watched.status
+        return Outcome(
+            ended=watched.ended,
+            exit_code=status if watched.ended in ("exited", "killed") else None,
+            output=watched.output,
+            seconds=watched.seconds,
+            peak_memory_mb=watched.peak_memory_mb,
+            runner=self.name,
+            command=shlex.join(("python", *job.arguments))[:2000],
+        )

@@ -1,0 +1,67 @@
+"""The disk that environments take: which of them go when there are too many, and which may not."""
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from xkg.sandbox.runner import Environment
+
+_USED = ".used"
+_JUST_MADE_SECONDS = 600
+
+
+@contextlib.contextmanager
+def in_use(environment: Environment) -> Iterator[None]:
+    """Keeps an environment from being removed, by this process or another, while the context lasts."""
+    if environment.site is None:
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # not ours to write: then not ours to remove
+            file = stack.enter_context((environment.site.parent / _USED).open("w"))
+            fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+def prune(folder: Path, keep_mb: int) -> list[str]:
+    """Removes the cache of downloads, then the environments that were least recently asked for, until the rest fits in
+    `keep_mb`. Those in use stay, and those asked for within the last ten minutes, which may be about to be used. Gives
+    the hashes removed."""
+    homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
+    homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
+    removed, held = [], 0
+    for home in homes:
+        held += _size(home)
+        if held > keep_mb << 20 and time.time() - home.stat().st_mtime > _JUST_MADE_SECONDS and _free(home):
+            gone = home.with_name(f".{home.name}")
+            home.rename(gone)
+            shutil.rmtree(gone, ignore_errors=True)
+            removed.append(home.name)
+    if held + _size(folder / "making") > keep_mb << 20:
+        shutil.rmtree(folder / "making", ignore_errors=True)
+    return removed
+
+
+def _free(home: Path) -> bool:
+    try:
+        with (home / _USED).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _size(folder: Path) -> int:
+    """Bytes of a folder; what it shares with others by hard links is divided among them."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(OSError):
+                status = (Path(parent) / name).lstat()
+                total += status.st_size // status.st_nlink
+    return total

@@ -1,0 +1,414 @@
+"""Packages for the code of papers: import names → one folder of wheels, made inside the box.
+
+`installer` runs there with uv; the box has no network but a socket to `registry`, which lets through to the package
+index alone. Only wheels are installed, no code of theirs is run, and what a wheel holds (its size, its top-level names)
+is read from its list of files before it is downloaded. A download is bounded by `registry`, a single file by the
+kernel; a wheel that lies about its sizes can still fill the disk up to what uv unpacks in ten minutes. Without a box
+(`unsafe-subprocess`) the same installer runs as a plain process with the network of whoever runs xkg.
+
+    folder/<hash>/site           the packages of one resolved set, shared by all that need it
+    folder/requests/<key>.json   which set answers which question
+    folder/sets/<hash>.json      the wheels of a set, which may be asked for again when its folder is gone
+    folder/making/               uv's cache, and sets that are being made
+"""
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import ssl
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from packaging.utils import canonicalize_name
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from xkg.config import EnvironmentSettings
+from xkg.errors import PackagesError
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.packages.disk_quota import prune
+from xkg.sandbox.packages.registry_proxy import configured_index, registry_socket
+from xkg.sandbox.packages.requirement_hints import from_elsewhere, otherwise, version_hints
+from xkg.sandbox.runner import Environment, Limits, Runner
+
+_SECONDS = 600
+_MOST_ANSWERED = 16 << 20
+# uv asks once more, and waits so many seconds for an answer to go on.
+_PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
+_NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
+# Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
+_SENT = ("inside/forward", "sandbox/installer", "sandbox/toml_text", "sandbox/wheel_names", "sandbox/wheels")
+_START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
+_INSTALLER = ("-I", "-c", _START, "request.json")
+_MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Locked(_Answer):
+    """A wheel of a resolved set; `size` is bytes on disk."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")
+    url: str
+    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
+    size: int
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+class Plan(_Answer):
+    """`dated`: versions of the day that was asked for; else the newest, since more of the packages could be had."""
+
+    wheels: tuple[Locked, ...]
+    missing: dict[str, str]
+    unreachable: bool
+    dated: bool = False
+
+
+class Done(_Answer):
+    error: str | None
+
+
+class UvEnvironments:
+    """Makes environments under `folder` with uv. An `EnvironmentMaker`.
+
+    Versions that the requirements do not name are those of the day on which the code was written, or of the time when
+    this Python first had wheels, where that is later: code of 2023 meets the NumPy of 2023. Where that gives fewer
+    packages, the newest are taken.
+
+    `make` takes top-level import names that the repository does not provide itself; what cannot be had is in
+    `Environment.missing` with its reason, and the rest is installed. It raises `PackagesError` only when `folder`
+    cannot be written. One environment is made at a time, also across processes."""
+
+    def __init__(self, folder: Path, settings: EnvironmentSettings, runner: Runner) -> None:
+        self._folder = folder.absolute()
+        self._settings = settings
+        self._box = runner if isinstance(runner, BubblewrapRunner) else None
+        self._contained = not isinstance(runner, UnsafeSubprocessRunner)
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),
+        written: str | None = None,
+    ) -> Environment:
+        used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
+        names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
+        if not names:
+            return Environment(site=None, hash=set_hash(()))
+        if not self._settings.max_mb:
+            reason = "environments are switched off (environment.max_mb is 0)"
+            return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
+        try:
+            environment = self._made(names, version_hints(requirements), newest_of(written))
+        except OSError as error:
+            raise PackagesError(
+                f"packages cannot be kept in {self._folder}: {error.strerror or error}; free space or rights are needed"
+            ) from error
+        places = from_elsewhere(requirements)
+        missing = {
+            name: why + (f" (the repository takes it from {places[known]})" if known in places else "")
+            for name, why in environment.missing.items()
+            for known in [canonicalize_name(distribution_of(name) or name)]
+        }
+        return environment.model_copy(update={"missing": missing})
+
+    def again(self, digest: str) -> Environment | None:
+        if not re.fullmatch(r"[0-9a-f]{16}", digest):
+            return None
+        try:
+            plan = Plan.model_validate_json((self._folder / "sets" / f"{digest}.json").read_bytes())
+            with self._locked():
+                environment = self._installed(plan)
+                prune(self._folder, self._settings.total_mb)
+        except (OSError, ValueError):
+            return None
+        return environment if environment.hash == digest else None
+
+    def _made(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Environment:
+        index = configured_index()
+        question = json.dumps(
+            [names, sorted(hints.items()), newest, self._settings.max_mb, _python(), sorted(index.hosts)]
+        )
+        stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
+        known = self._known(stamp)
+        if known is not None:
+            return known
+        with self._locked():
+            known = self._known(stamp)
+            if known is not None:
+                return known
+            plan = self._plan(names, hints, newest)
+            environment = self._installed(plan)
+            environment = environment.model_copy(update={"notes": _told(environment, plan, hints, newest)})
+            if not environment.incomplete:
+                _write(stamp, environment.model_dump_json(exclude={"site"}))
+            prune(self._folder, self._settings.total_mb)
+        return environment
+
+    def _known(self, stamp: Path) -> Environment | None:
+        try:
+            environment = Environment(site=None, **json.loads(stamp.read_text()))
+        except (OSError, ValueError):
+            return None
+        if not environment.packages:
+            return environment
+        site = self._folder / environment.hash / "site"
+        if not site.is_dir():
+            return None
+        os.utime(site.parent)
+        return environment.model_copy(update={"site": site})
+
+    def _plan(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Plan:
+        missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
+        wanted = []
+        for name, used in names.items():
+            if name not in missing:
+                known = distribution_of(name)
+                distribution = canonicalize_name(known or name)
+                wanted.append((name, distribution, known is None and distribution not in hints, used))
+        asked = {
+            "mode": "plan",
+            "wanted": wanted,
+            "hints": hints,
+            "newest": newest,
+            "max_mb": self._settings.max_mb,
+        }
+        answer, trouble = self._run(asked)
+        try:
+            plan = Plan.model_validate(answer)
+        except ValidationError:
+            return Plan(wheels=(), missing=dict.fromkeys(names, trouble), unreachable=True)
+        return plan.model_copy(update={"missing": missing | plan.missing})
+
+    def _installed(self, plan: Plan) -> Environment:
+        pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
+        digest = set_hash(f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels)
+        if not plan.wheels:
+            return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.unreachable)
+        home = self._folder / digest
+        if not (home / "site").is_dir():
+            lines = [wheel.pin + (f" --hash=sha256:{wheel.sha256}" if wheel.sha256 else "") for wheel in plan.wheels]
+            making = self._making()
+            answer, trouble = self._run({"mode": "install", "lines": lines, "target": "site"})
+            with contextlib.suppress(ValidationError):
+                trouble = Done.model_validate(answer).error or ""
+            size = 0 if trouble else _readable(making / "work/site") / 2**20
+            if size > self._settings.max_mb:
+                trouble = f"takes {size:,.0f} MB on disk, limit is {self._settings.max_mb:,} MB (environment.max_mb)"
+            if trouble:
+                why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
+                return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
+            _write(making / "work/packages.json", json.dumps(pins))
+            _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
+            (making / "work").rename(home)
+        return Environment(
+            site=home / "site", hash=digest, packages=pins, missing=plan.missing, incomplete=plan.unreachable
+        )
+
+    def _making(self) -> Path:
+        return self._folder / "making"
+
+    def _run(self, asked: dict[str, Any]) -> tuple[Any, str]:
+        """The installer's answer, and what to say where there is none."""
+        if self._contained and self._box is None:
+            return None, "packages are installed in bubblewrap only, with the registry for its network"
+        making = self._making()
+        owner = outside_uid(keeper=True) if self._box else None
+        owner = os.getuid() if owner is None else owner
+        if making.exists() and making.stat().st_uid != owner:
+            shutil.rmtree(making)
+        work = making / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        for folder in (making, work, making / "cache"):
+            folder.mkdir(exist_ok=True)
+            os.chown(folder, owner, owner if os.getuid() == 0 else -1)
+        answer = making / "work/answer.json"
+        ended = self._confined(asked) if self._box else self._plain(asked)
+        if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
+            shutil.rmtree(making, ignore_errors=True)
+            return None, "the installation left something else than its folder"
+        try:
+            return json.loads(_answered(answer)), ended
+        except (OSError, ValueError):
+            return None, ended
+        finally:
+            with contextlib.suppress(OSError):
+                answer.unlink(missing_ok=True)
+
+    def _confined(self, asked: dict[str, Any]) -> str:
+        assert self._box is not None
+        index = configured_index()
+        certificates = ssl.get_default_verify_paths().cafile
+        variables = dict(index.variables) | _PATIENCE
+        mounts = [Mount(self._making(), _MAKE, writable=True), Mount(_uv(), _UV)]
+        if certificates:
+            variables |= {"SSL_CERT_FILE": _CERTIFICATES}
+            mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
+        request = asked | {
+            "uv": _UV,
+            "socket": _SOCKET,
+            "cache": f"{_MAKE}/cache",
+            "answer": f"{_MAKE}/work/answer.json",
+        }
+        if "target" in request:
+            request["target"] = f"{_MAKE}/work/{request['target']}"
+        with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
+            outcome = self._box.confine(
+                Confined(
+                    command=(str(interpreter()), *_INSTALLER),
+                    limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
+                    files={**_installer(), "request.json": json.dumps(request)},
+                    mounts=(*mounts, Mount(socket, _SOCKET)),
+                    variables=variables,
+                    unix_sockets=True,
+                    keeper=True,
+                )
+            )
+        return _trouble(outcome.ended, outcome.output)
+
+    def _plain(self, asked: dict[str, Any]) -> str:
+        making = self._making()
+        request = asked | {
+            "uv": str(_uv()),
+            "socket": None,
+            "cache": str(making / "cache"),
+            "answer": str(making / "work/answer.json"),
+        }
+        if "target" in request:
+            request["target"] = str(making / "work" / request["target"])
+        for name, text in {**_installer(), "request.json": json.dumps(request)}.items():
+            (making / name).parent.mkdir(parents=True, exist_ok=True)
+            (making / name).write_text(text)
+        variables = QUIET | {"HOME": str(making), "TMPDIR": str(making), "PATH": os.defpath} | _PATIENCE
+        variables |= {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
+        variables |= configured_index().variables
+        command = (str(interpreter()), *_INSTALLER)
+        try:
+            ran = subprocess.run(
+                command, cwd=making, env=variables, capture_output=True, text=True, timeout=_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return _trouble("timeout", "")
+        return _trouble("exited", ran.stderr)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
+    """Names a resolved set on this Python: 16 hex digits."""
+    return hashlib.sha256("\n".join([_python(), *sorted(wheels)]).encode()).hexdigest()[:16]
+
+
+def _told(environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None) -> tuple[str, ...]:
+    notes = []
+    if environment.packages and newest and not plan.dated:
+        notes.append(f"packages are the newest: fewer of them could be had as they were on {newest}")
+    if others := sorted(otherwise(hints, environment.packages)):
+        why = "no wheel for this Python, or they exclude each other"
+        notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
+    return tuple(notes)
+
+
+def newest_of(written: str | None) -> str | None:
+    """The last day whose packages suit code of the day `written`: that day, or half a year after the release of this
+    Python, by when most packages had wheels for it. None where the day is not known."""
+    try:
+        day = date.fromisoformat(written or "")
+    except ValueError:
+        return None
+    # Python 3.9 and later come out every October (PEP 602).
+    return max(day, date(2012 + sys.version_info.minor, 4, 1)).isoformat()
+
+
+def distribution_of(name: str) -> str | None:
+    """The distribution that an import name is known to come from; None where our table does not say."""
+    return _distributions().get(name)
+
+
+def _is_folder(place: Path) -> bool:
+    """Whether this is a folder itself, and no link to one."""
+    return place.is_dir() and not place.is_symlink()
+
+
+def _answered(place: Path) -> bytes:
+    """The start of a file that the box wrote. Raises `OSError` where it is a link, a pipe or the like."""
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{place} is no file")
+        return file.read(_MOST_ANSWERED)
+
+
+def _readable(folder: Path) -> int:
+    """Lets everybody read a folder, whatever modes its wheels gave; its size in bytes."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        Path(parent).chmod(0o755)
+        for name in names:
+            path = Path(parent) / name
+            status = path.lstat()
+            total += status.st_size
+            if not path.is_symlink() and status.st_mode & 0o444 != 0o444:
+                path.chmod(status.st_mode | 0o444)
+    return total
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def _trouble(ended: str, output: str) -> str:
+    if ended != "exited":
+        return f"the installation was stopped ({ended})"
+    lines = output.strip().splitlines()
+    return f"the installation failed ({lines[-1][:200]})" if lines else "the installation failed"
+
+
+def _python() -> str:
+    return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
+
+
+@functools.cache
+def _uv() -> Path:
+    import uv
+
+    return Path(uv.find_uv_bin()).resolve()
+
+
+@functools.cache
+def _installer() -> dict[str, str]:
+    package = Path(__file__).parents[1]
+    return {f"xkg/{name}.py": (package / f"{name}.py").read_text() for name in _SENT}
+
+
+@functools.cache
+def _distributions() -> dict[str, str]:
+    table = tomllib.loads(Path(__file__).with_name("distributions.toml").read_text())
+    return {str(name): str(distribution) for name, distribution in table["distributions"].items()}

@@ -1,0 +1,70 @@
+"""Which runner a machine and its settings give."""
+
+import contextlib
+import functools
+import platform
+from collections.abc import Iterator
+
+from xkg.config import SandboxSettings
+from xkg.errors import SandboxUnavailableError
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.fork_server import WarmRunner
+from xkg.sandbox.isolation.landlock import LandlockRunner
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.runner import Job, Limits, Runner
+
+# What takes seconds to import, where the environment has it; the rest of its family starts threads.
+_AHEAD = ("numpy", "torch", "torch._dynamo")
+
+
+def runner_for(settings: SandboxSettings) -> Runner:
+    """The runner that the settings name, after a trial run (once a process). `auto` steps down from bubblewrap to
+    Landlock, which contains code too (`weaker` says what it leaves open), and never to what contains nothing.
+
+    Raises `SandboxUnavailableError` with one line on what to install or allow."""
+    if platform.system() != "Linux":
+        raise SandboxUnavailableError("code is run on Linux only: use a Linux machine or container for this step")
+    if settings.runner == "unsafe-subprocess":
+        return UnsafeSubprocessRunner()
+    refusals = []
+    for runner in (BubblewrapRunner(), LandlockRunner()):
+        if settings.runner in ("auto", runner.name):
+            refusal = _refusal(runner.name)
+            if refusal is None:
+                return runner
+            refusals.append(refusal)
+    raise SandboxUnavailableError(
+        f"{'; and '.join(refusals)}; "
+        "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run code that nobody trusts with your own rights"
+    )
+
+
+@contextlib.contextmanager
+def warmed(runner: Runner) -> Iterator[Runner]:
+    """The runner for many jobs over the same packages: what is slow to import is imported once."""
+    if not isinstance(runner, BubblewrapRunner | LandlockRunner):
+        yield runner
+        return
+    with WarmRunner(runner, _AHEAD) as warm:
+        yield warm
+
+
+def limits_for(settings: SandboxSettings) -> Limits:
+    """The limits of one job under these settings."""
+    return Limits(seconds=settings.seconds, memory_mb=settings.memory_mb)
+
+
+@functools.cache
+def _refusal(name: str) -> str | None:
+    runner = BubblewrapRunner() if name == "bubblewrap" else LandlockRunner()
+    trial = Job(arguments=("-c", "print('contained')"), limits=Limits(seconds=20))
+    said = ""
+    for _ in range(2):  # a busy machine may fail once what it can do
+        try:
+            outcome = runner.run(trial)
+        except SandboxUnavailableError as error:
+            return str(error)
+        if outcome.ok and outcome.output.strip() == "contained":
+            return None
+        said = (outcome.output.strip().splitlines()[-1:] or [outcome.ended])[0]
+    return f"a trial run in {name} failed ({said[:200]}): is the interpreter readable for other users?"

@@ -1,0 +1,116 @@
+"""Answers within a budget of tokens: what is too long is cut, fairly, and the answer says where the rest is."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
+
+from xkg.llm.prices import tokens
+from xkg.serve.answers.json import structured
+from xkg.serve.answers.truncation import Kind, Limits, Part, cut, part
+from xkg.serve.answers.types import Value
+
+Detail = Literal["concise", "full"]
+
+TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
+"""What an answer may take; about four characters are one token."""
+
+A = TypeVar("A", bound=Value)
+
+_LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
+"""What is cut, first to last, and what stays of it at least."""
+
+_POINTERS = 160
+"""Characters for what says where the rest is."""
+
+_TRIES = 5
+
+
+def size(answer: Value) -> int:
+    """Tokens of an answer as structured content, than which its text is shorter."""
+    return tokens(json.dumps(structured(answer), ensure_ascii=False))
+
+
+def fitted(
+    answer: A,
+    detail: Detail,
+    *,
+    more: Callable[[int], str | None] | None = None,
+    whole: str | None = None,
+    most: int | None = None,
+) -> A:
+    """The answer within the budget of `detail`, or `most` tokens.
+
+    Long texts end first, all at one length, then lists, then the rows of the list that goes on; code ends last, between
+    lines. `more(n)` is the cursor behind the first n rows, None where nothing follows. `whole` is the address where all
+    of it can be read: an answer that cannot say more when it is asked for in full names it."""
+    most = most or TOKENS[detail]
+    found = _pointing(answer, {}, detail, more, whole)
+    if size(found) <= most:
+        return found
+    parts = part(answer)
+    longest = parts.longest()
+    room = 4 * most - _POINTERS
+    for _ in range(_TRIES):
+        limits = _limits(parts, longest, room)
+        lost = {kind: limit for kind in _LEAST if (limit := limits.of(kind)) is not None and longest[kind] > limit}
+        found = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
+        excess = size(found) - most
+        if excess <= 0:
+            break
+        room -= 4 * excess
+    return found
+
+
+def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
+    """The widest limits within which the parts take no more characters than there is room for."""
+    limits = Limits()
+    for kind, least in _LEAST.items():
+        high = longest.get(kind, 0)
+        if high <= least:
+            continue
+        limits = replace(limits, **{kind: least})
+        if parts.takes(limits) > room:
+            continue
+        low = least
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = parts.takes(replace(limits, **{kind: middle})) <= room
+            low, high = (middle, high) if fits else (low, middle)
+        return replace(limits, **{kind: low})
+    return limits
+
+
+_SAID: dict[Kind, str] = {
+    "prose": "texts after {} characters",
+    "lists": "lists after {} items",
+    "codes": "the code of all techniques but {}",
+    "lines": "the code after line {}",
+}
+
+
+def _pointing(
+    answer: A,
+    lost: dict[Kind, int],
+    detail: Detail,
+    more: Callable[[int], str | None] | None,
+    whole: str | None,
+    shorter: A | None = None,
+) -> A:
+    """The answer, or what is left of it, with what it lost and where that is."""
+    rows = len(getattr(answer, getattr(type(answer), "paged", "") or "notice", ()))
+    left = lost.get("rows", rows)
+    update: dict[str, Any] = {"cursor": more(left)} if more is not None else {}
+    said = [answer.cut] if getattr(answer, "cut", "") else []  # type: ignore[attr-defined]
+    if what := ", ".join(_SAID[kind].format(limit) for kind, limit in lost.items() if kind in _SAID):
+        if whole is not None and (detail == "full" or "lines" in lost):
+            update["uri"] = whole
+            what += ": read its uri"
+        elif detail == "concise":
+            what += ": ask with detail='full'"
+        said.append(what)
+    if left < rows:
+        said.append(f"{rows - left} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
+    if "cut" in type(answer).model_fields:
+        update["cut"] = "; ".join(said)
+    return (shorter or answer).model_copy(update=update)

@@ -1,0 +1,281 @@
+"""Answers that are looked up: a paper, a technique, code by id, the tables and the rows of a query."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from xkg.errors import UnknownIdError
+from xkg.model import Code, PaperBundle, Technique, paper_of
+from xkg.serve.answers.types import (
+    CodeAnswer,
+    CypherAnswer,
+    HiddenTechnique,
+    NamedText,
+    PaperAnswer,
+    Place,
+    Relative,
+    SchemaAnswer,
+    SearchRow,
+    TechniqueAnswer,
+    TechniqueLine,
+    short,
+)
+from xkg.store.graph_store import Snapshot, Table, TechniqueView
+
+SHORT_TEXT = 400
+NEAREST = 50
+"""Techniques among whose papers one is looked for that has nearly the title asked for."""
+
+
+def resolve_paper(snapshot: Snapshot, paper: str) -> str:
+    """The id of a paper given by id or title (up to case, spaces and punctuation). Raises `UnknownIdError`."""
+    wanted = paper.strip()
+    matching = snapshot.called(wanted)
+    if len(matching) == 1:
+        return matching[0]
+    if len(matching) > 1:
+        raise UnknownIdError(f"{len(matching)} papers have this title: use an id, one of {', '.join(matching[:5])}")
+    near = dict.fromkeys(paper_of(hit.id) for hit in snapshot.find_text(wanted, NEAREST))
+    if wanted.startswith(("arxiv:", "doi:", "title:")) or not near:
+        snapshot.require_paper(wanted)
+    headings = snapshot.headings(list(near))
+    words = set(re.findall(r"\w+", wanted.casefold()))
+    nearest = sorted(headings, key=lambda p: -len(words & set(re.findall(r"\w+", headings[p].title.casefold()))))[:3]
+    shown = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
+    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {shown}")
+
+
+def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
+    """Raises `UnknownIdError` with the nearest that do exist."""
+    bundle = snapshot.bundle(resolve_paper(snapshot, paper))
+    node = bundle.paper
+    shown, hidden = _visible(bundle)
+    code = {c.technique: c for c in bundle.code}
+    left_out = [
+        name
+        for name, there in (
+            (f"{len(hidden)} hidden techniques", bool(hidden)),
+            ("references", bool(node.references)),
+            ("code overview", bool(node.code_overview)),
+            ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
+        )
+        if there
+    ]
+    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
+    if not include_code and any(t.id in code for t in shown):
+        cut.append("code: ask get_code for a technique's id, or with include_code")
+    if include_code and not full and code:
+        cut.append("tests and evidence: ask get_code with detail='full'")
+    return PaperAnswer(
+        id=node.id,
+        title=node.title,
+        authors=node.authors,
+        year=node.year,
+        origin=node.origin,
+        state=node.state,
+        incomplete=node.incomplete,
+        abstract=node.abstract,
+        techniques=tuple(_line(t, code.get(t.id), full) for t in shown),
+        hidden=tuple(
+            HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or "it is part of a hidden one") for t in hidden
+        )
+        if full
+        else (),
+        repositories=tuple(f"{r.url}@{r.commit}" if r.url and r.commit else r.url or r.id for r in bundle.repositories),
+        findings=tuple(NamedText(name=f.name, description=f.description if full else None) for f in bundle.findings),
+        resources=tuple(NamedText(name=r.name, description=r.description if full else None) for r in bundle.resources),
+        references=node.references if full else None,
+        code_overview=node.code_overview if full else "",
+        code_files=node.code_files if full else (),
+        implementations=tuple(
+            _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""})
+            for t in shown
+            if t.id in code
+        )
+        if include_code
+        else (),
+        cut="; ".join(cut),
+    )
+
+
+def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
+    """Raises `UnknownIdError` with the nearest that do exist."""
+    view = snapshot.technique(technique.strip())
+    node = view.technique
+    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full' (xkg show)"
+    bundle = snapshot.bundle(paper_of(node.id))
+    return TechniqueAnswer(
+        id=node.id,
+        name=node.name,
+        kind=node.kind,
+        paper=bundle.paper.id,
+        paper_title=view.paper_title,
+        path=view.path,
+        parent=node.parent,
+        definition=node.definition,
+        grounding=node.grounding,
+        level=view.code.level.value if view.code else "none",
+        code=view.code.id if view.code else None,
+        components=tuple(
+            NamedText(name=c.name, description=c.definition if full else short(c.definition, 160))
+            for c in view.children
+        ),
+        component_ids=tuple(c.id for c in view.children),
+        locations=tuple(
+            place_of(bundle, location.symbol, location.score)
+            for location in sorted(bundle.locations, key=lambda location: location.rank)
+            if location.technique == node.id
+        ),
+        aliases=node.aliases if full else (),
+        excerpts=node.excerpts if full else (),
+        cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
+    )
+
+
+def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
+    """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
+    wanted = code.strip()
+    if re.search(r"@[0-9a-f]{12}$", wanted):
+        found = snapshot.code(wanted)
+        view = snapshot.technique(found.technique)
+    else:
+        view = snapshot.technique(wanted)
+        if view.code is None:
+            below = [c.id for c in view.children][:3]
+            hint = f"; its components are {', '.join(below)}" if below else ""
+            raise UnknownIdError(f"technique {_quoted(wanted)} has no code in this graph{hint}")
+        found = view.code
+    return _code(found, view.technique.name, snapshot.bundle(paper_of(found.id)), full)
+
+
+def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
+    cut = [] if full else [part for part, there in (("test", code.test), ("evidence", code.evidence)) if there]
+    return CodeAnswer(
+        id=code.id,
+        technique=code.technique,
+        name=name,
+        paper_title=bundle.paper.title,
+        level=code.level.value,
+        language=code.language,
+        packages=code.packages,
+        documentation=code.documentation if full else short(code.documentation, SHORT_TEXT),
+        implementation=code.implementation,
+        test=code.test if full else None,
+        proven=_proven(code),
+        derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
+        evidence=code.evidence if full else (),
+        claims=code.claims if full else {},
+        cut=f"{' and '.join(cut)}: ask for its id with detail='full' (xkg show)" if cut else "",
+    )
+
+
+def place_of(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
+    symbol = next(s for s in bundle.symbols if s.id == symbol_id)
+    repository = next(r for r in bundle.repositories if r.id == symbol.repository)
+    return Place(
+        repository=repository.url or repository.id,
+        commit=repository.commit,
+        path=symbol.path,
+        start_line=symbol.start_line,
+        end_line=symbol.end_line,
+        symbol=symbol.qualified_name or symbol.path,
+        score=score,
+    )
+
+
+def _proven(code: Code) -> str:
+    last = code.evidence[-1] if code.evidence else None
+    if last is None:
+        return f"{code.level.value}; no evidence is stored"
+    said = f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
+    if last.repairs:
+        said += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
+    if last.mutation_score is not None:
+        said += f"; its test notices {last.mutation_score:.0%} of {last.mutants} changes"
+    if last.fidelity is not None:
+        said += f"; {last.fidelity.share:.0%} of its statements are in the sources"
+        said += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
+    return said + (f"; next rung: {last.reason}" if last.reason else "")
+
+
+EXAMPLES = (
+    "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.id, c.level LIMIT 20",
+    "MATCH (p:Paper)-[:PROPOSES]->(t:Technique)-[:HAS_COMPONENT*0..3]->(s:Technique) RETURN p.id, s.name LIMIT 50",
+    "MATCH (t:Technique) WHERE lower(t.name) CONTAINS $word RETURN t.id, t.name",
+)
+
+
+QUERIES_CHARACTERS = 8000
+"""About as much as the tables; a test holds the library to it."""
+
+
+_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
+_ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
+
+
+def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], *, full: bool = True) -> SchemaAnswer:
+    return SchemaAnswer(
+        schema_text=schema_text if full else _patterns(schema_text),
+        papers=snapshot.paper_count(),
+        generation=snapshot.generation,
+        queries=tuple(line if full else line.partition("):")[0] + ")" for line in queries),
+        examples=EXAMPLES if full else EXAMPLES[:1],
+        cut="" if full else "types and what each query answers: ask with detail='full'",
+    )
+
+
+def _patterns(schema_text: str) -> str:
+    """The tables as Cypher matches them, types only where they are not strings."""
+    patterns = []
+    for kind, name, inside in _TABLE.findall(schema_text):
+        ends = _ENDS.search(inside)
+        columns = " ".join(_ENDS.sub("", inside).split())
+        columns = re.sub(r" STRING\b(?!\[)( PRIMARY KEY)?", "", columns)
+        if kind == "NODE":
+            patterns.append(f"(:{name} {{{columns}}})")
+        elif ends is not None:
+            patterns.append(f"(:{ends[1]})-[:{name}{f' {{{columns}}}' if columns else ''}]->(:{ends[2]})")
+    return "\n".join(patterns)
+
+
+def cypher_answer(table: Table) -> CypherAnswer:
+    cut = f"only the first {len(table.rows)} rows: add ORDER BY, SKIP and LIMIT" if table.truncated else ""
+    return CypherAnswer(columns=table.columns, rows=table.rows, cut=cut)
+
+
+def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] = ()) -> SearchRow:
+    return SearchRow(
+        id=view.technique.id,
+        name=view.technique.name,
+        paper_title=view.paper_title,
+        score=round(score, 3),
+        level=view.code.level.value if view.code else "none",
+        code=view.code.id if view.code else None,
+        definition=short(view.technique.definition, SHORT_TEXT),
+        relatives=tuple(relatives),
+    )
+
+
+def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
+    return TechniqueLine(
+        id=technique.id,
+        name=technique.name,
+        depth=technique.depth,
+        level=code.level.value if code else "none",
+        code=code.id if code and full else None,
+    )
+
+
+def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:
+    """The techniques that are shown, and those that are not."""
+    shown: list[Technique] = []
+    hidden: dict[str, Technique] = {}
+    for technique in bundle.techniques:
+        if technique.hidden is not None or technique.parent in hidden:
+            hidden[technique.id] = technique
+        else:
+            shown.append(technique)
+    return shown, list(hidden.values())
+
+
+def _quoted(text: str) -> str:
+    return ascii(short(text, 120))

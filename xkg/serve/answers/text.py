@@ -1,0 +1,290 @@
+"""Answers as text, for people and for models that read text: what is quoted is told from what the server says."""
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+
+from xkg.model import Reference
+from xkg.serve.answers.quoting import fenced, framed, one_line, quoted, visible
+from xkg.serve.answers.types import (
+    BLOCKS,
+    SOURCE,
+    Answer,
+    CodeAnswer,
+    CypherAnswer,
+    FoundRow,
+    ImplementationsAnswer,
+    LocateAnswer,
+    LocatedPlace,
+    PaperAnswer,
+    Place,
+    Quoting,
+    SchemaAnswer,
+    SearchAnswer,
+    SearchRow,
+    TechniqueAnswer,
+)
+from xkg.serve.context.context import ContextAnswer
+from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
+from xkg.serve.search.related import Pair, RelatedAnswer
+
+Told = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
+
+
+class Own(str):
+    """A line that the server says for itself, which quotes nothing."""
+
+
+def text(answer: Told) -> str:
+    """The answer for people: the facts of its fields, the longest last."""
+    return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
+
+
+def text_for_agents(answer: Told) -> str:
+    """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
+    lines = [*_lines(_flattened(answer)), *_onward(answer)]
+    said = visible("\n".join(line for line in lines if isinstance(line, Own)))
+    data = visible("\n".join(line for line in lines if not isinstance(line, Own))).rstrip()
+    if data and _quotes(answer):
+        data = framed(data)
+    return f"{data.rstrip()}\n{said}".strip() + "\n"
+
+
+def _quotes(answer: Told) -> bool:
+    """Whether the answer has words of papers or repositories; of builds, what came of them does."""
+    jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,) if isinstance(answer, JobAnswer) else ()
+    return isinstance(answer, Quoting) or any(job.error or job.result is not None for job in jobs)
+
+
+def _lines(answer: Told) -> list[str]:
+    match answer:
+        case ContextAnswer():
+            return [answer.context]
+        case SearchAnswer():
+            return _search_lines(answer)
+        case ImplementationsAnswer():
+            return _implementations_lines(answer)
+        case RelatedAnswer():
+            return _related_lines(answer)
+        case JobAnswer():
+            return job_lines(answer)
+        case JobsAnswer():
+            return jobs_lines(answer)
+        case PaperAnswer():
+            return _paper_lines(answer)
+        case TechniqueAnswer():
+            return _technique_lines(answer)
+        case CodeAnswer():
+            return _code_lines(answer)
+        case LocateAnswer():
+            return _locate_lines(answer)
+        case SchemaAnswer():
+            counts = f"{answer.papers} papers, generation {answer.generation}"
+            named = "Named queries, for cypher by their name; a parameter without '=' is required:"
+            lines = [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
+            return [*lines, *_cut(answer.cut)]
+        case CypherAnswer():
+            rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
+            return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
+
+
+def _search_lines(answer: SearchAnswer) -> list[str]:
+    lines = [line for number, row in enumerate(answer.rows, start=1) for line in _row_lines(number, row)]
+    if not answer.rows:
+        lines.append(Own("Nothing fits."))
+    if answer.dropped:
+        lines += ["Dropped:", *(f"- {row.name} {row.id}: {row.reason}" for row in answer.dropped)]
+    return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+
+
+def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
+    lines = [
+        f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
+        f"   {row.id}",
+        f"   paper: {row.paper_title}; {f'code {row.code}' if row.code else 'no code'}",
+    ]
+    said = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
+    lines += [f"   {line}" for line in said if line]
+    relatives = row.relatives if isinstance(row, SearchRow) else ()
+    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in relatives)]
+
+
+def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
+    lines = [f"{answer.task}", f"In parts {answer.decomposed}."]
+    for part in answer.parts:
+        lines += ["", f"Part {part.number}: {part.step}"]
+        lines += [line for number, row in enumerate(part.rows, start=1) for line in _row_lines(number, row)]
+        for row in part.again:
+            lines.append(
+                f"   as in part {row.part}: {row.name} {row.id}" + (f": {row.guidance}" if row.guidance else "")
+            )
+        if part.note:
+            lines.append(f"   {part.note}")
+    for code in answer.implementations:
+        packages = ", ".join(code.packages) or "none"
+        lines += ["", f"{code.name}  [{code.level}] {code.code}  ({code.language}; packages: {packages})"]
+        lines.append(fenced(code.implementation, code.language))
+    lines.append("")
+    return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+
+
+def _verified(said: str) -> list[str]:
+    return [Own(f"{'Verified' if said.startswith('by ') else 'Verification:'} {said}.")] if said else []
+
+
+def _related_lines(answer: RelatedAnswer) -> list[str]:
+    lines = [f"Related to {answer.paper}:"]
+    for number, row in enumerate(answer.rows, start=1):
+        year = f" ({row.year})" if row.year else ""
+        how = [said for said, holds in (("cited by it", row.cites), ("cites it", row.cited)) if holds]
+        how += [f"techniques alike {row.alike:g}"] if row.alike else []
+        lines += [f"{number}. {row.title}{year}  [score {row.score:g}]", f"   {row.id}"]
+        lines += [f"   {', '.join(how)}"] if how else []
+        lines += [f"   one concept: {_pair(pair)}" for pair in row.shared]
+        lines += [f"   alike: {_pair(pair)}" for pair in row.nearest if pair not in row.shared]
+    if not answer.rows:
+        lines = [f"Nothing is related to {answer.paper}."]
+    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+
+
+def _pair(pair: Pair) -> str:
+    return f"{pair.own_name} {pair.own} and {pair.other_name} {pair.other}"
+
+
+def _paper_lines(answer: PaperAnswer) -> list[str]:
+    about = ", ".join([*answer.authors, *([str(answer.year)] if answer.year else [])])
+    lines = [f"Paper: {answer.title}", f"{answer.id}  ({answer.origin}, {answer.state})"]
+    lines += [f"by: {about}"] if about else []
+    if answer.incomplete:
+        lines += ["", "Partial:", *(f"- {reason}" for reason in answer.incomplete)]
+    if answer.abstract:
+        lines += ["", quoted(answer.abstract)]
+    if answer.techniques:
+        lines += ["", "Techniques:"]
+    for t in answer.techniques:
+        code = f", code {t.code}" if t.code else ""
+        lines.append(f"{'  ' * t.depth}- {t.name}  [{t.level}{code}] {t.id}")
+    if answer.repositories:
+        lines += ["", f"Repositories: {', '.join(answer.repositories)}"]
+    if answer.hidden:
+        lines += ["", "Hidden techniques:", *(f"- {t.name}: {t.reason} {t.id}" for t in answer.hidden)]
+    for title, items in (("Findings", answer.findings), ("Resources", answer.resources)):
+        if items:
+            lines += ["", f"{title}:"]
+            lines += [f"- {item.name}" + (f": {item.description}" if item.description else "") for item in items]
+    if answer.references:
+        lines += ["", "References:", *(f"- {_reference(r)}" for r in answer.references)]
+    if answer.code_overview:
+        lines += ["", "Code overview:", quoted(answer.code_overview)]
+    if answer.code_files:
+        lines += ["", "Code files:", *(f"- {path}" for path in answer.code_files)]
+    for implementation in answer.implementations:
+        lines += ["", *_code_lines(implementation)]
+    return [*lines, *_cut(answer.cut)]
+
+
+def _reference(reference: Reference) -> str:
+    said = (reference.title, reference.cited_as, reference.key, reference.arxiv_id, reference.doi, reference.year)
+    known = dict.fromkeys(str(fact) for fact in (*said, reference.text) if fact)
+    return "; ".join(known)
+
+
+def _technique_lines(answer: TechniqueAnswer) -> list[str]:
+    lines = [
+        f"Technique: {answer.name}",
+        f"{answer.id}  ({answer.kind}, grounding {answer.grounding})",
+        f"paper: {answer.paper_title} ({answer.paper})",
+        f"path: {' > '.join(answer.path)}" + (f" (parent {answer.parent})" if answer.parent else ""),
+        f"code: {answer.code or 'none'} [{answer.level}]",
+    ]
+    if answer.aliases:
+        lines.append(f"aliases: {', '.join(answer.aliases)}")
+    if answer.definition:
+        lines += ["", quoted(answer.definition)]
+    if answer.components:
+        lines += ["", "Components:"]
+    for item, node_id in zip(answer.components, answer.component_ids, strict=True):
+        lines.append(f"- {item.name} {node_id}" + (f": {item.description}" if item.description else ""))
+    lines += ["", *_place_lines(answer.locations)] if answer.locations else []
+    for e in answer.excerpts:
+        place = f", {e.path}:{e.line}" if e.path else ""
+        lines.append(f"excerpt: {e.section}, characters {e.start}-{e.end}{place}")
+    return [*lines, *_cut(answer.cut)]
+
+
+def _code_lines(answer: CodeAnswer) -> list[str]:
+    lines = [
+        f"Code: {answer.name}  [{answer.level}]",
+        f"{answer.id}  ({answer.language}; packages: {', '.join(answer.packages) or 'none'})",
+        f"technique: {answer.technique}; paper: {answer.paper_title}",
+        f"proven: {answer.proven}",
+    ]
+    lines += ["made from:", *_place_lines(answer.derived_from)] if answer.derived_from else []
+    if answer.documentation:
+        lines += ["", quoted(answer.documentation)]
+    lines += ["", fenced(answer.implementation, answer.language)]
+    if answer.test:
+        lines += ["", "Test:", fenced(answer.test, answer.language)]
+    lines += [f"evidence: {e.model_dump_json(exclude_none=True)}" for e in answer.evidence]
+    if answer.claims:
+        lines.append(f"claims of the imported file, not checked: {answer.claims}")
+    return [*lines, *_cut(answer.cut)]
+
+
+def _locate_lines(answer: LocateAnswer) -> list[str]:
+    lines = _place_lines(answer.locations)
+    if not answer.locations:
+        lines.append(Own("Nothing is located."))
+    # the folders of a repository have the names that its authors gave them
+    said = Own if answer.searched.startswith("stored places") else str
+    lines += [said(f"Note: {answer.note}.")] if answer.note else []
+    return [*lines, said(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+
+
+def _place_lines(places: Sequence[Place]) -> list[str]:
+    """Places under the repository, and the technique, that they are of."""
+    lines = []
+    above = ""
+    for place in places:
+        repository = f"{place.repository} at {place.commit}" if place.commit else place.repository
+        technique = f", {place.technique}" if isinstance(place, LocatedPlace) and place.technique else ""
+        if (heading := f"In {repository}{technique}:") != above:
+            lines.append(above := heading)
+        found = [] if place.score is None else [f"{place.score:g}"]
+        found += [place.source] if isinstance(place, LocatedPlace) else []
+        at = f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
+        lines.append(f"- {at}" + (f"  [{', '.join(found)}]" if found else ""))
+    return lines
+
+
+def _onward(answer: Told) -> list[str]:
+    """Where the rest is."""
+    cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
+    lines = [Own(f"More with cursor: {cursor}")] if cursor else []
+    return [*lines, Own(f"All of it: {uri}")] if uri else [*lines]
+
+
+def _cut(cut: str) -> list[str]:
+    return [Own(f"Left out: {cut}.")] if cut else []
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value).replace("\n", "\\n")
+
+
+def _flattened(value: Any, field: str = "") -> Any:
+    """The value with every text in one line, but for blocks and code: so no text can pass for a line of another."""
+    match value:
+        case BaseModel():
+            changed = {name: _flattened(getattr(value, name), name) for name in type(value).model_fields}
+            return value.model_copy(update=changed)
+        case Enum():
+            return value
+        case str():
+            return value if field in SOURCE or field in BLOCKS else one_line(value)
+        case tuple():
+            return tuple(_flattened(item, field) for item in value)
+        case _:
+            return value

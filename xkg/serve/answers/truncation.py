@@ -1,0 +1,141 @@
+"""What of an answer can be cut, what it takes, and the answer without it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from xkg.serve.answers.types import PROSE, SOURCE, UNCUT
+
+Kind = Literal["prose", "lists", "codes", "rows", "lines"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where each text ends, each list, the codes of an answer, its rows, and the lines of each code; None: nowhere."""
+
+    prose: int | None = None
+    lists: int | None = None
+    codes: int | None = None
+    rows: int | None = None
+    lines: int | None = None
+
+    def of(self, kind: Kind | None) -> int | None:
+        return None if kind is None else getattr(self, kind)
+
+
+@dataclass(slots=True)
+class Part:
+    """A text or a list of an answer: how long it is in its own measure, and the characters of JSON that it takes: all
+    of it, or, of what can be cut, up to each place."""
+
+    kind: Kind | None
+    length: int
+    characters: int
+    inside: "list[Part]" = field(default_factory=list)
+    until: list[int] = field(default_factory=list)
+
+    def takes(self, limits: Limits) -> int:
+        """About how many characters of JSON are left within `limits`."""
+        limit = limits.of(self.kind)
+        if self.inside:
+            return self.characters + sum(part.takes(limits) for part in self.inside[:limit])
+        if limit is None or limit >= self.length:
+            return self.characters
+        return self.until[limit] if self.until else self.characters * limit // self.length
+
+    def longest(self) -> dict[Kind, int]:
+        """How long the longest of each kind is."""
+        found: dict[Kind, int] = {} if self.kind is None else {self.kind: self.length}
+        for part in self.inside:
+            for kind, length in part.longest().items():
+                found[kind] = max(length, found.get(kind, 0))
+        return found
+
+
+def part(value: Any, name: str = "answer") -> Part:
+    """A value, which is what the field of this name holds, and what is inside it."""
+    kind = _kind(value, name)
+    match value:
+        case BaseModel():
+            fields = type(value).model_fields
+            inside = [
+                _named(part(item, counts_as), key)
+                for key, counts_as, item in _fields(value)
+                if item or item == 0 or fields[key].is_required()
+            ]
+            return Part(kind, 0, 2, inside)
+        case tuple() | list():
+            inside = [_named(part(item, _of(name)), "") for item in value]
+            return Part(kind, len(inside), 4, inside)
+        case dict():
+            return Part(kind, 0, 4, [_named(part(item, name), str(key)) for key, item in value.items()])
+        case str() if kind == "lines":
+            lines = value.splitlines(keepends=True)
+            return Part(kind, len(lines), _written(value), until=[0, *accumulate(map(_written, lines))])
+        case str():
+            return Part(kind, len(value), _written(value))
+        case _:
+            return Part(kind, 0, len(str(value)))
+
+
+def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
+    """The value within the limits."""
+    kind = _kind(value, name)
+    limit = limits.of(kind)
+    match value:
+        case BaseModel():
+            return value.model_copy(update={key: cut(item, limits, of) for key, of, item in _fields(value)})
+        case tuple() | list():
+            return type(value)(cut(item, limits, _of(name)) for item in value[:limit])
+        case dict():
+            return {key: cut(item, limits, name) for key, item in value.items()}
+        case str() if limit is not None and kind == "lines":
+            return "".join(value.splitlines(keepends=True)[:limit])
+        case str() if limit is not None and len(value) > limit:
+            return value[: limit - 1].rstrip() + "…"
+        case _:
+            return value
+
+
+def _kind(value: Any, name: str) -> Kind | None:
+    match value:
+        case tuple() if name == "implementations":
+            return "codes"
+        case tuple() if name == "paged":
+            return "rows"
+        case tuple() | list() if name not in UNCUT:
+            return "lists"
+        case str() if name in SOURCE:
+            return "lines"
+        case str() if name in PROSE:
+            return "prose"
+        case _:
+            return None
+
+
+def _fields(value: BaseModel) -> Iterator[tuple[str, str, Any]]:
+    """The fields of a value: name, what it counts as, and what it holds."""
+    paged = getattr(type(value), "paged", "")
+    for name in type(value).model_fields:
+        yield name, "paged" if name == paged else name, getattr(value, name)
+
+
+def _of(name: str) -> str:
+    """What the items of a list count as: the cells of plain rows are texts."""
+    return {"paged": "row", "row": "cell", "cell": "description"}.get(name, name)
+
+
+def _named(inside: Part, key: str) -> Part:
+    """With what separates it from others, and its key."""
+    separated = len(key) + 6 if key else 2
+    inside.characters += separated
+    inside.until = [characters + separated for characters in inside.until]
+    return inside
+
+
+def _written(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False))

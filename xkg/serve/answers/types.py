@@ -1,0 +1,338 @@
+"""What is answered, by the MCP tools and by the commands alike.
+
+The default answer is concise; `full` holds all. Fields are stable: they are the `--json` of the commands and the
+structured content of the tools. `answer_text` says the same facts as text.
+"""
+
+import urllib.parse
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.model import Evidence, Excerpt, Reference
+from xkg.serve.answers.quoting import NOTICE
+
+SOURCE = frozenset(("implementation", "test"))
+"""Fields of code, which is answered as it is stored."""
+
+BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
+"""Fields of prose that may have several lines; every other text is one line."""
+
+PROSE = frozenset(
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
+)
+"""Fields that may be cut short, and the cells of a query's rows."""
+
+UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
+"""Lists that are whole or of no use."""
+
+
+class Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Quoting(Value):
+    """An answer that quotes papers and repositories, which `notice` says. `paged` names the list that `cursor`, where
+    there is one, goes on with; `uri` is where all of it can be read, said where that is more than an answer holds."""
+
+    paged: ClassVar[str] = ""
+
+    notice: str = NOTICE
+
+
+MORE_ROWS = "ask for a larger k"
+"""What `cut` of a search says where there are more rows."""
+
+
+class Relative(Value):
+    """A technique above or below a search row that the query matched too."""
+
+    id: str
+    name: str
+    relation: str
+    score: float
+
+
+class SearchRow(Value):
+    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: 1.0 is its very name,
+    about 0.5 the weakest that is answered alone. `level` is what was proven of its code, `none` without code. `code` is
+    the id for get_code. `definition` is cut to a few lines. `reason` and `guidance` are a model's, where it verified:
+    why the technique serves, and how to apply it and what to change."""
+
+    id: str
+    name: str
+    paper_title: str
+    score: float
+    level: str
+    code: str | None
+    definition: str
+    relatives: tuple[Relative, ...] = ()
+    reason: str = ""
+    guidance: str = ""
+
+
+class DroppedRow(Value):
+    """A technique that the searches found and that does not serve, with why."""
+
+    id: str
+    name: str
+    reason: str
+
+
+class SearchAnswer(Quoting):
+    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
+    `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
+    the model's order, and `dropped` is what it refused."""
+
+    paged: ClassVar[str] = "rows"
+
+    query: str
+    rows: tuple[SearchRow, ...]
+    searched: str
+    cut: str
+    cursor: str | None = None
+    verified: str = ""
+    dropped: tuple[DroppedRow, ...] = ()
+
+
+class Again(Value):
+    """A row of an earlier part that serves this one too."""
+
+    id: str
+    name: str
+    part: int
+    guidance: str
+
+
+class FoundRow(Value):
+    """A technique for a part of a task, fields as in `SearchRow`. `definition` is its beginning, where no guidance says
+    how to apply it; `reason` is said in full answers."""
+
+    id: str
+    name: str
+    paper_title: str
+    score: float
+    level: str
+    code: str | None
+    definition: str = ""
+    reason: str = ""
+    guidance: str = ""
+
+
+class PartAnswer(Value):
+    """A step of a task: rows best first, and in `again` those of earlier parts. `note` says where nothing fits, and
+    where this part was verified otherwise than the whole."""
+
+    number: int
+    step: str
+    rows: tuple[FoundRow, ...]
+    again: tuple[Again, ...]
+    note: str
+
+
+class Implementation(Value):
+    """Code of a row, by its id."""
+
+    code: str
+    name: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    implementation: str
+
+
+class ImplementationsAnswer(Quoting):
+    """Code for a task, part by part. `task` is its beginning, `decomposed` says by what it was split; `verified`,
+    `searched` and `cut` are as in `SearchAnswer`, for all parts. `implementations` are there, as far as they fit, where
+    all was asked for."""
+
+    task: str
+    decomposed: str
+    parts: tuple[PartAnswer, ...]
+    implementations: tuple[Implementation, ...] = ()
+    verified: str
+    searched: str
+    cut: str
+
+
+class TechniqueLine(Value):
+    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. Where `level` is not
+    `none` it has code, which get_code gives for its id; `code` is that code's own id, in full answers."""
+
+    id: str
+    name: str
+    depth: int
+    level: str
+    code: str | None = None
+
+
+class HiddenTechnique(Value):
+    """A technique that was found in the paper and is left out of the graph, with the reason."""
+
+    id: str
+    name: str
+    reason: str
+
+
+class Place(Value):
+    """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None where code
+    was made from them."""
+
+    repository: str
+    commit: str | None
+    path: str
+    start_line: int
+    end_line: int
+    symbol: str
+    score: float | None
+
+
+class LocatedPlace(Place):
+    """A place of `technique` (None for a text that names none). `source`: `stored` lines are as the graph has them,
+    `moved` ones were found again elsewhere in a working copy, `retrieved` ones by searching it. `repository` is the
+    folder of a working copy, and `commit` null for lines that belong to none."""
+
+    score: float
+    technique: str | None
+    source: Literal["stored", "moved", "retrieved"]
+
+
+class LocateAnswer(Quoting):
+    """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
+    where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
+
+    paged: ClassVar[str] = "locations"
+
+    query: str
+    locations: tuple[LocatedPlace, ...]
+    searched: str
+    note: str = ""
+    cut: str = ""
+    cursor: str | None = None
+
+
+class NamedText(Value):
+    name: str
+    description: str | None
+
+
+class PaperAnswer(Quoting):
+    """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
+    out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
+    `implementations` are there where code was asked for."""
+
+    paged: ClassVar[str] = "techniques"
+
+    id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int | None
+    origin: str
+    state: str
+    incomplete: tuple[str, ...] = ()
+    abstract: str
+    techniques: tuple[TechniqueLine, ...]
+    hidden: tuple[HiddenTechnique, ...] = ()
+    repositories: tuple[str, ...]
+    findings: tuple[NamedText, ...]
+    resources: tuple[NamedText, ...]
+    references: tuple[Reference, ...] | None = None
+    code_overview: str = ""
+    code_files: tuple[str, ...] = ()
+    implementations: "tuple[CodeAnswer, ...]" = ()
+    cut: str = ""
+    uri: str | None = None
+    cursor: str | None = None
+
+
+class TechniqueAnswer(Quoting):
+    """A technique with its place in the hierarchy: `path` are names from the top down to itself. `locations` are the
+    lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
+    components' definitions."""
+
+    id: str
+    name: str
+    kind: str
+    paper: str
+    paper_title: str
+    path: tuple[str, ...]
+    parent: str | None
+    definition: str
+    grounding: str
+    level: str
+    code: str | None
+    components: tuple[NamedText, ...]
+    component_ids: tuple[str, ...]
+    locations: tuple[Place, ...] = ()
+    aliases: tuple[str, ...] = ()
+    excerpts: tuple[Excerpt, ...] = ()
+    cut: str = ""
+    uri: str | None = None
+
+
+class CodeAnswer(Quoting):
+    """Running code for a technique, what was proven of it and the lines it was made from. `full` adds the test and all
+    evidence."""
+
+    id: str
+    technique: str
+    name: str
+    paper_title: str
+    level: str
+    language: str
+    packages: tuple[str, ...]
+    documentation: str
+    implementation: str
+    test: str | None = None
+    proven: str = ""
+    derived_from: tuple[Place, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    claims: dict[str, Any] = {}
+    cut: str = ""
+    uri: str | None = None
+
+
+class SchemaAnswer(Value):
+    """The graph's tables as the engine takes them, how many papers there are, the named queries (a line each: name,
+    parameters, what it answers; within `QUERIES_CHARACTERS`), and example statements. A concise answer has the tables
+    as patterns, and the queries without what they answer."""
+
+    schema_text: str
+    papers: int
+    generation: int
+    queries: tuple[str, ...]
+    examples: tuple[str, ...]
+    cut: str = ""
+
+
+class CypherAnswer(Quoting):
+    """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
+
+    paged: ClassVar[str] = "rows"
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    cut: str = ""
+    cursor: str | None = None
+
+
+Answer = (
+    SearchAnswer
+    | ImplementationsAnswer
+    | PaperAnswer
+    | TechniqueAnswer
+    | CodeAnswer
+    | LocateAnswer
+    | SchemaAnswer
+    | CypherAnswer
+)
+
+
+def uri(kind: str, node_id: str) -> str:
+    """`xkg://<kind>/<id>`, the id percent-encoded."""
+    return f"xkg://{kind}/{urllib.parse.quote(node_id, safe='')}"
+
+
+def short(text: str, limit: int) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"

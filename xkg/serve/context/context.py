@@ -1,0 +1,98 @@
+"""A paper as Markdown for a prompt, within a budget of tokens: to plan with, or to write code with."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from xkg.errors import InputError
+from xkg.llm.prices import tokens
+from xkg.model import PaperBundle
+from xkg.serve.answers.lookup import resolve_paper
+from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.types import Quoting
+from xkg.serve.context.implementation import implementation
+from xkg.serve.context.parts import Chosen, CodeForm, Kind
+from xkg.serve.context.planning import planning
+from xkg.serve.search.related import related_papers
+from xkg.store.graph_store import Snapshot
+
+if TYPE_CHECKING:
+    from xkg.build.parsing.parsers import Parsers
+
+View = Literal["planning", "implementation"]
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST_RELATED = 5
+
+
+class ContextAnswer(Quoting):
+    """`context` is Markdown of at most `budget_tokens` tokens (four characters each), `tokens` of them used; its last
+    line is `left_out`. `pairs` are the ids of the techniques whose code is in it, in build order; a plan has none.
+
+    As a string it is the Markdown."""
+
+    paper: str
+    title: str
+    view: View
+    budget_tokens: int
+    tokens: int
+    context: str
+    pairs: tuple[str, ...]
+    left_out: str
+
+    def __str__(self) -> str:
+        return self.context
+
+
+def paper_context(
+    snapshot: Snapshot,
+    paper: str,
+    budget_tokens: int,
+    view: View,
+    include: Collection[Kind] = KINDS,
+    code: CodeForm = "rewritten",
+    *,
+    graph: Path,
+    parsers: "Callable[[], Parsers]",
+    repository: Path | None = None,
+) -> ContextAnswer:
+    """The context of a paper, given by id or title. `graph` is the folder of the graph, `repository` a clone or copy of
+    the paper's: where `code="raw"` finds lines, which `parsers` find in it.
+
+    Raises `UnknownIdError`, and `InputError` for what is not to be chosen from, for a budget that holds nothing, and
+    for a repository that is not the paper's."""
+    _require(view, View, "view")
+    _require(code, CodeForm, "code")
+    for kind in include:
+        _require(kind, Kind, "include")
+    bundle = snapshot.bundle(resolve_paper(snapshot, paper))
+    chosen = Chosen(bundle, frozenset(include))
+    pairs: tuple[str, ...] = ()
+    if view == "planning":
+        text, left_out = planning(
+            chosen, budget_tokens, lambda: related_papers(snapshot, bundle.paper.id, MOST_RELATED)
+        )
+    else:
+        raw, why_not = _raw(bundle, graph, parsers(), repository) if code == "raw" else ({}, "")
+        text, pairs, left_out = implementation(chosen, budget_tokens, code, raw, why_not)
+    return ContextAnswer(
+        paper=bundle.paper.id,
+        title=one_line(bundle.paper.title),
+        view=view,
+        budget_tokens=budget_tokens,
+        tokens=tokens(text),
+        context=text,
+        pairs=pairs,
+        left_out=left_out,
+    )
+
+
+def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
+    from xkg.serve.context.raw_code import raw_code  # with it come parsers, which a server starts without
+
+    return raw_code(bundle, graph, parsers, repository)
+
+
+def _require(given: str, choices: object, name: str) -> None:
+    if given not in get_args(choices):
+        raise InputError(f"{name} cannot be {given!a}: choose from {', '.join(get_args(choices))}")

@@ -1,0 +1,144 @@
+"""A paper for a coder: pairs of a technique and its code, whole, in build order.
+
+What is left out first when the budget is small: tests, then of the pairs the longest, so that most of them are there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from xkg.llm.prices import tokens
+from xkg.model import Code, Level
+from xkg.serve.answers.quoting import fenced, quoted
+from xkg.serve.context.fitting import Step, document, reach, room
+from xkg.serve.context.parts import Chosen, CodeForm, inline
+
+_HEAD, _PAIRS, _UNFIT, _WITHOUT = range(4)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`text` without the test; `place` is that in the build order, `name` what stands for it where it is too long."""
+
+    technique: str
+    place: int
+    name: str
+    text: str
+    test: str
+
+
+def implementation(
+    chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
+) -> tuple[str, tuple[str, ...], str]:
+    """The Markdown, the techniques whose pairs are in it, in build order, and its last line, which says what was left
+    out. `raw` are the lines of code by its id, where these are asked for, and `why_not` why others cannot be had.
+    Raises `InputError` where the budget holds nothing."""
+    pairs, without = _pairs(chosen, form, raw)
+    shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))
+    with_code = "code" in chosen.include
+    head = chosen.head("Code of the paper" if with_code else "Techniques of the paper")
+    steps = [Step("head", (_HEAD,), f"{head}\n\n{_ORDERED}" + f" {_SAID[form]}" * with_code)]
+    steps += [Step("pair", (_PAIRS, pair.place, 0), pair.text) for pair in shortest]
+    tests = sum(bool(pair.test) for pair in pairs)
+
+    def left_out(pairs_in: int, names_in: int = 0, tests_in: int = 0) -> str:
+        missed = len(pairs) - pairs_in
+        what = "pairs" if with_code else "techniques"
+        parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them not named" * (names_in < missed)]
+        parts = parts if missed else []
+        parts += [_counted(tests - tests_in, "test")] if tests > tests_in else []
+        told = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
+        parts += [told] if without else []
+        return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
+
+    # What is too long is named, but names take no more than a quarter of what could hold code.
+    characters = room(budget_tokens)
+    named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
+
+    def rest(done: int) -> int:
+        missed = len(pairs) - (done - 1) if done > 1 else 0
+        return len(left_out(done - 1)) + (min(characters // 4, named[missed]) if missed else 0)
+
+    done = reach(steps, characters, rest)
+    fitting, missed = shortest[: done - 1], sorted(shortest[done - 1 :], key=lambda pair: pair.place)
+    steps = steps[:done]
+    steps += [Step("name", (_UNFIT, n), _TOO_LONG * (n == 0) + pair.name) for n, pair in enumerate(missed)]
+    if without:
+        names = "; ".join(map(chosen.name, without))
+        steps.append(Step("without", (_WITHOUT,), f"\n## Techniques {_WITHOUT_CODE[form]}\n\n- {names}"))
+    steps += [Step("test", (_PAIRS, pair.place, 1), pair.test) for pair in fitting if pair.test]
+
+    def last(reached: int) -> str:
+        groups = [step.group for step in steps[:reached]]
+        return left_out(groups.count("pair"), groups.count("name"), groups.count("test"))
+
+    reached = reach(steps, characters, lambda n: len(last(n)))
+    in_order = sorted(fitting, key=lambda pair: pair.place)
+    text = document(steps[:reached], last(reached))
+    return text, tuple(pair.technique for pair in in_order), last(reached).strip()
+
+
+def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
+    """The pairs in build order, and techniques that have no such code."""
+    if "code" not in chosen.include:
+        told = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
+        return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(told)], []
+    pairs, without = [], []
+    for n, technique in enumerate(chosen.order):
+        code = chosen.code.get(technique)
+        text = None if code is None else _text(code, form, raw)
+        if code is None or text is None:
+            without.append(technique)
+            continue
+        lines = [_title(chosen, technique) + f" [{code.level.value}]" * (form != "raw"), ""]
+        others = chosen.uses[technique] if "techniques" in chosen.include else ()
+        facts = [f"Uses: {chosen.names(others)}"] if others else []
+        facts += [f"Packages: {', '.join(inline(name, 60) for name in code.packages)}"] if code.packages else []
+        lines += [". ".join(facts) + ".", ""] if facts else []
+        if "techniques" in chosen.include and chosen.by_id[technique].definition.strip():
+            lines += [quoted(chosen.by_id[technique].definition), ""]
+        lines.append(fenced(text, code.language))
+        test = "\nTest:\n\n" + fenced(code.test, code.language) if code.test.strip() and form != "raw" else ""
+        pairs.append(_pair(chosen, technique, n, "\n".join(lines), test))
+    return pairs, without
+
+
+def _pair(chosen: Chosen, technique: str, place: int, text: str, test: str) -> Pair:
+    name = f"- {chosen.name(technique)} {chosen.key(technique)}, {tokens(text):,} tokens"
+    return Pair(technique, place, name, text, test)
+
+
+def _title(chosen: Chosen, technique: str) -> str:
+    return f"\n## {chosen.name(technique)} {chosen.key(technique)}"
+
+
+def _definition(chosen: Chosen, technique: str) -> str:
+    return f"{_title(chosen, technique)}\n\n{quoted(chosen.by_id[technique].definition)}"
+
+
+def _text(code: Code, form: CodeForm, raw: Mapping[str, str]) -> str | None:
+    match form:
+        case "raw":
+            return raw.get(code.id)
+        case "rewritten":
+            return code.implementation if code.implementation.strip() else None
+        case "verified":
+            return code.implementation if code.level.rank >= Level.EXECUTED.rank else None
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+_ORDERED = "In build order: what is used comes before what uses it."
+_TOO_LONG = "\n## Too long for this budget, to be asked for by id\n\n"
+_SAID: dict[CodeForm, str] = {
+    "raw": "Code: the lines of the repository that the graph made its own from, unchanged.",
+    "rewritten": "What was proven of code stands in brackets: none, parsed, imported, executed, tested or faithful.",
+    "verified": "The test of all code here has run; what was proven stands in brackets: executed, tested or faithful.",
+}
+_WITHOUT_CODE: dict[CodeForm, str] = {
+    "raw": "without lines of the repository",
+    "rewritten": "without code",
+    "verified": "without code whose test has run",
+}

@@ -1,0 +1,117 @@
+"""What both views of a paper's context are written with: its nodes as they were chosen, and texts of others in lines of
+ours."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from xkg.model import Code, PaperBundle, Technique
+from xkg.serve.answers.quoting import NOTICE, one_line, quoted
+from xkg.serve.context.dependencies import build_order, uses
+from xkg.store.index_entries import Entry, entries
+
+Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
+"""What of a paper can be in its context: abstract and year; definitions and hierarchy; code with its level and
+packages; repositories and the lines in them; findings; resources; related papers of the graph."""
+
+CodeForm = Literal["raw", "rewritten", "verified"]
+"""`raw`: the lines of the repository that code was made from. `rewritten`: the code node, whatever was proven of it.
+`verified`: the code node where its test has run in the sandbox (level `executed` or above)."""
+
+_MOST_INDENTED = 8
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One paper with the kinds of nodes that its context may have."""
+
+    bundle: PaperBundle
+    include: frozenset[Kind]
+
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
+        return list(entries(self.bundle))
+
+    @cached_property
+    def techniques(self) -> Sequence[Technique]:
+        """Those that are not hidden, in preorder."""
+        return [entry.technique for entry in self.entries]
+
+    @cached_property
+    def _depths(self) -> Mapping[str, int]:
+        return {entry.technique.id: len(entry.path) - 1 for entry in self.entries}
+
+    def depth(self, technique: str) -> int:
+        """How many techniques are above it."""
+        return self._depths[technique]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Technique]:
+        return {t.id: t for t in self.techniques}
+
+    @cached_property
+    def code(self) -> Mapping[str, Code]:
+        """Code by technique."""
+        return {c.technique: c for c in self.bundle.code if c.technique in self.by_id}
+
+    @cached_property
+    def uses(self) -> Mapping[str, Sequence[str]]:
+        return uses(self.techniques, self.code if "code" in self.include else {})
+
+    @cached_property
+    def order(self) -> Sequence[str]:
+        """Ids, what is used before what uses it."""
+        return build_order(self.uses)
+
+    def name(self, technique: str) -> str:
+        return inline(self.by_id[technique].name, 100)
+
+    def names(self, techniques: Sequence[str]) -> str:
+        return ", ".join(map(self.name, techniques))
+
+    def key(self, technique: str) -> str:
+        """The id without its paper, which the head names: `#path`."""
+        return span(technique.removeprefix(self.bundle.paper.id))
+
+    def head(self, kind: str) -> str:
+        """Title, id, and how to read what follows."""
+        paper = self.bundle.paper
+        return (
+            f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"
+            f"Paper id {span(paper.id)}; ids below that begin with `#` continue it. {NOTICE}"
+        )
+
+
+def cut(flat: str, limit: int) -> str:
+    """A line, cut at a word where it is longer."""
+    return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"
+
+
+def inline(text: str, limit: int) -> str:
+    """A text of others within a line of ours, without the signs that open code or markup."""
+    return cut(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
+
+
+def first_words(text: str, limit: int) -> str:
+    """The first sentence, or as much of it as the limit allows."""
+    flat = one_line(text)
+    end = re.search(r"(?<=[^\W\d_]{3})[.!?](?= [^\W\d_a-z])", flat[:limit])
+    return flat[: end.end()] if end else cut(flat, limit)
+
+
+def span(node_id: str) -> str:
+    """An id as code within a line, whatever is in it."""
+    flat = one_line(node_id)
+    marks = "`" * (1 + max(map(len, re.findall(r"`+", flat)), default=0))
+    return f"{marks}{flat}{marks}" if len(marks) == 1 else f"{marks} {flat} {marks}"
+
+
+def quoted_below(text: str, depth: int) -> str:
+    """A quote within the list item of that depth."""
+    return "\n".join(f"{indent(depth + 1)}{line}" for line in quoted(text).split("\n"))
+
+
+def indent(depth: int) -> str:
+    return "  " * min(depth, _MOST_INDENTED)

@@ -1,0 +1,125 @@
+"""The lines of a repository that code was made from, as they stood at its commit.
+
+The graph names them and does not hold them. They are read from what is still here: the parsed repository among the
+outputs of the build, else the commit that was fetched, both under the graph's folder; or from a folder that the caller
+names, where that has the commit, or the very files.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from xkg.build.code.codebase import HASH_COMMENTS, Codebase
+from xkg.build.parsing.parsers import Parsers
+from xkg.build.sources.repository import Checkout, fetch_repository, fetched
+from xkg.build.stage_cache import folder_name, outputs
+from xkg.errors import InputError
+from xkg.model import PaperBundle, Repository, Symbol
+
+
+def raw_code(
+    bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
+) -> tuple[dict[str, str], str]:
+    """Lines by code id, for all code of the paper whose lines can be had; and why others cannot, in one line, empty
+    where all can. `graph` is the folder of the graph, `folder` a clone or copy of the repository to read instead.
+
+    Raises `InputError` where `folder` holds neither that commit nor those files."""
+    wanted = _made_from(bundle)
+    sources: dict[str, _Source] = {}
+    missing = []
+    for repository in bundle.repositories:
+        paths = {s.path for symbols in wanted.values() for s in symbols if s.repository == repository.id}
+        if not paths:
+            continue
+        codebase = (
+            _given(repository, folder, paths, parsers) if folder else _kept(bundle, repository, graph, paths, parsers)
+        )
+        if codebase is None:
+            missing.append(repository.url or repository.id)
+        else:
+            sources[repository.id] = _Source(codebase)
+    lines = {}
+    for code, symbols in wanted.items():
+        parts = [sources[s.repository].lines(s) if s.repository in sources else None for s in symbols]
+        if parts and None not in parts:
+            lines[code] = "\n\n".join(filter(None, parts))
+    return lines, _why(bundle, missing) if len(lines) < len(wanted) else ""
+
+
+def _why(bundle: PaperBundle, missing: Sequence[str]) -> str:
+    if missing:
+        return f"the files of {', '.join(missing)} are not on this machine; name a clone with `repository`"
+    if bundle.paper.origin == "import":
+        return "the paper was imported, and with it came no lines that its code was made from"
+    return "the repository has no such lines where the graph says that it was made from them"
+
+
+def _made_from(bundle: PaperBundle) -> dict[str, list[Symbol]]:
+    """What each code node (id) was made from, nothing that is part of another, in the order of files and lines."""
+    by_id = {s.id: s for s in bundle.symbols}
+    found: dict[str, list[Symbol]] = {c.id: [] for c in bundle.code}
+    for derivation in bundle.derivations:
+        found[derivation.code].append(by_id[derivation.symbol])
+    return {code: _outermost(symbols) for code, symbols in found.items()}
+
+
+def _outermost(symbols: Iterable[Symbol]) -> list[Symbol]:
+    kept: list[Symbol] = []
+    for symbol in sorted(symbols, key=lambda s: (s.repository, s.path, s.start_line, -s.end_line)):
+        last = kept[-1] if kept else None
+        inside = last and (last.repository, last.path) == (symbol.repository, symbol.path)
+        if not (inside and last and symbol.end_line <= last.end_line):
+            kept.append(symbol)
+    return kept
+
+
+def _given(repository: Repository, folder: Path, paths: set[str], parsers: Parsers) -> Codebase:
+    spec = f"{folder}@{repository.commit}" if repository.commit else str(folder)
+    checkout = fetch_repository(spec, folder)
+    held = checkout.repository
+    if repository.commit is None and held.id.rpartition("@")[2] != repository.id.rpartition("@")[2]:
+        raise InputError(f"{folder} does not hold the files that the code was made from, {repository.id}")
+    parsed = _parsed(checkout, paths, parsers)
+    if parsed is None:
+        raise InputError(f"{folder} has none of the files that the code was made from; name a whole clone")
+    return parsed
+
+
+def _kept(
+    bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str], parsers: Parsers
+) -> Codebase | None:
+    for codebase in outputs(graph / "work" / folder_name(bundle.paper.id), "symbols", Codebase):
+        if codebase.repository.id == repository.id:
+            return codebase
+    checkout = fetched(repository, graph / "repositories")
+    return None if checkout is None else _parsed(checkout, paths, parsers)
+
+
+def _parsed(checkout: Checkout, paths: set[str], parsers: Parsers) -> Codebase | None:
+    try:
+        return parsers.repository(replace(checkout, files=tuple(f for f in checkout.files if f.path in paths)))
+    except InputError:
+        return None
+
+
+class _Source:
+    def __init__(self, codebase: Codebase) -> None:
+        self._codebase = codebase
+        self._modules = {m.path: m for m in codebase.modules}
+
+    def lines(self, symbol: Symbol) -> str | None:
+        """The lines below a comment that says where they are; None where the file has them no more."""
+        module = self._modules.get(symbol.path)
+        if module is None:
+            return None
+        spans = {(s.symbol.start_line, s.symbol.end_line) for s in module.symbols if _same(s.symbol, symbol)}
+        if (symbol.start_line, symbol.end_line) not in spans:
+            return None
+        mark = "#" if module.language in HASH_COMMENTS else "//"
+        place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
+        text = "\n".join(module.text.split("\n")[symbol.start_line - 1 : symbol.end_line])
+        return f"{mark} {place}\n{text}"
+
+
+def _same(one: Symbol, other: Symbol) -> bool:
+    return (one.path, one.qualified_name) == (other.path, other.qualified_name)

@@ -1,0 +1,213 @@
+"""The HTTP server as an ASGI app: MCP at /mcp behind all that keeps strangers and floods out, and how it is doing."""
+
+import functools
+import logging
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+from mcp.server import MCPServer
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.transport_security import TransportSecuritySettings
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import AnyHttpUrl
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from xkg import __version__
+from xkg.config import Settings
+from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
+from xkg.serve.allowed_folders import open_roots
+from xkg.serve.completions import add_completions
+from xkg.serve.http.access import Access
+from xkg.serve.http.connections import Connections, room
+from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
+from xkg.serve.http.limits import BodyLimit, Gate, RateLimit, refuse, too_often
+from xkg.serve.http.metrics import Metrics
+from xkg.serve.http.oauth import issuer_of
+from xkg.serve.http.request_log import Observed, observing
+from xkg.serve.http.tokens import SCOPES, Tokens
+from xkg.serve.jobs.jobs import Jobs
+from xkg.serve.mcp_server import add_all
+from xkg.serve.service import Service
+from xkg.serve.stdio import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
+from xkg.serve.tool_errors import PlainErrors
+from xkg.serve.tools.build import Building
+
+log = logging.getLogger(__name__)
+
+MCP_PATH = "/mcp"
+OPEN_SECONDS = 5.0
+READY_SECONDS = 1.0
+NEEDED = ["read"]
+THREADS_BESIDE = 8
+"""Threads that tools leave to what must not wait for them: keys of an issuer, readiness, metrics."""
+
+_UNREADY: Mapping[type[XkgError], str] = {
+    StoreUnreachableError: "the server that holds the graph does not answer",
+    SchemaVersionError: "the graph was stored by another version of xkg",
+    CorruptStoreError: "a stored file is damaged",
+    ModelMismatchError: "the indexes were made by another embedding model",
+}
+
+
+def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
+    """The app over the graph of `settings`, for a server that is bound to the host `bound` and that clients reach at
+    `url`. Raises `ConfigError` for settings that contradict each other."""
+    http = settings.serve.http
+    closed = reached_by_others(http, bound)
+    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
+    roots = open_roots(settings.serve.roots or ())
+    service = Service(settings)
+    metrics = Metrics(service.state)
+    connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
+    jobs = Jobs(settings, roots=roots) if settings.serve.build.allowed else None
+    server = _mcp_server(service, roots, metrics, jobs)
+    mcp: ASGIApp = server.session_manager.handle_request
+    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)
+    told = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
+    guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=told)
+    routes: list[BaseRoute] = [
+        Route(MCP_PATH, guarded(mcp), methods=["POST"]),
+        Route("/metrics", guarded(_Told(metrics)), methods=["GET"]),
+        Route("/healthz", _healthz, methods=["GET"]),
+        Route("/readyz", _Ready(service), methods=["GET"]),
+    ]
+    if settings.serve.oauth.issuer is not None:
+        issuer = AnyHttpUrl(settings.serve.oauth.issuer)
+        routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], list(SCOPES))
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
+        limiter = anyio.to_thread.current_default_thread_limiter()
+        limiter.total_tokens = http.concurrency + THREADS_BESIDE
+        service.warm_beside()
+        if jobs is not None:
+            jobs.start()
+        try:
+            async with server.session_manager.run():
+                yield {"connections": connections}
+        finally:
+            if jobs is not None:
+                jobs.close()
+            service.close()
+
+    middleware = [
+        Middleware(Observed, metrics=metrics),
+        Middleware(KnownHosts, bound=bound, names=(*http.hosts, urlsplit(url).hostname or ""), origins=http.origins),
+    ]
+    if http.origins:
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=http.origins,
+                allow_methods=["GET", "POST"],
+                allow_headers=["*"],
+                expose_headers=["mcp-session-id", "www-authenticate", "x-request-id", "retry-after"],
+            )
+        )
+    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+
+
+def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None) -> MCPServer:
+    """MCP without sessions: each request stands for itself, so any worker answers it and nothing is kept of a caller.
+    Hosts and sizes are looked at before it."""
+    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
+    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
+    add_completions(server, service)
+    add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
+    server.middleware.append(observing(metrics, server))
+    server.streamable_http_app(
+        stateless_http=True,
+        json_response=True,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    return server
+
+
+class _Guarded:
+    """Lets in who shows a token that may read, or everybody while no token was ever created; each at its rate.
+
+    Requests without a good token count for the address that they come from. Where that has had too many, another is
+    refused before its token is looked at, unless that is cheap: whoever shares the address with a flood of forged
+    tokens, as behind a proxy, goes on with the token that it has."""
+
+    def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
+        self._access = access
+        self._open = RateLimit(app, per_minute)
+        self._limited = RateLimit(RequireAuthMiddleware(app, NEEDED, metadata), per_minute)
+        self._closed = AuthenticationMiddleware(AuthContextMiddleware(self._limited), backend=BearerAuthBackend(access))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._access.required():
+            await self._open(scope, receive, send)
+        elif (wait := self._limited.wait(scope)) and not self._access.is_cheap(_bearer(scope)):
+            await too_often(scope, receive, send, wait)
+        else:
+            await self._closed(scope, receive, send)
+
+
+def _bearer(scope: Scope) -> str:
+    """The token that a request shows, or nothing."""
+    shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = shown.decode("latin-1").partition(" ")
+    return token if kind.lower() == "bearer" else ""
+
+
+class _Told:
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        text = await anyio.to_thread.run_sync(self._metrics.text)
+        await Response(text, media_type=CONTENT_TYPE_LATEST)(scope, receive, send)
+
+
+async def _healthz(_: Request) -> Response:
+    return JSONResponse({"status": "alive"})
+
+
+class _Ready:
+    """Whether a question can be answered, looked at once a second at most: anybody may ask. Who asks is not known, so
+    places are named in the log alone."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._one = anyio.CapacityLimiter(1)  # a look that takes long keeps a thread, and others wait for its end
+        self._looked = -READY_SECONDS
+        self._reason: str | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with anyio.fail_after(OPEN_SECONDS):
+                reason = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=self._one)
+        except TimeoutError:
+            reason = "the graph takes long to open"
+        if reason is None:
+            await JSONResponse({"status": "ready"})(scope, receive, send)
+        else:
+            await refuse(scope, receive, send, 503, "unready", reason)
+
+    def _look(self) -> str | None:
+        if time.monotonic() - self._looked >= READY_SECONDS:
+            try:
+                self._service.state()
+                self._reason = None
+            except XkgError as error:
+                log.warning("not ready: %s", error)
+                told = (words for kind, words in _UNREADY.items() if isinstance(error, kind))
+                self._reason = next(told, "there is no graph yet")
+            self._looked = time.monotonic()
+        return self._reason

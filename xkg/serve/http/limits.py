@@ -1,0 +1,179 @@
+"""How much one caller, and all together, may ask: requests a minute, the size of one, and how many are at work."""
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from ipaddress import IPv6Address, ip_address
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MOST_CALLERS = 10_000
+WAIT_SECONDS = 20.0
+
+
+class Rates:
+    """Token buckets, one a caller: `per_minute` requests on average, a tenth of them at once. The callers that were
+    quiet longest are forgotten first; by then their bucket is full."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_minute / 60
+        self._size = max(1.0, per_minute / 10)
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, caller: str) -> float:
+        """0 where the caller may go on, else the seconds until it may. Nothing is taken."""
+        level = self._level(caller, self._clock())
+        return 0.0 if level >= 1 else (1 - level) / self._rate
+
+    def take(self, caller: str) -> float:
+        """As `wait`, and a request of the caller is counted where it may go on."""
+        now, wait = self._clock(), self.wait(caller)
+        level = self._level(caller, now)
+        self._buckets.pop(caller, None)
+        self._buckets[caller] = (level if wait else level - 1, now)
+        if len(self._buckets) > MOST_CALLERS:
+            self._buckets.popitem(last=False)
+        return wait
+
+    def _level(self, caller: str, now: float) -> float:
+        level, then = self._buckets.get(caller, (self._size, now))
+        return min(self._size, level + (now - then) * self._rate)
+
+
+def caller(scope: Scope) -> str:
+    """Whom a request counts for: the holder of its token, else its address. A network hands out IPv6 by the /64."""
+    user = scope.get("user")
+    if isinstance(user, AuthenticatedUser):
+        return f"token {user.access_token.client_id}"
+    host = scope["client"][0] if scope.get("client") else "?"
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return str(host)
+    return f"{address.exploded[:19]}::/64" if isinstance(address, IPv6Address) else host
+
+
+class RateLimit:
+    """Refuses with 429 and Retry-After. `per_minute` 0 refuses nobody."""
+
+    def __init__(self, app: ASGIApp, per_minute: int) -> None:
+        self._app = app
+        self._rates = Rates(per_minute) if per_minute else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wait = self._rates.take(caller(scope)) if self._rates is not None else 0.0
+        if wait:
+            await too_often(scope, receive, send, wait)
+            return
+        await self._app(scope, receive, send)
+
+    def wait(self, scope: Scope) -> float:
+        """The seconds until whoever sent this request may go on; nothing is counted."""
+        return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
+
+
+async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> None:
+    """Refuses for so many seconds."""
+    after = math.ceil(wait)
+    words = f"too many requests: ask again in {after} s"
+    await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
+
+
+class BodyLimit:
+    """Reads a request whole before it can take anybody's turn, and refuses one larger than `most` bytes with 413."""
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
+        body = bytearray()
+        more = announced <= self._most
+        while more and len(body) <= self._most:
+            message = await receive()
+            if message["type"] != "http.request":
+                return  # the caller has gone
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        if max(announced, len(body)) > self._most:
+            words = f"a request may have {self._most // 1024} KiB: send less"
+            await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
+            return
+        whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
+
+        async def again() -> Message:
+            nonlocal whole
+            if whole is None:
+                return await receive()
+            message, whole = whole, None
+            return message
+
+        await self._app(scope, again, send)
+
+
+class Gate:
+    """`at_work` requests at a time, `waiting` more in the order in which they came; 503 for those beyond, and for one
+    whose turn did not come in time. A turn ends where the answer begins: who reads slowly keeps nobody waiting."""
+
+    def __init__(self, app: ASGIApp, at_work: int, waiting: int, seconds: float = WAIT_SECONDS) -> None:
+        self._app = app
+        self._most_waiting = waiting
+        self._seconds = seconds
+        self._turns = asyncio.Semaphore(at_work)
+        self._waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not await self._turn():
+            words = "the server is busy: ask again in a moment"
+            await refuse(scope, receive, send, 503, "busy", words, {"retry-after": "1"})
+            return
+        held = True
+
+        def done() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._turns.release()
+
+        async def answer(message: Message) -> None:
+            done()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, answer)
+        finally:
+            done()
+
+    async def _turn(self) -> bool:
+        if not self._turns.locked():
+            return await self._turns.acquire()
+        if self._waiting >= self._most_waiting:
+            return False
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._turns.acquire()
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting -= 1
+
+
+async def refuse(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    status: int,
+    reason: str,
+    words: str,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    scope.setdefault("state", {})["refused"] = reason
+    response = JSONResponse({"error": reason, "error_description": words}, status_code=status, headers=headers)
+    await response(scope, receive, send)

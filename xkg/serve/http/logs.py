@@ -1,0 +1,77 @@
+"""Logs of the HTTP server: one JSON object a line on stderr, about requests and never of what they hold."""
+
+import json
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal, get_args
+
+Level = Literal["debug", "info", "warning", "error"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, where it comes from, the event, and what `extra={"facts": {…}}` adds. Of an exception the type and
+    the place: its message and its traceback may hold what a caller asked, and are shown at `debug` alone."""
+
+    def __init__(self, *, whole: bool) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage().strip(),
+            **getattr(record, "facts", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+            frames = traceback.extract_tb(record.exc_info[2])
+            if frames:
+                line["at"] = f"{frames[-1].filename}:{frames[-1].lineno}"
+            if self._whole:
+                line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def configure(level: Level) -> None:
+    """Takes over all loggers of this process. Those of libraries speak from `warning` on, at `debug` from there."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines(whole=level == "debug"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("xkg").setLevel(level.upper())
+    if level == "debug":
+        logging.getLogger("mcp").setLevel(logging.DEBUG)
+        logging.getLogger("uvicorn").setLevel(logging.DEBUG)
+    elif level == "error":
+        logging.getLogger().setLevel(logging.ERROR)
+
+
+log = logging.getLogger(__name__)
+
+WANTED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+def start() -> Callable[[], None]:
+    """Sends the spans that the SDK of MCP draws, one a message, over OTLP; gives what ends it. The environment's OTEL_*
+    variables hold all there is to set; without an endpoint among them, nothing is sent."""
+    if not any(os.environ.get(name) for name in WANTED) or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return lambda: None
+    try:
+        from opentelemetry import trace
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        log.warning("OTEL_* is set, and OpenTelemetry is not installed: pip install 'xkg[otel]'")
+        return lambda: None
+    os.environ.setdefault("OTEL_SERVICE_NAME", "xkg")
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+    return provider.shutdown

@@ -1,0 +1,120 @@
+"""One line of log and a few counts for each request, under an id that the caller is told."""
+
+import logging
+import re
+import secrets
+import time
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.context import ServerMiddleware
+from mcp_types import CallToolResult
+from mcp_types.methods import SPEC_CLIENT_METHODS
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from xkg.serve.http.limits import caller
+from xkg.serve.http.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+PATHS = frozenset(("/mcp", "/metrics", "/healthz", "/readyz"))
+QUIET = frozenset(("/metrics", "/healthz", "/readyz"))
+"""Asked again and again by machines: logged at `debug`."""
+
+_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_REASONS = {401: "token", 403: "scope"}
+"""Why the SDK refuses with these."""
+
+
+class Observed:
+    """Counts and logs what passes. The id of a request is its X-Request-ID, where that is one, else a new one."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        request_id = given if _ID.fullmatch(given) else secrets.token_hex(8).encode()
+        facts: dict[str, Any] = scope.setdefault("state", {})
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id)]
+            await send(message)
+
+        started = time.perf_counter()
+        self._metrics.in_flight.inc()
+        try:
+            await self._app(scope, receive, answer)
+        finally:
+            self._metrics.in_flight.dec()
+            path = scope["path"] if scope["path"] in PATHS else "other"
+            self._metrics.requests.labels(path, str(status or 499)).inc()  # 499: the caller has gone
+            refused = facts.get("refused") or _REASONS.get(status)
+            if refused is not None and refused != "unready":
+                self._metrics.refuse(refused)
+            level = logging.DEBUG if path in QUIET else logging.INFO
+            if log.isEnabledFor(level):
+                line: dict[str, Any] = {
+                    "request_id": request_id.decode(),
+                    "method": scope["method"],
+                    "path": path,
+                    "status": status or 499,
+                    "ms": round(1000 * (time.perf_counter() - started), 1),
+                    "caller": caller(scope),
+                    **{name: facts[name] for name in ("call", "outcome") if name in facts},
+                }
+                if refused is not None:
+                    line["refused"] = refused
+                log.log(level, "request", extra={"facts": line})
+
+
+def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
+    """Times each call of a tool, and tells the request that carries a message what was asked of whom."""
+
+    known: set[str] = set()
+
+    async def middleware(ctx: Any, call_next: Any) -> Any:
+        if ctx.method != "tools/call":
+            call = ctx.method if ctx.method in SPEC_CLIENT_METHODS else "other"
+            _tell(ctx, call, "")
+            return await call_next(ctx)
+        if not known:
+            known.update(tool.name for tool in await server.list_tools())
+        named = (ctx.params or {}).get("name")
+        tool = named if isinstance(named, str) and named in known else "unknown"
+        outcome = "failed"
+        started = time.perf_counter()
+        try:
+            result = await call_next(ctx)
+            outcome = "error" if _is_error(result) else "ok"
+            return result
+        finally:
+            metrics.seconds.labels(tool).observe(time.perf_counter() - started)
+            metrics.calls.labels(tool, outcome).inc()
+            _tell(ctx, tool, outcome)
+
+    return middleware
+
+
+def _tell(ctx: Any, call: str, outcome: str) -> None:
+    if ctx.request is not None:
+        state = ctx.request.scope["state"]
+        state["call"] = call
+        if outcome:
+            state["outcome"] = outcome
+
+
+def _is_error(result: Any) -> bool:
+    match result:
+        case CallToolResult(is_error=True) | {"isError": True}:
+            return True
+        case _:
+            return False

@@ -1,0 +1,170 @@
+"""Serving over HTTP: an address, one process or several on it, and an end that lets work finish."""
+
+import functools
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.supervisors import Multiprocess
+
+from xkg.config import Settings
+from xkg.errors import ConfigError
+from xkg.serve.allowed_folders import open_roots
+from xkg.serve.http import logs
+from xkg.serve.http.dns_rebinding import is_loopback, reached_by_others
+from xkg.serve.http.metrics import SHARED
+from xkg.serve.http.tokens import Tokens
+from xkg.serve.jobs.jobs import check_bounds
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 2048
+WORKER_SECONDS = 60
+"""A worker that does not answer its parent for so long, as while it imports on a busy machine, is replaced."""
+
+LAST_SECONDS = 2.0
+"""A call that runs on after `serve.http.shutdown_seconds` is given up after this."""
+
+
+def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.Level = "info") -> None:
+    """Serves the graph of `settings` at `address`, as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 is any that is
+    free; the log's first line says which.
+
+    Raises `ConfigError` for an address that cannot be had, for one that others than this machine reach while nobody
+    would have to show a token, for builds that nothing bounds, and for settings that contradict each other."""
+    host, port = parse(address)
+    _refuse_the_open(settings, host)
+    open_roots(settings.serve.roots or ())
+    if settings.serve.build.allowed:
+        check_bounds(settings)
+    listener = _bind(host, port)
+    bound = f"[{host}]" if ":" in host else host
+    url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"
+    logs.configure(level)
+    config = _config(functools.partial(_process, settings, host, url, level), settings, workers)
+    facts = {"url": url, "pid": os.getpid(), "workers": workers}
+    log.info("listening", extra={"facts": facts})
+    if url.startswith("http:") and not is_loopback(host):
+        log.warning("tokens travel in the clear: let a proxy with TLS stand before this, and set serve.http.url to it")
+    with listener:
+        if workers == 1:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, _done)  # uvicorn raises the signal again when it is through
+            uvicorn.Server(config).run([listener])
+        else:
+            with tempfile.TemporaryDirectory(prefix="xkg-metrics-") as folder:
+                os.environ[SHARED] = folder
+                Multiprocess(config, [listener]).run()
+    log.info("stopped", extra={"facts": {"pid": os.getpid()}})
+
+
+def parse(address: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT` or `[HOST]:PORT`. Raises `ConfigError`."""
+    host, _, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
+        raise ConfigError(f"--http {address!r} is no address: write HOST:PORT, as in 127.0.0.1:8321 or [::1]:8321")
+    return host, int(port)
+
+
+def _refuse_the_open(settings: Settings, host: str) -> None:
+    if not reached_by_others(settings.serve.http, host):
+        return
+    if settings.serve.oauth.issuer is not None:
+        if settings.serve.http.url is None:
+            raise ConfigError("serve.oauth needs the address that clients use: set serve.http.url, https://HOST/mcp")
+    elif not Tokens(settings.kg).valid():
+        raise ConfigError(
+            f"{settings.serve.http.url or host} can be reached from other machines and nobody would need a token: run "
+            "`xkg token create NAME`, or set serve.oauth.issuer; or serve 127.0.0.1 alone"
+        )
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.create_server(address, family=family, backlog=BACKLOG)
+        # Connections inherit it; asyncio sets it on sockets of its own alone, and an answer's second half waited 40 ms.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listener
+    except OSError as error:
+        raise ConfigError(f"{host}:{port} cannot be served ({error.strerror}): choose another --http") from error
+
+
+def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) -> uvicorn.Config:
+    return uvicorn.Config(
+        make,
+        factory=True,
+        http="xkg.serve.http.connections:Connection",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,  # anybody on this machine could say that it is somebody else
+        server_header=False,
+        backlog=BACKLOG,
+        workers=workers,
+        timeout_keep_alive=max(1, round(settings.serve.http.request_seconds)),
+        timeout_graceful_shutdown=settings.serve.http.shutdown_seconds,
+        timeout_worker_healthcheck=WORKER_SECONDS,
+    )
+
+
+def _process(settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
+    """The app of one process, with its logs and traces, which ends with its parent."""
+    logs.configure(level)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+    from xkg.serve.http.app import make_app
+
+    return _Process(make_app(settings, host, url), logs.start())
+
+
+class _Process:
+    """Ends the process where the app is to end and a call that cannot be cancelled does not."""
+
+    def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
+        self._app = app
+        self._stop_tracing = stop_tracing
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive if scope["type"] != "lifespan" else self._ending(receive), send)
+        if scope["type"] == "lifespan":
+            self._stop_tracing()
+
+    def _ending(self, receive: Receive) -> Receive:
+        async def told() -> Message:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                last = threading.Timer(LAST_SECONDS, _give_up)
+                last.daemon = True
+                last.start()
+            return message
+
+        return told
+
+
+def _give_up() -> None:
+    log.warning("a call under way was given up")
+    os._exit(0)
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _done(_number: int, _frame: Any) -> None:
+    """The signal has done what it was for."""

@@ -1,0 +1,174 @@
+"""Bearer tokens of one graph: created once, kept as hashes, valid until they expire or are revoked.
+
+A token is 256 random bits, so nobody can guess it from its hash however fast that is: SHA-256 is enough, and a slow
+password hash would only let strangers keep the processor busy.
+"""
+
+import fcntl
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from xkg.errors import CorruptStoreError, InputError, StoreError
+from xkg.files import private_folder, write_whole
+
+PREFIX = "xkg_"
+"""Tells a token of ours from a JWT, and lets scanners find one that was committed by mistake."""
+
+Scope = Literal["read", "build"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LIFETIME = re.compile(r"([1-9][0-9]{0,5})([hdw])")
+_UNIT = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
+_OWNER_ONLY = 0o600
+
+
+class Token(BaseModel):
+    """What is kept of a token. `sha256` is the hex digest of the whole secret."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    sha256: str
+    scopes: tuple[Scope, ...]
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+
+    def state(self, now: datetime) -> Literal["valid", "expired", "revoked"]:
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= now else "valid"
+
+
+_FILE = TypeAdapter(tuple[Token, ...])
+
+
+def lifetime(text: str) -> timedelta:
+    """`12h`, `90d` or `4w`. Raises `InputError`."""
+    match = _LIFETIME.fullmatch(text)
+    if match is None:
+        raise InputError(f"{text!r} is no time to live: write a number and h, d or w, as in 90d")
+    return int(match[1]) * _UNIT[match[2]]
+
+
+def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
+    """These, each once. Raises `InputError` for one that is no scope."""
+    for name in names:
+        if name not in SCOPES:
+            raise InputError(f"{name[:80]!r} is no scope: there are {' and '.join(SCOPES)}")
+    return tuple(scope for scope in SCOPES if scope in names)
+
+
+class Tokens:
+    """The tokens of the graph in `folder`. A change by any process holds for the next question asked of any other.
+
+    Every method raises `CorruptStoreError` where the file is not what was written, so that nobody is let in by a file
+    that cannot be read. Safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "tokens.json"
+        self._turn = threading.Lock()
+        self._seen: tuple[int, ...] | None = None
+        self._tokens: tuple[Token, ...] = ()
+
+    def create(self, name: str, scopes: Sequence[Scope] = ("read",), expires: timedelta | None = None) -> str:
+        """A new token, which is told this once. The name of one that is revoked or expired may be used again. Raises
+        `InputError` for a name that is taken or not a name, and `StoreError` where it cannot be written."""
+        if not _NAME.fullmatch(name):
+            raise InputError(f"{name[:80]!r} is no name for a token: use up to 64 letters, digits and . _ -")
+        now = datetime.now(UTC)
+        try:
+            until = None if expires is None else now + expires
+        except OverflowError:
+            raise InputError("no date is that far away: let the token expire sooner") from None
+        secret = PREFIX + secrets.token_urlsafe(32)
+        token = Token(name=name, sha256=_hash(secret), scopes=tuple(dict.fromkeys(scopes)), created=now, expires=until)
+        with self._changing() as known:
+            if any(other.name == name and other.state(now) == "valid" for other in known):
+                raise InputError(f"there is a token {name!r}: revoke it first, or choose another name")
+            self._write((*(other for other in known if other.name != name), token))
+        return secret
+
+    def revoke(self, name: str) -> None:
+        """Nobody gets in with it from now on. Raises `InputError` where there is no such token."""
+        now = datetime.now(UTC)
+        with self._changing() as known:
+            if not any(token.name == name and token.revoked is None for token in known):
+                names = ", ".join(token.name for token in known if token.revoked is None) or "none"
+                raise InputError(f"no token {name[:80]!r} to revoke: there is {names}")
+            self._write(
+                tuple(token.model_copy(update={"revoked": now}) if token.name == name else token for token in known)
+            )
+
+    def all(self) -> tuple[Token, ...]:
+        """Oldest first, those that are expired or revoked too."""
+        with self._turn:
+            try:
+                found = self._path.stat()
+            except FileNotFoundError:
+                self._seen, self._tokens = None, ()
+                return ()
+            except OSError as error:
+                raise StoreError(f"{self._path} cannot be read ({error.strerror}): mend its permissions") from error
+            seen = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+            if seen != self._seen:
+                self._tokens = self._read()
+                self._seen = seen
+            return self._tokens
+
+    def valid(self) -> tuple[Token, ...]:
+        now = datetime.now(UTC)
+        return tuple(token for token in self.all() if token.state(now) == "valid")
+
+    def find(self, secret: str) -> Token | None:
+        """The valid token that this is. Every hash is compared, each in constant time."""
+        asked, found = _hash(secret), None
+        for token in self.valid():
+            if hmac.compare_digest(token.sha256, asked):
+                found = token
+        return found
+
+    def _read(self) -> tuple[Token, ...]:
+        try:
+            return _FILE.validate_json(self._path.read_bytes())
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}): mend its permissions") from error
+        except ValidationError:
+            raise CorruptStoreError(
+                f"{self._path} is damaged, so nobody is let in: remove it and create the tokens anew"
+            ) from None
+
+    def _write(self, tokens: tuple[Token, ...]) -> None:
+        write_whole(self._path, _FILE.dump_json(tokens, indent=1), _OWNER_ONLY)
+
+    @contextmanager
+    def _changing(self) -> Iterator[tuple[Token, ...]]:
+        try:
+            private_folder(self._folder)
+            descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise StoreError(f"{self._folder} cannot be opened ({error.strerror}): choose another --kg") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # of the folder: two commands side by side lose nothing
+            yield self.all()
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be written ({error.strerror}); nothing was changed") from error
+        finally:
+            os.close(descriptor)
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,161 @@
+"""What is told of builds that were asked for."""
+
+import json
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.types import Value
+from xkg.serve.jobs.table import Row, State
+
+if TYPE_CHECKING:
+    from xkg.serve.jobs.jobs import Jobs
+
+
+LONGEST_ERROR = 500
+BRIEF_ERROR = 120
+
+
+class StageDone(Value):
+    """A stage that has ended: wall seconds, whether its output was there from an earlier build, and what it gave."""
+
+    name: str
+    seconds: float
+    reused: bool
+    summary: str
+
+
+class BuiltPaper(BaseModel):
+    """What of `xkg build --json` is told on: the id that other tools take, and what is in the graph now."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    paper: str
+    state: str
+    published: bool
+    generation: int
+    techniques: int
+    hidden: dict[str, int]
+    levels: dict[str, int]
+    cost_usd: float
+
+
+class JobAnswer(Value):
+    """A build that was asked for. `at` is how far the stage under way is, as `modularize 3/10`. `dollars` is what this
+    job spent on the language model so far, None where a price is unknown. `result` is there once something was built,
+    `error` where it did not end well: one line, with what to do."""
+
+    job: int
+    state: State
+    paper: str
+    repository: str
+    asked_by: str
+    asked_at: str
+    started_at: str | None
+    ended_at: str | None
+    stages: tuple[StageDone, ...]
+    at: str
+    calls: int
+    dollars: float | None
+    result: BuiltPaper | None
+    error: str
+    note: str
+
+
+class JobsAnswer(Value):
+    """Those under way first, then those that ended, the last one first; of several, without stages and results. `cut`
+    says what was left out."""
+
+    jobs: tuple[JobAnswer, ...]
+    cut: str
+
+
+def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
+    stages, at, calls, dollars = [], "", 0, 0.0
+    known = True
+    for said in jobs.told(row.id):
+        match said:
+            case {"event": "stage"}:
+                done = {name: said[name] for name in StageDone.model_fields}
+                stages.append(StageDone(**{**done, "seconds": round(said["seconds"], 3)}))
+                at = ""
+            case {"event": "progress"}:
+                at = f"{said['stage']} {said['done']}/{said['total']}"
+        calls = said["calls"]
+        known = said["dollars"] is not None
+        dollars = said["dollars"] or 0.0
+    return JobAnswer(
+        job=row.id,
+        state=row.state,
+        paper=row.paper,
+        repository=row.repository,
+        asked_by=one_line(row.asked_by)[:200],
+        asked_at=row.asked,
+        started_at=row.started,
+        ended_at=row.ended,
+        stages=tuple(stages),
+        at=at if row.state == "running" else "",
+        calls=calls,
+        dollars=dollars if known else None,
+        result=_built(row.result),
+        error=one_line(row.error)[:LONGEST_ERROR],
+        note=note,
+    )
+
+
+def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
+    rows, count = jobs.newest(most)
+    left = max(0, count - len(rows))
+    return JobsAnswer(
+        jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),
+        cut=f"{left} older jobs, stages and results: ask for a job by its number" if rows else "",
+    )
+
+
+def _brief(answer: JobAnswer) -> JobAnswer:
+    """A line of a list: stages and results are told of a job alone."""
+    return answer.model_copy(update={"stages": (), "result": None, "error": answer.error[:BRIEF_ERROR]})
+
+
+def job_lines(answer: JobAnswer) -> list[str]:
+    source = f" with {answer.repository}" if answer.repository else ""
+    started = f", started {answer.started_at}" if answer.started_at else ""
+    ended = f", ended {answer.ended_at}" if answer.ended_at else ""
+    lines = [
+        f"job {answer.job}: {answer.state}, {answer.paper}{source}",
+        f"  asked {answer.asked_at} by {answer.asked_by}{started}{ended}",
+    ]
+    lines += [
+        f"  {stage.name}: {stage.summary}, {stage.seconds:.1f} s{' (kept)' if stage.reused else ''}"
+        for stage in answer.stages
+    ]
+    lines += [f"  now: {answer.at}"] if answer.at else []
+    if answer.calls:
+        spent = "price unknown" if answer.dollars is None else f"${answer.dollars:.2f}"
+        lines.append(f"  {answer.calls} calls of the language model, {spent}")
+    if answer.result is not None:
+        built = answer.result
+        code = ", ".join(f"{n} {level}" for level, n in built.levels.items()) or "none"
+        where = "published as" if built.published else "already in"
+        hidden = f", {sum(built.hidden.values())} hidden" if built.hidden else ""
+        lines.append(
+            f"  {built.paper} ({built.state}), {where} generation {built.generation}: {built.techniques} techniques"
+            f"{hidden}; code: {code}; ${built.cost_usd:.2f} in all its builds"
+        )
+    lines += [f"  error: {answer.error}"] if answer.error else []
+    return [*lines, *([answer.note] if answer.note else [])]
+
+
+def jobs_lines(answer: JobsAnswer) -> list[str]:
+    lines = [line for job in answer.jobs for line in job_lines(job)]
+    return [*(lines or ["Nothing was asked for."]), *([answer.cut] if answer.cut else [])]
+
+
+def _built(result: str) -> BuiltPaper | None:
+    if not result:
+        return None
+    try:
+        return BuiltPaper.model_validate(json.loads(result))
+    except (ValueError, ValidationError):
+        return None

@@ -1,0 +1,68 @@
+"""What a caller from elsewhere may have built: papers of arXiv, repositories of known hosts, and what lies under roots.
+
+A server that fetches what strangers name can be sent where they cannot go themselves: to services of its own network,
+to its own files, into options of the programs that it runs. So a name is taken only in a form that leaves no choice of
+machine but one that was configured, and is written anew before anything is started with it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from xkg.errors import InputError
+from xkg.serve.allowed_folders import path_under_roots
+
+_SEGMENT = r"[A-Za-z0-9_~][A-Za-z0-9._~-]*"
+_REFERENCE = r"(?!.*(?:\.\.|//))[A-Za-z0-9_][A-Za-z0-9_./+#=-]*"
+_REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference>{_REFERENCE}))?")
+
+
+def paper_named(name: str, roots: Sequence[Path]) -> str:
+    """The paper as `xkg build --paper` takes it: the address of an arXiv id or address, or a path under `roots`, links
+    resolved. Raises `InputError`."""
+    from xkg.build.sources.arxiv import arxiv_id
+
+    _refuse_odd(name)
+    known = arxiv_id(name)
+    if known is not None:
+        return f"https://arxiv.org/abs/{known}"
+    if "://" in name:
+        raise InputError(f"{name[:200]!a} is no address of arXiv: give an arXiv id, such as arxiv:1608.04471")
+    if not roots:
+        raise InputError(
+            f"{name[:200]!a} is no arXiv id, and this server opens no folder: give an id such as arxiv:1608.04471"
+        )
+    return str(path_under_roots(name, roots))
+
+
+def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:
+    """The repository as `xkg build --repo` takes it: `https://host/owner/name`, perhaps with `@commit`, on one of
+    `hosts`, or a folder under `roots`, links resolved. Raises `InputError`."""
+    _refuse_odd(name)
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
+        if not roots:
+            raise InputError(
+                f"{name[:200]!a} is no address, and this server opens no folder: give https://HOST/OWNER/NAME"
+            )
+        folder = path_under_roots(name, roots)
+        if not folder.is_dir():
+            raise InputError(f"{name[:200]!a} is a file: name the folder of a repository")
+        return str(folder)
+    try:
+        parts = urlsplit(name)
+        host = (parts.netloc or "").lower()
+    except ValueError:
+        parts, host = urlsplit(""), ""
+    if parts.scheme != "https" or not _REPOSITORY.fullmatch(parts.path) or parts.query or parts.fragment:
+        raise InputError(f"{name[:200]!a} is not taken: give https://HOST/OWNER/NAME, perhaps with @COMMIT")
+    if host not in {known.lower() for known in hosts}:
+        raise InputError(
+            f"{host[:100]!a} is no host that this server fetches from ({', '.join(hosts) or 'none'}): "
+            "use one of these, or have serve.build.hosts extended"
+        )
+    return f"https://{host}{parts.path}"
+
+
+def _refuse_odd(name: str) -> None:
+    if not name.strip() or name.startswith("-") or not name.isprintable() or "\\" in name:
+        raise InputError(f"{name[:200]!a} is no name of a paper or a repository")

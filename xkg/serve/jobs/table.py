@@ -1,0 +1,175 @@
+"""The list of builds that callers asked for: one SQLite file in the graph's folder, shared by server processes."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, get_args
+
+from xkg.errors import CorruptStoreError, InputError, SchemaVersionError, StoreError
+from xkg.files import private_file, private_folder
+
+State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
+STATES: tuple[State, ...] = get_args(State)
+
+KEPT = 200
+"""Ended jobs that are remembered, with their logs."""
+
+_BUSY_SECONDS = 10.0
+_VERSION = 1
+_SCHEMA = """CREATE TABLE IF NOT EXISTS jobs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, paper TEXT NOT NULL, repository TEXT NOT NULL, asked_by TEXT NOT NULL,
+    state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
+    cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '')"""
+_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, cancel, result, error"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A job as it is kept. `repository` is '' for none; times are ISO 8601 UTC. `pid` leads the process group of a
+    job that was started; `cancel` says that somebody wants it ended; `result` is what the build printed, as JSON."""
+
+    id: int
+    paper: str
+    repository: str
+    asked_by: str
+    state: State
+    asked: str
+    started: str | None
+    ended: str | None
+    pid: int | None
+    cancel: bool
+    result: str
+    error: str
+
+
+class JobTable:
+    """Every method raises `StoreError` where the file cannot be used, with what to do. Safe to use from several threads
+    and processes: each step is one transaction."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._path = folder / "jobs.sqlite"
+
+    def add(self, paper: str, repository: str, asked_by: str, *, waiting: int, per_day: int) -> tuple[Row, bool]:
+        """The new job, or the one under way for the same paper and repository; and whether it is new. Raises
+        `InputError` where `waiting` jobs wait already, or `per_day` were asked for within a day."""
+        now = datetime.now(UTC)
+        with self._changing() as db:
+            same = "state IN ('queued', 'running') AND NOT cancel AND paper = ? AND repository = ?"
+            for row in self._rows(db, f"{same} ORDER BY id", paper, repository):
+                return row, False
+            if _count(db, "state = 'queued'") >= waiting:
+                raise InputError(f"{waiting} builds wait already: ask again when job_status shows fewer")
+            if _count(db, "asked > ?", _iso(now - timedelta(days=1))) >= per_day:
+                raise InputError(
+                    f"{per_day} builds were asked for within a day, which is all that this server takes "
+                    "(serve.build.per_day): ask again tomorrow"
+                )
+            given = db.execute(
+                "INSERT INTO jobs (paper, repository, asked_by, state, asked) VALUES (?, ?, ?, 'queued', ?)",
+                (paper, repository, asked_by, _iso(now)),
+            )
+            return self._one(db, int(given.lastrowid or 0)), True
+
+    def get(self, job: int) -> Row | None:
+        with self._reading() as db:
+            return next(self._rows(db, "id = ?", job), None)
+
+    def newest(self, most: int) -> list[Row]:
+        """Those under way first, in their order; then those that ended, the last one first."""
+        with self._reading() as db:
+            live = list(self._rows(db, "state IN ('queued', 'running') ORDER BY state DESC, id LIMIT ?", most))
+            ended = "state NOT IN ('queued', 'running') ORDER BY id DESC LIMIT ?"
+            return [*live, *self._rows(db, ended, most - len(live))]
+
+    def count(self) -> int:
+        with self._reading() as db:
+            return _count(db, "1")
+
+    def next(self) -> Row | None:
+        """The job that is said to run, else the one that has waited longest."""
+        with self._reading() as db:
+            return next(self._rows(db, "state IN ('queued', 'running') ORDER BY state DESC, id LIMIT 1"), None)
+
+    def started(self, job: int, pid: int) -> None:
+        with self._changing() as db:
+            query = "UPDATE jobs SET state = 'running', started = ?, pid = ? WHERE id = ?"
+            db.execute(query, (_iso(datetime.now(UTC)), pid, job))
+
+    def cancel(self, job: int) -> Row | None:
+        """Ends a job that waits; one that runs is marked, for whoever watches it to end it."""
+        with self._changing() as db:
+            now = _iso(datetime.now(UTC))
+            db.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state IN ('queued', 'running')", (job,))
+            query = "UPDATE jobs SET state = 'cancelled', ended = ? WHERE id = ? AND state = 'queued'"
+            db.execute(query, (now, job))
+            return next(self._rows(db, "id = ?", job), None)
+
+    def ended(self, job: int, state: State, result: str, error: str) -> list[int]:
+        """Writes down how a job ended; the jobs that are forgotten now, whose logs may go."""
+        with self._changing() as db:
+            query = "UPDATE jobs SET state = ?, ended = ?, result = ?, error = ? WHERE id = ?"
+            db.execute(query, (state, _iso(datetime.now(UTC)), result, error, job))
+            old = "SELECT id FROM jobs WHERE state NOT IN ('queued', 'running') ORDER BY id DESC LIMIT -1 OFFSET ?"
+            forgotten = [int(id) for (id,) in db.execute(old, (KEPT,))]
+            db.executemany("DELETE FROM jobs WHERE id = ?", [(id,) for id in forgotten])
+            return forgotten
+
+    def _one(self, db: sqlite3.Connection, job: int) -> Row:
+        return next(self._rows(db, "id = ?", job))
+
+    @staticmethod
+    def _rows(db: sqlite3.Connection, where: str, *values: object) -> Iterator[Row]:
+        for row in db.execute(f"SELECT {_COLUMNS} FROM jobs WHERE {where}", values).fetchall():
+            kept = dict(zip(_COLUMNS.split(", "), row, strict=True))
+            yield Row(**{**kept, "cancel": bool(kept["cancel"])})
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        with self._opened() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._opened() as db:
+            yield db
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        try:
+            private_folder(self._folder)
+            private_file(self._path)
+            with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as db:
+                version = db.execute("PRAGMA user_version").fetchone()[0]
+                if version > _VERSION:
+                    raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
+                if version < _VERSION:
+                    db.execute("PRAGMA journal_mode = WAL")
+                    db.execute(_SCHEMA)
+                    db.execute(f"PRAGMA user_version = {_VERSION}")
+                yield db
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self._path} cannot be used ({error}): see to its rights and to free space") from error
+        except sqlite3.DatabaseError as error:
+            raise CorruptStoreError(
+                f"{self._path} is damaged ({error}): remove it; the list of builds is lost with it, no build is"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): see to its rights") from error
+
+
+def _count(db: sqlite3.Connection, where: str, *values: object) -> int:
+    return int(db.execute(f"SELECT count(*) FROM jobs WHERE {where}", values).fetchone()[0])
+
+
+def _iso(time: datetime) -> str:
+    return time.isoformat(timespec="seconds")

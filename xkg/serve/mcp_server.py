@@ -1,0 +1,32 @@
+"""What the server offers over one graph: tools, resources and prompts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcp.server import MCPServer
+
+from xkg.serve.prompts import add_prompts
+from xkg.serve.resources import add_resources
+from xkg.serve.service import Service
+from xkg.serve.tools import cypher, locate, nodes, search
+
+if TYPE_CHECKING:
+    from xkg.serve.tools.build import Building
+
+
+def add_all(
+    server: MCPServer, service: Service, roots: Sequence[Path] = (), building: "Building | None" = None
+) -> None:
+    """Registers all of it. What a caller names on this machine must lie under `roots`; None for
+    `building` leaves out the tools that build."""
+    search.add(server, service)
+    nodes.add(server, service)
+    locate.add(server, service, roots)
+    cypher.add(server, service)
+    if building is not None:
+        from xkg.serve.tools import build as builds
+
+        builds.add(server, building, roots)
+    add_resources(server, service)
+    add_prompts(server, service)

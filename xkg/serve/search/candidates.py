@@ -1,0 +1,156 @@
+"""Which techniques a query may mean: BM25 and vector search over the whole query and over its parts, fused by score,
+and of what they find the best by late interaction too (`xkg.embeddings.base`)."""
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from heapq import nlargest
+
+from xkg.embeddings.base import Reading
+from xkg.fusion import convex_combination
+from xkg.model import paper_of
+from xkg.serve.background import beside
+from xkg.serve.search.filters import Filters
+from xkg.store.graph_store import Hit, Snapshot
+
+DEPTH = 100
+DEEPEST = 10_000
+MANY_PAPERS = 10_000
+"""From so many on a search of texts takes as long as to read a query, and goes on beside that."""
+
+TEXT, VECTOR = 0.5, 0.5
+"""Weights of the two searches."""
+
+INTERACTION, INTERACTING = 0.5, 50
+"""Weight of late interaction beside the two together, and of how many techniques they find it is asked."""
+
+PARTS = 0.5
+"""Weight of the part of a long query that fits best, beside the whole."""
+
+COMPANY = 0.3
+"""Weight of the best technique of the same paper: who asks for several steps asks within one subject."""
+
+Read = Callable[[Sequence[str]], Sequence[Reading]]
+"""What a model makes of each of some texts."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Techniques by how strongly the two searches speak for them, in 0..1 within this query; the cosine of each to the
+    whole query, at most that where vector search did not return it; how near the words of the whole query come to those
+    of the best of them; and what the model makes of it. `needs` are strengths for each part of a long query alone."""
+
+    strength: dict[str, float]
+    needs: Sequence[dict[str, float]]
+    cosine: dict[str, float]
+    interaction: Mapping[str, float]
+    reading: Reading
+
+
+def candidates(
+    snapshot: Snapshot, read: Read, query: str, filters: Filters, papers: Sequence[str], wanted: int
+) -> Candidates:
+    """What is worth a look, at least `wanted` techniques if the graph has as many. Where filters leave too few, the
+    searches go deeper. Raises what `read` raises."""
+    texts = [query, *parts(query)]
+    readings: Sequence[Reading] = ()
+    depth = max(DEPTH, wanted)
+    while True:
+        search = partial(_by_text, snapshot, texts, depth, papers)
+        with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as found_by_text:
+            readings = readings or read(texts)
+            by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in readings]
+            by_text = found_by_text()
+        admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
+        exhausted = max(map(len, by_vector), default=0) < depth
+        if admitted is None or len(admitted) >= wanted or exhausted or depth >= DEEPEST:
+            break
+        depth *= 10
+    searched = [_fused(text, vector, depth, admitted) for text, vector in zip(by_text, by_vector, strict=True)]
+    asked = [nlargest(INTERACTING, found, key=found.__getitem__) for found in searched]
+    near = [snapshot.interaction(reading, ids) for reading, ids in zip(readings, asked, strict=True)]
+    fused = list(map(_interacting, searched, asked, near))
+    whole, rest = fused[0], fused[1:]
+    strength = dict(whole)
+    if rest:
+        for technique in set().union(*fused):
+            best = max(part.get(technique, 0.0) for part in rest)
+            strength[technique] = (1 - PARTS) * whole.get(technique, 0.0) + PARTS * best
+    cosines = {hit.id: hit.score for hit in by_vector[0]}
+    weakest = min(cosines.values(), default=0.0)  # what vector search did not return is no closer than this
+    return Candidates(
+        strength=_in_company(strength),
+        needs=[_in_company(part) for part in rest],
+        cosine={t: cosines.get(t, weakest) for t in strength},
+        interaction=near[0],
+        reading=readings[0],
+    )
+
+
+def _by_text(snapshot: Snapshot, texts: Sequence[str], depth: int, papers: Sequence[str]) -> list[Sequence[Hit]]:
+    return [snapshot.find_text(text, depth, papers) for text in texts]
+
+
+def _admitted(snapshot: Snapshot, filters: Filters, found: Sequence[Sequence[Hit]]) -> set[str] | None:
+    """Ids that the filters admit, None where they admit all."""
+    if not filters.of_techniques:
+        return None
+    ids = list({hit.id for hits in found for hit in hits})
+    return {technique for technique, facts in snapshot.facts(ids).items() if filters.admit(technique, facts)}
+
+
+def _fused(by_text: Sequence[Hit], by_vector: Sequence[Hit], depth: int, admitted: set[str] | None) -> dict[str, float]:
+    # What a full list leaves out is no better than its last; what text search does not find has none of the words.
+    floors = [
+        by_text[-1].score if len(by_text) == depth else 0.0,
+        by_vector[-1].score if by_vector else 0.0,
+    ]
+    scored = [
+        {hit.id: hit.score for hit in hits if admitted is None or hit.id in admitted} for hits in (by_text, by_vector)
+    ]
+    return convex_combination(scored, floors, [TEXT, VECTOR])
+
+
+def _interacting(strength: dict[str, float], best: Collection[str], found: Mapping[str, float]) -> dict[str, float]:
+    """With late interaction, which was asked of the `best`: the least that it found counts 0, as do all others. Where
+    it knows nothing of one of these, that stands as it stood."""
+    if not found:
+        return strength
+    least = min(found.values())
+    spread = max(found.values()) - least
+    nearness = {technique: strength[technique] for technique in best}
+    nearness |= {technique: (value - least) / spread if spread > 0 else 1.0 for technique, value in found.items()}
+    return {
+        technique: (1 - INTERACTION) * value + INTERACTION * nearness.get(technique, 0.0)
+        for technique, value in strength.items()
+    }
+
+
+def _in_company(strength: dict[str, float]) -> dict[str, float]:
+    papers = [paper_of(technique) for technique in strength]
+    best = dict.fromkeys(papers, 0.0)
+    for paper, value in zip(papers, strength.values(), strict=True):
+        if value > best[paper]:
+            best[paper] = value
+    return {
+        technique: (1 - COMPANY) * value + COMPANY * best[paper]
+        for paper, (technique, value) in zip(papers, strength.items(), strict=True)
+    }
+
+
+LONG_QUERY_WORDS = 18
+PART_WORDS = 4
+MOST_PARTS = 8
+
+_SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
+_CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
+
+
+def parts(query: str) -> list[str]:
+    """The sentences and clauses of a long query that can stand alone; none for a short one, or where it is all one."""
+    if len(query.split()) <= LONG_QUERY_WORDS:
+        return []
+    clauses = [clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence)]
+    telling = [clause for clause in dict.fromkeys(clauses) if len(clause.split()) >= PART_WORDS]
+    return telling[:MOST_PARTS] if len(telling) > 1 else []

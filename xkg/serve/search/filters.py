@@ -1,0 +1,67 @@
+"""What a search is narrowed to."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xkg.model import Level, paper_of
+from xkg.serve.answers.lookup import resolve_paper
+from xkg.store.graph_store import Facts, Snapshot
+
+
+@dataclass(frozen=True)
+class Filters:
+    """`papers` (ids or titles): only these. `years`: first and last of publication, either may be None; papers without
+    a year are left out. `level`: code of this level or a higher one. `packages`: code that needs all of these.
+    `language`: code in it. `exclude`: ids of papers, techniques and code that are not to be answered, such as those
+    already seen."""
+
+    papers: Sequence[str] = ()
+    years: tuple[int | None, int | None] = (None, None)
+    level: Level | None = None
+    packages: Sequence[str] = ()
+    language: str | None = None
+    exclude: Sequence[str] = ()
+    with_code: bool = False
+
+    def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
+        """Ids of the papers to search, () for all of them, None where none is left. Raises `UnknownIdError`."""
+        named = tuple(dict.fromkeys(resolve_paper(snapshot, paper) for paper in self.papers))
+        first, last = self.years
+        if first is None and last is None:
+            return named
+        fitting = snapshot.of_years(first, last)
+        return (tuple(p for p in named if p in set(fitting)) if named else tuple(fitting)) or None
+
+    @property
+    def of_techniques(self) -> bool:
+        """Whether techniques of one paper can fare differently."""
+        return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
+
+    def admit(self, technique: str, facts: Facts) -> bool:
+        seen = {entry.partition("@")[0] for entry in self.exclude}
+        if technique in seen or paper_of(technique) in seen:
+            return False
+        needs = {_package(name) for name in facts.packages}
+        return (
+            (self.level is None or facts.level.rank >= self.level.rank)
+            and (not self.language or facts.language.casefold() == self.language.casefold())
+            and all(_package(name) in needs for name in self.packages)
+            and (not self.with_code or bool(facts.language))
+        )
+
+    def said(self) -> str:
+        """What is left of the techniques, for the answer's scope."""
+        wanted = [f"of level {self.level} or higher"] if self.level else []
+        wanted += [f"in {self.language}"] if self.language else []
+        wanted += [f"that needs {', '.join(self.packages)}"] if self.packages else []
+        if wanted:
+            left = f"only techniques with code {' '.join(wanted)}"
+        else:
+            left = "only techniques with code" if self.with_code else "all techniques"
+        return left + (f" but {len(self.exclude)} excluded ids" if self.exclude else "")
+
+
+def _package(name: str) -> str:
+    """The name of a distribution as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name.strip()).casefold()

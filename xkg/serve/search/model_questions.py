@@ -1,0 +1,144 @@
+"""Questions to the language model that an answer can do without: it is waited for so long, and no longer.
+
+A question that takes longer goes on in the background, and its answer is kept (`xkg.llm.ledger`): who asks the same
+later has it at once. What is asked on one day (UTC) is one entry of the ledger, `serve 2026-08-01`, so that
+`llm.max_cost` bounds the dollars a day.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from xkg.config import LlmSettings
+from xkg.errors import ModelUnavailableError, XkgError
+
+if TYPE_CHECKING:  # loaded with the first question
+    from xkg.llm.client import AnswerType, Call, LanguageModel
+    from xkg.llm.prompt import Prompt
+
+A = TypeVar("A", bound="AnswerType")
+
+WAIT_SECONDS = 20.0
+"""How long an answer waits; clients give up a call after a minute or later."""
+
+BUSY_SECONDS = 0.5
+"""How long it waits where others wait already: enough for what is kept."""
+
+CALL_SECONDS = 120.0
+"""A call that takes longer is given up: it keeps one of `llm.concurrency` places from others."""
+
+PATIENCE_SECONDS = 8.0
+"""How long an endpoint that refuses or fails is tried again."""
+
+UNDER_WAY = 32
+"""Questions at a time, each with a thread of its own; those beyond are not asked."""
+
+
+@dataclass(frozen=True)
+class Answered(Generic[A]):
+    """An answer and the model that gave it."""
+
+    answer: A
+    model: str
+
+
+class Questions:
+    """The language model of `settings`, opened with the first question; what it says is kept in `folder`. At most
+    `waiting` callers wait for it at a time, so that the others of a server go on; a call takes at most `seconds`. Safe
+    to use from several threads."""
+
+    def __init__(self, settings: LlmSettings, folder: Path, waiting: int, *, seconds: float = CALL_SECONDS) -> None:
+        self._settings = settings.model_copy(update={"seconds": min(settings.seconds, seconds)})
+        self._folder = folder
+        self._most_waiting = waiting
+        self._turn = threading.Lock()
+        self._opening = threading.Lock()
+        self._opened: LanguageModel | None = None
+        self._heard = threading.local()
+        self._under_way = 0
+        self._waiting = 0
+        self._closed = False
+
+    def begin(
+        self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
+    ) -> "Future[Answered[A]]":
+        """The answer to come, for `wait`; it is there already where it was kept."""
+        from xkg.llm.prices import model_of
+
+        answer: Future[Answered[A]] = Future()
+        try:
+            model = self._model()
+            kept = model.recall(prompt, kind, inputs, check=check)
+            if kept is not None:
+                answer.set_result(Answered(kept, model_of(self._settings, prompt.role)))
+                return answer
+            with self._turn:
+                if self._under_way >= UNDER_WAY:
+                    raise ModelUnavailableError(f"{UNDER_WAY} questions are open already: ask again in a while")
+                self._under_way += 1
+        except XkgError as error:
+            answer.set_exception(error)
+            return answer
+
+        def work() -> None:
+            try:
+                ask = model.for_paper(f"serve {datetime.now(UTC).date()}")
+                given = ask(prompt, kind, inputs, about=about, check=check)
+                answer.set_result(Answered(given, self._heard.model))
+            except BaseException as error:  # whoever waits shall hear of it
+                answer.set_exception(error)
+            finally:
+                with self._turn:
+                    self._under_way -= 1
+
+        threading.Thread(target=work, name="question", daemon=True).start()
+        return answer
+
+    def wait(self, answer: "Future[Answered[A]]", until: float) -> "Answered[A]":
+        """The answer, if it is there at `until` (`time.monotonic`). Raises an `XkgError` that says why there is none:
+        `ModelUnavailableError` where it is not there in time, `ConfigError`, and what asking raises."""
+        with self._turn:
+            patient = self._waiting < self._most_waiting
+            self._waiting += 1
+        left = max(0.0, until - time.monotonic())
+        try:
+            return answer.result(left if patient else min(left, BUSY_SECONDS))
+        except TimeoutError:
+            why = "no answer in time" if patient else "other answers wait for it"
+            raise ModelUnavailableError(
+                f"{self._settings.verifier_model or self._settings.model}: {why}; it goes on in the background: ask "
+                "the same again in a minute"
+            ) from None
+        finally:
+            with self._turn:
+                self._waiting -= 1
+
+    def close(self) -> None:
+        """Ends what is under way, for good: who waits for it gets `ModelUnavailableError`."""
+        with self._opening:
+            self._closed = True
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    def _model(self) -> "LanguageModel":
+        from xkg.llm.client import LanguageModel
+        from xkg.llm.endpoint import CLOSED
+
+        with self._opening:
+            if self._closed:
+                raise ModelUnavailableError(CLOSED)
+            if self._settings.model == "none":
+                raise ModelUnavailableError("no language model is set: name one in llm.model")
+            if self._opened is None:
+                self._opened = LanguageModel(self._settings, self._folder, self._note, patience=PATIENCE_SECONDS)
+            return self._opened
+
+    def _note(self, call: "Call") -> None:
+        """Who answered last: told in the thread that asked."""
+        self._heard.model = call.model

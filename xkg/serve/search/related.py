@@ -1,0 +1,169 @@
+"""Papers related to one: by citation either way, by concepts that both have, and by how alike their techniques are."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from xkg.model import paper_of
+from xkg.serve.answers.lookup import resolve_paper
+from xkg.serve.answers.types import MORE_ROWS, Quoting, Value
+from xkg.store.graph_store import Link, Snapshot, TechniqueView
+
+MOST_PAIRS = 5
+NEIGHBOURS = 50
+"""Nearest techniques looked at for each technique of the paper."""
+
+DEEPER = 0.5
+"""A technique counts this much of the one above it: what two papers are about says more than a step that they share."""
+
+CITATION, CONCEPT = 0.5, 0.5
+"""What a citation, and a shared concept at the top of both hierarchies, say alone of how related two papers are."""
+
+ALIKE = 1 / 3
+"""From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
+
+
+class Pair(Value):
+    """A technique of the paper asked about, and one of the related paper: one concept, or alike."""
+
+    own: str
+    own_name: str
+    other: str
+    other_name: str
+
+
+class RelatedRow(Value):
+    """`score` in 0..1 takes all kinds of relation together. `cites` and `cited` say that the paper asked about cites
+    this one, or is cited by it; `alike` in 0..1 is how alike their techniques are."""
+
+    id: str
+    title: str
+    year: int | None
+    score: float
+    cites: bool
+    cited: bool
+    shared: tuple[Pair, ...]
+    alike: float
+    nearest: tuple[Pair, ...]
+
+
+class RelatedAnswer(Quoting):
+    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+
+    paged: ClassVar[str] = "rows"
+
+    paper: str
+    rows: tuple[RelatedRow, ...]
+    searched: str
+    cut: str
+    cursor: str | None = None
+
+
+def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:
+    """The papers of the graph that are most related to one (id or title), at most `k`, without those in `exclude`.
+
+    The kinds of relation are independent evidence: the score is 1 less the product of what each leaves open. Raises
+    `UnknownIdError`."""
+    own = resolve_paper(snapshot, paper)
+    views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
+    cites, cited = snapshot.citations_of(own)
+    shared = _shared(snapshot.links_of(list(views)), views)
+    alike, nearest = _alike(snapshot, own, views)
+    others = _views(snapshot, shared.values())
+    known = snapshot.headings(list({*cites, *cited, *shared, *alike} - {own, *exclude}))
+    scores: dict[str, float] = {}
+    for other in known:
+        left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
+        for mine, theirs in shared.get(other, ()):
+            # On a server that many write to, a technique may be gone since.
+            left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
+        scores[other] = round(1 - left, 3)
+    best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))
+    more = len(best) - k
+    others |= _views(snapshot, (nearest.get(other, ()) for other in best[:k]))
+    rows = [
+        RelatedRow(
+            id=other,
+            title=known[other].title,
+            year=known[other].year,
+            score=scores[other],
+            cites=other in cites,
+            cited=other in cited,
+            shared=_pairs(shared.get(other, ()), views, others),
+            alike=round(alike.get(other, 0.0), 3),
+            nearest=_pairs(nearest.get(other, ()), views, others),
+        )
+        for other in best[:k]
+    ]
+    cut = f"{more} less related after the first {k}; {MORE_ROWS}" if more > 0 else ""
+    return RelatedAnswer(
+        paper=own,
+        rows=tuple(rows),
+        searched=f"citations, shared concepts and techniques of {snapshot.paper_count() - 1} other papers",
+        cut=cut if rows else "nothing; try search_techniques with what the paper is about",
+    )
+
+
+def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
+    """Ids of the techniques of a paper that are shown."""
+    ids = [technique.id for technique in snapshot.bundle(paper).techniques]
+    known = snapshot.facts(ids)
+    return [technique for technique in ids if technique in known]
+
+
+def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
+    """The second of each pair, where it is still there."""
+    partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
+    return {view.technique.id: view for view in snapshot.techniques(partners)}
+
+
+def _place(view: TechniqueView) -> float:
+    return DEEPER ** (len(view.path) - 1)
+
+
+def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str, list[tuple[str, str]]]:
+    """By paper, pairs of a technique of ours and one of its own that are one concept."""
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for link in links:
+        for mine, theirs in ((link.first, link.second), (link.second, link.first)):
+            if link.how != "open" and mine in views:
+                found[paper_of(theirs)].append((mine, theirs))
+    return found
+
+
+def _alike(
+    snapshot: Snapshot, own: str, views: dict[str, TechniqueView]
+) -> tuple[dict[str, float], dict[str, list[tuple[str, str]]]]:
+    """By paper, how alike its techniques are to ours, each of which counts by its place, and the pairs that are."""
+    total = sum(map(_place, views.values()))
+    best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
+    for technique, vector in snapshot.vectors(list(views)).items():
+        background = snapshot.background(vector)
+        for hit in snapshot.find_vector(vector, NEIGHBOURS):
+            other = paper_of(hit.id)
+            closeness = (hit.score - background.mean) / max(1e-6, 1 - background.mean)
+            if other != own and closeness >= ALIKE and closeness > best[other].get(technique, (0.0, ""))[0]:
+                best[other][technique] = (closeness, hit.id)
+    alike = {
+        other: min(1.0, sum(_place(views[t]) * closeness for t, (closeness, _) in found.items()) / total)
+        for other, found in best.items()
+    }
+    nearest = {
+        other: [(t, hit) for t, (_, hit) in sorted(found.items(), key=lambda item: -item[1][0])[:MOST_PAIRS]]
+        for other, found in best.items()
+    }
+    return alike, nearest
+
+
+def _pairs(
+    pairs: Sequence[tuple[str, str]], views: dict[str, TechniqueView], others: dict[str, TechniqueView]
+) -> tuple[Pair, ...]:
+    return tuple(
+        Pair(
+            own=mine,
+            own_name=views[mine].technique.name,
+            other=theirs,
+            other_name=others[theirs].technique.name,
+        )
+        for mine, theirs in [pair for pair in pairs if pair[1] in others][:MOST_PAIRS]
+    )

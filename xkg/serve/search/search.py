@@ -1,0 +1,133 @@
+"""Techniques for a query: exact names first, then text and vector search fused, or nothing where nothing fits."""
+
+from collections.abc import Sequence
+from heapq import nsmallest
+from typing import Protocol
+
+from xkg.serve.answers.lookup import search_row
+from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
+from xkg.serve.search.calibration import EXAMINED, FITS, scores
+from xkg.serve.search.candidates import Read, candidates
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.grouping import MOST_RELATIVES, Family, above, apart, families, spread
+from xkg.serve.search.rerank import Reranker, reranked
+from xkg.store.graph_store import Snapshot, TechniqueView
+
+EVERYTHING = Filters()
+
+
+class Seek(Protocol):
+    """`search` by a model that was chosen, and a reranker if one was."""
+
+    def __call__(
+        self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
+    ) -> SearchAnswer: ...
+
+
+def search(
+    snapshot: Snapshot,
+    read: Read,
+    query: str,
+    k: int = 5,
+    filters: Filters = EVERYTHING,
+    reranker: Reranker | None = None,
+    *,
+    bar: float = FITS,
+) -> SearchAnswer:
+    """The techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
+
+    Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
+    long, of its parts (`candidates`), then as `reranker` has it. Of a technique and those above and below it the one
+    that answers best, or best for one of several needs, is a row, and the others that matched are inside it
+    (`families`); of two of one name in a paper the one with code. The score of a row is how well it fits (`fit`), or a
+    row after it where that fits better. Where none of the strongest scores `bar`, nothing does.
+
+    Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
+    """
+    query = " ".join(query.split())
+    papers = filters.only(snapshot)
+    if papers is None:
+        return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
+    exact = _named(snapshot, query, filters, papers)
+    found = candidates(snapshot, read, query, filters, papers, 4 * k)
+    strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
+    rows = spread(families(strength, exact, max(50, 4 * k), apart(found.needs)), strength, k)
+    deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
+    asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
+    named = dict.fromkeys(exact, 1.0)  # there may be hundreds
+    open_ones = [technique for technique in dict.fromkeys([*deciding, *asked]) if technique not in named]
+    fits = scores(snapshot, query, found, open_ones) | named
+    shown = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
+    inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
+    # On a server that many write to, a technique may be gone by the time it is looked up.
+    views = {view.technique.id: view for view in snapshot.techniques(inside)}
+    return SearchAnswer(
+        query=query,
+        rows=_rows(shown, views, fits),
+        searched=_scope(snapshot, len(papers) or snapshot.paper_count(), filters),
+        cut=_cut(len(rows) - len(shown), bool(shown), k),
+    )
+
+
+def _named(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str]) -> list[str]:
+    """Techniques whose name or alias the query is."""
+    named = [t for t in snapshot.named(query) if not papers or t.partition("#")[0] in papers]
+    if not named or not filters.of_techniques:
+        return named
+    facts = snapshot.facts(named)
+    return [t for t in named if t in facts and filters.admit(t, facts[t])]
+
+
+def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
+    rows: list[SearchRow] = []
+    for family in reversed([_with_code(family, views) for family in shown if family.lead in views]):
+        score = max(fits[family.lead], rows[-1].score if rows else 0.0)
+        inside = [
+            Relative(
+                id=t,
+                name=views[t].technique.name,
+                relation=relation(t, family.lead),
+                score=round(min(fits[t], score), 3),
+            )
+            for t in family.relatives[:MOST_RELATIVES]
+            if t in views
+        ]
+        rows.append(search_row(views[family.lead], score, inside))
+    return tuple(reversed(rows))
+
+
+def _with_code(family: Family, views: dict[str, TechniqueView]) -> Family:
+    """The row, led by what has the same name and code where its own lead has none."""
+    if views[family.lead].code is not None:
+        return family
+    for other in family.relatives[:MOST_RELATIVES]:
+        if other in views and views[other].code is not None and relation(other, family.lead) == "same name":
+            kept = [t for t in family.relatives if above(t, other) or above(other, t)]
+            return Family(other, [family.lead, *kept])
+    return family
+
+
+def relation(technique: str, lead: str) -> str:
+    """What a technique that belongs to the row of `lead` is to it."""
+    if above(technique, lead):
+        return "part of"
+    return "has part" if above(lead, technique) else "same name"
+
+
+def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
+    first, last = filters.years
+    chosen = bool(filters.papers or first is not None or last is not None)
+    which = f"{'these' if chosen else 'all'} {count} papers"
+    if count == 1:
+        which = "this paper" if chosen else "the one paper"
+    years = f" from {first or 'the first'} to {last or 'the last'}" if first is not None or last is not None else ""
+    names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
+    return f"{which}{years}, {filters.said()}{names}"
+
+
+def _cut(more: int, fits: bool, k: int) -> str:
+    if not fits:
+        weaker = "weaker matches, none of which fits" if more else "nothing: no technique is like it"
+        return f"{weaker}; say it in other words, or search more widely"
+    matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
+    return f"{matches} after the first {k}; {MORE_ROWS}" if more > 0 else ""

@@ -1,0 +1,72 @@
+"""A task in the steps that can be looked up one by one: by the language model, or by the text's own structure."""
+
+import re
+import time
+from pathlib import Path
+
+from xkg.errors import XkgError
+from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
+from xkg.serve.answers.types import short
+from xkg.serve.search.candidates import PART_WORDS, parts
+from xkg.serve.search.model_questions import WAIT_SECONDS, Questions
+
+MOST_STEPS = 6
+_STEP_CHARACTERS = 600
+
+_PROMPT = Path(__file__).parent / "prompts_text" / "decompose.md"
+_ITEM = re.compile(r"^[ \t]*(?:[-*+\u2022]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+(?=\S)", re.M)
+_BLANK = re.compile(r"\n\s*\n")
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=\S)|\n+")
+
+
+class Steps(AnswerType):
+    steps: tuple[str, ...]
+
+
+def decompose(questions: Questions, task: str) -> tuple[list[str], str, bool]:
+    """The steps of a task, at least one; by what they were found, in words; and whether the model said them. Waits no
+    longer than `WAIT_SECONDS`."""
+    try:
+        asked = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
+        answered = questions.wait(asked, time.monotonic() + WAIT_SECONDS)
+    except XkgError as error:
+        return by_structure(task), f"by the text's own structure, not by a model: {error}", False
+    return [_flat(step) for step in answered.answer.steps], f"by {answered.model}", True
+
+
+def by_structure(task: str) -> list[str]:
+    """The items of a list, or else sentences, or else clauses of a long sentence; the task itself where it is one
+    thing. Sentences too short to say anything alone stay with the one before."""
+    items = [_flat(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
+    if len(items) > 1:
+        return _distinct(items)
+    sentences: list[str] = []
+    for sentence in map(_flat, _SENTENCE.split(task)):
+        if sentences and len(sentence.split()) < PART_WORDS:
+            sentences[-1] = f"{sentences[-1]} {sentence}"
+        else:
+            sentences.append(sentence)
+    sentences = _distinct(sentences)
+    if len(sentences) > 1:
+        return sentences
+    return _distinct(parts(_flat(task))) or [_flat(task)]
+
+
+def _objection(answer: Steps) -> str | None:
+    steps = [_flat(step) for step in answer.steps]
+    if not 1 <= len(steps) <= MOST_STEPS:
+        return f"give 1 to {MOST_STEPS} steps"
+    if not all(steps) or len(set(steps)) < len(steps):
+        return "each step says something, and none is there twice"
+    if any(len(step) > _STEP_CHARACTERS for step in steps):
+        return f"a step has at most {_STEP_CHARACTERS} characters"
+    return None
+
+
+def _distinct(texts: list[str]) -> list[str]:
+    return list(dict.fromkeys(text for text in texts if text))
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

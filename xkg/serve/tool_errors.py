@@ -1,0 +1,85 @@
+"""A server whose tools refuse in one line: what is wrong, and what to do."""
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.prompts import Prompt
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
+from pydantic import ValidationError
+
+from xkg.errors import QueryFailedError, UnknownIdError
+from xkg.serve.answers.quoting import framed_line, one_line
+
+_LONGEST = 1000
+
+
+class PlainErrors(MCPServer[Any]):
+    """The SDK's server, with errors of tools in our own words, and with none for an argument that it would drop."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._taken: dict[str, tuple[str, ...]] = {}
+
+    def add_tool(self, fn: Callable[..., Any], *args: Any, **given: Any) -> None:
+        super().add_tool(fn, *args, **given)
+        self._taken[f"tool {given.get('name') or fn.__name__}"] = tuple(inspect.signature(fn).parameters)
+
+    def add_prompt(self, prompt: Prompt) -> None:
+        super().add_prompt(prompt)
+        self._taken[f"prompt {prompt.name}"] = tuple(argument.name for argument in prompt.arguments or ())
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Raises `MCPError` with one line for an argument that the prompt does not take."""
+        if (wrong := self._unknown("prompt", name, arguments or {})) is not None:
+            raise MCPError(code=INVALID_PARAMS, message=wrong)
+        return await super().get_prompt(name, arguments, context)
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Raises `ToolError` with one line: of the first argument that is wrong, or what the tool refused for."""
+        if (wrong := self._unknown("tool", name, arguments)) is not None:
+            raise ToolError(wrong)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except UnexpectedToolError as error:
+            raise UnexpectedToolError(f"{name} failed, which is a fault of the server: its log says more") from error
+        except ToolError as error:
+            match error.__cause__:
+                case ValidationError() as invalid:
+                    raise ToolError(_argument(name, invalid)) from invalid
+                case ToolError() as ours:
+                    raise ToolError(str(ours)) from ours.__cause__
+                case _:
+                    raise ToolError(refusal(error)) from None
+
+    def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """What is wrong with the first argument that a tool or a prompt does not take."""
+        taken = self._taken.get(f"{kind} {name}")
+        unknown = next((argument for argument in arguments if taken is not None and argument not in taken), None)
+        if unknown is None or taken is None:
+            return None
+        near = difflib.get_close_matches(unknown, taken, n=1, cutoff=0.55)
+        instead = f"use {near[0]}" if near else f"it takes {', '.join(taken) or 'none'}"
+        return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
+
+
+def _argument(tool: str, wrong: ValidationError) -> str:
+    problem: Mapping[str, Any] = wrong.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part) for part in problem["loc"]) or "arguments"
+    return f"{tool}: {place}: {one_line(str(problem['msg']))[:_LONGEST]}"
+
+
+def refusal(error: Exception) -> str:
+    """An error in one line; one that quotes from the graph stands between marks."""
+    said = one_line(str(error))
+    shown = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+    return framed_line(shown) if isinstance(error, UnknownIdError | QueryFailedError) else shown

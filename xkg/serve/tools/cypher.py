@@ -1,0 +1,66 @@
+"""Tools for questions across papers: the graph's tables, and queries over them."""
+
+import json
+from typing import Annotated, Any
+
+from mcp.server import MCPServer
+from pydantic import Field
+
+from xkg.errors import InputError
+from xkg.serve.answers.budget import fitted
+from xkg.serve.answers.paging import Page
+from xkg.serve.answers.types import CypherAnswer, SchemaAnswer
+from xkg.serve.service import Service
+from xkg.serve.tools.register import Cursor, Detail, registering
+
+MOST_ROWS = 10_000
+
+
+def add(server: MCPServer, service: Service) -> None:
+    tool = registering(server)
+
+    @tool("Graph schema")
+    def graph_schema(detail: Detail = "concise") -> SchemaAnswer:
+        """The graph's tables and edges as Cypher matches them (columns are strings where no type stands), the number of
+        papers, and for cypher the named queries with their parameters, and an example. Full has the statements that
+        made the tables, and what each named query answers: ask for it before you write a statement of your own."""
+        return service.schema(full=detail == "full")
+
+    @tool("Cypher")
+    def cypher(
+        query: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=20_000,
+                description="name of a query that graph_schema lists, or one reading openCypher statement",
+            ),
+        ],
+        parameters: Annotated[
+            dict[str, Any],
+            Field(
+                description="values of the query's parameters, or for $names: null, booleans, numbers, strings, or "
+                "lists of these"
+            ),
+        ] = {},  # noqa: B006
+        limit: Annotated[int, Field(ge=1, le=1000, description="most rows to answer")] = 100,
+        cursor: Cursor = None,
+        detail: Detail = "concise",
+    ) -> CypherAnswer:
+        """Asks the graph a named query, such as component-tree with {"paper": "arxiv:1608.04471"}, or runs one reading
+        Cypher statement: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, SKIP, LIMIT, UNION, and CALL of
+        show_tables, table_info and the like. Names that are keywords stand in backticks, as in r.`order`. It ends after
+        10 seconds. graph_schema tells the named queries and the tables."""
+        page = Page(cursor, "cypher", query, parameters)
+        if page.reached > MOST_ROWS:
+            raise InputError(f"no more than {MOST_ROWS} rows are read by cursor: add ORDER BY, SKIP and LIMIT")
+        answer = service.cypher(query, parameters, page.reached + limit)
+        keys = [json.dumps(row, default=str) for row in answer.rows]
+        start = page.start(keys)
+
+        def more(n: int) -> str | None:
+            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
+
+        rows = answer.rows[start:]
+        empty = "" if rows else "nothing: no row matches; names and ids are exact, and graph_schema has the tables"
+        return fitted(answer.model_copy(update={"rows": rows, "cut": answer.cut or empty}), detail, more=more)

@@ -1,0 +1,60 @@
+"""The tool that says where a technique is in a repository."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from mcp.server import MCPServer
+from pydantic import Field
+
+from xkg.serve.allowed_folders import under_roots
+from xkg.serve.answers.budget import fitted
+from xkg.serve.answers.paging import Page
+from xkg.serve.answers.types import LocateAnswer
+from xkg.serve.service import Service
+from xkg.serve.tools.register import Cursor, Detail, registering
+
+
+def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
+    tool = registering(server)
+
+    @tool("Locate")
+    def locate(
+        technique: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=4000,
+                description="technique id, its exact name, or what the code should do in your own words",
+            ),
+        ],
+        repository: Annotated[
+            str | None,
+            Field(
+                min_length=1,
+                max_length=4000,
+                description="folder of a working copy under the server's roots; none answers from the graph",
+            ),
+        ] = None,
+        k: Annotated[int, Field(ge=1, le=50, description="most places to answer")] = 10,
+        cursor: Cursor = None,
+        detail: Detail = "concise",
+    ) -> LocateAnswer:
+        """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
+        inclusive), symbol, score, source. Best first; a technique that is spread over several places has them all.
+
+        With repository, a folder of this machine, the answer holds for the files as they lie there now, changes that
+        are not committed too: repository is that folder and commit is null. source is stored (lines as the graph has
+        them), moved (the same code, found again on other lines or in another file) or retrieved (found by searching the
+        folder: read it before you edit; note says where that is doubtful). Without repository, lines belong to the
+        commit that is named. No locations means that nothing is well founded: do not guess a place."""
+        page = Page(cursor, "locate", technique, repository)
+        folder = None if repository is None else under_roots(repository, roots)
+        answer = service.locate(technique, folder, k + page.reached, roots=roots)
+        keys = [f"{at.repository}\0{at.path}\0{at.start_line}\0{at.end_line}" for at in answer.locations]
+        start = page.start(keys)
+
+        def more(n: int) -> str | None:
+            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
+
+        return fitted(answer.model_copy(update={"locations": answer.locations[start:]}), detail, more=more)

@@ -1,0 +1,95 @@
+"""How a function becomes a tool: its answer as text and as structured content, its errors in our own words."""
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Annotated, ParamSpec, Protocol, TypeVar
+
+import anyio.to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
+from pydantic import Field
+
+from xkg.errors import XkgError
+from xkg.serve.answers import budget, paging
+from xkg.serve.answers.json import structured
+from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.text import text_for_agents
+from xkg.serve.answers.types import Value
+from xkg.serve.remembering import Remembered
+from xkg.serve.tool_errors import refusal
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer", bound=Value)
+
+Detail = Annotated[
+    budget.Detail,
+    Field(description="concise: about 800 tokens, and the answer says what it leaves out; full: up to 8,000"),
+]
+Cursor = Annotated[
+    str | None,
+    Field(
+        max_length=paging.MOST_CHARACTERS,
+        description="cursor of an answer, for what follows it; all else as it was asked before",
+    ),
+]
+Id = Annotated[str, Field(min_length=1, max_length=1000)]
+
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+"""What holds of a tool that only looks into the graph."""
+
+
+class Tool(Protocol):
+    """Decorates a function that takes what a client may say and returns an answer; its docstring is the description.
+    One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile. Answers of
+    one that `repeats` are written out once, however often they are given: they must be hashable."""
+
+    def __call__(
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
+    ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
+
+
+def registering(server: MCPServer) -> Tool:
+    """The decorator that adds tools to `server`."""
+
+    def tool(
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
+    ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+        def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
+            titled = annotations.model_copy(update={"title": title})
+            told = _told(ask, Remembered() if repeats else None)
+            server.add_tool(_given_up(told) if waits else told, title=title, annotations=titled, structured_output=True)
+            return ask
+
+        return add
+
+    return tool
+
+
+def _told(ask: Callable[P, Answer], written: "Remembered[CallToolResult] | None" = None) -> Callable[P, CallToolResult]:
+    @functools.wraps(ask)
+    def told(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+        try:
+            answer = ask(*args, **kwargs)
+        except XkgError as error:
+            raise ToolError(refusal(error)) from error
+        return written.get(answer, lambda: _written(answer)) if written is not None else _written(answer)
+
+    told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
+    return told
+
+
+def _written(answer: Value) -> CallToolResult:
+    content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
+    fields = structured(answer)
+    if uri := fields.get("uri"):
+        content.append(ResourceLink(uri=uri, name=one_line(str(fields["id"])), mime_type="application/json"))
+    return CallToolResult(content=content, structured_content=fields)
+
+
+def _given_up(told: Callable[P, CallToolResult]) -> Callable[P, Awaitable[CallToolResult]]:
+    @functools.wraps(told)
+    async def waiting(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+        return await anyio.to_thread.run_sync(functools.partial(told, *args, **kwargs), abandon_on_cancel=True)
+
+    return waiting

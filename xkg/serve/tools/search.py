@@ -1,0 +1,126 @@
+"""Tools that find techniques and papers."""
+
+from dataclasses import astuple
+from typing import Annotated
+
+from mcp.server import MCPServer
+from pydantic import Field
+
+from xkg.model import Level
+from xkg.serve.answers.budget import TOKENS, fitted
+from xkg.serve.answers.paging import Page
+from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, SearchAnswer
+from xkg.serve.remembering import Remembered
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.related import RelatedAnswer
+from xkg.serve.service import Service
+from xkg.serve.tools.register import Cursor, Detail, Id, registering
+
+ROW_TOKENS = 170
+"""What a row takes with the beginning of its definition and ids that are long: who asks for ten rows wants ten."""
+
+
+def add(server: MCPServer, service: Service) -> None:
+    tool = registering(server)
+    fits: Remembered[SearchAnswer] = Remembered()
+
+    @tool("Search techniques", waits=True, repeats=True)
+    def search_techniques(
+        query: Annotated[
+            str,
+            Field(
+                min_length=1, max_length=4000, description="a technique's name, or what it should do in your own words"
+            ),
+        ],
+        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 5,
+        papers: Annotated[
+            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
+        ] = [],  # noqa: B006
+        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
+        first_year: Annotated[int | None, Field(description="only papers of this year or later")] = None,
+        last_year: Annotated[int | None, Field(description="only papers of this year or earlier")] = None,
+        level: Annotated[Level | None, Field(description="only code of this level or a higher one")] = None,
+        packages: Annotated[
+            list[str], Field(max_length=20, description="only code that needs all of these packages")
+        ] = [],  # noqa: B006
+        language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
+        exclude: Annotated[
+            list[str],
+            Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen"),
+        ] = [],  # noqa: B006
+        verify: Annotated[
+            bool,
+            Field(description="let a language model drop what does not serve and say how to apply the rest; seconds"),
+        ] = False,
+        cursor: Cursor = None,
+        detail: Detail = "concise",
+    ) -> SearchAnswer:
+        """Finds techniques of papers, with their code, for one step of an implementation.
+
+        Rows are best first: id, name, paper_title, score, level, code (the id for get_code), definition. score is in
+        0..1 and comparable between queries: 1 is the technique's very name, below 0.5 is weak. level is what was proven
+        of the code. relatives are techniques above or below the row that the query matched too. No rows means that
+        nothing in the graph fits: do not force a match. searched says what the filters left.
+
+        With verify, a model reads each candidate with its code: rows are those that serve the step and can be built
+        in, with reason and guidance (what to take over, what to change), dropped are others. verified says by which
+        model, or why not: then rows are those of the search alone."""
+        filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
+        page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
+        answer = service.search(query, k + page.shown, filters=filters, verify=verify)
+        rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
+
+        def more(n: int) -> str | None:
+            left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
+            return page.beyond([row.id for row in rows[:n]]) if left else None
+
+        def fit() -> SearchAnswer:
+            most = max(TOKENS[detail], ROW_TOKENS * len(rows))
+            return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)
+
+        return fits.get((answer, k, cursor, detail, repr(filters), verify), fit)
+
+    @tool("Find implementations", waits=True)
+    def find_implementations(
+        task: Annotated[
+            str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
+        ],
+        k: Annotated[int, Field(ge=1, le=5, description="most rows to answer for one part")] = 1,
+        papers: Annotated[
+            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
+        ] = [],  # noqa: B006
+        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
+        exclude: Annotated[
+            list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out")
+        ] = [],  # noqa: B006
+        detail: Detail = "concise",
+    ) -> ImplementationsAnswer:
+        """Splits a task into its steps, searches each, lets a language model drop what does not serve, and says how to
+        apply the rest: for a whole task, where search_techniques is for one step. It takes seconds, up to 40.
+
+        parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
+        that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and the code
+        of the rows, as far as it fits. verified says by which model, or why not."""
+        filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
+        return fitted(service.find_implementations(task, k, filters=filters, full=detail == "full"), detail)
+
+    @tool("Related papers")
+    def related_papers(
+        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 10,
+        exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to leave out")] = [],  # noqa: B006
+        cursor: Cursor = None,
+        detail: Detail = "concise",
+    ) -> RelatedAnswer:
+        """Papers of the graph related to one, best first, with why: cites (the paper cites it) and cited (it cites the
+        paper), shared (pairs of techniques that are one concept), alike in 0..1 with nearest (pairs of techniques that
+        are alike). score in 0..1 takes all of this together."""
+        page = Page(cursor, "related_papers", paper, exclude)
+        answer = service.related(paper, k + page.reached, exclude)
+        keys = [row.id for row in answer.rows]
+        start = page.start(keys)
+
+        def more(n: int) -> str | None:
+            return page.after(keys[: start + n]) if start + n < len(keys) or MORE_ROWS in answer.cut else None
+
+        return fitted(answer.model_copy(update={"rows": answer.rows[start:]}), detail, more=more)

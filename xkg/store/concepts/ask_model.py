@@ -1,0 +1,67 @@
+"""A language model decides which open pairs of techniques are one concept, a dozen pairs a question."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from xkg.llm.client import AnswerType, Ask
+from xkg.llm.prompt import load_prompt
+from xkg.store.concepts.decisions import Decision, Relation, judged, text_hash
+from xkg.store.graph_store import TechniqueView
+
+PAIRS = 12
+"""In one question: the instructions cost as much as two pairs, and an answer that fails leaves these open."""
+_DEFINITION_CHARACTERS = 1200
+_PROMPT = Path(__file__).parent / "prompts" / "same_concept.md"
+
+Pair = tuple[TechniqueView, TechniqueView]
+
+
+class PairRelation(AnswerType):
+    pair: int
+    relation: Relation
+
+
+class Relations(AnswerType):
+    relations: tuple[PairRelation, ...]
+
+
+def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
+    """A decision about each of these pairs, whose lower id comes first. Raises what `ask` raises."""
+    prompt = load_prompt(_PROMPT)
+    text = "\n\n".join(
+        f"Pair {number}\n{_described('A', first)}\n{_described('B', second)}"
+        for number, (first, second) in enumerate(pairs, start=1)
+    )
+    numbers = list(range(1, len(pairs) + 1))
+
+    def check(answer: Relations) -> str | None:
+        if [one.pair for one in answer.relations] == numbers:
+            return None
+        return f"there are {len(pairs)} pairs: give one relation for each of 1 to {len(pairs)}, in this order"
+
+    answer = ask(prompt, Relations, {"pairs": text}, about=f"{len(pairs)} pairs of techniques", check=check)
+    return [
+        Decision(
+            first=first.technique.id,
+            second=second.technique.id,
+            judged=judged(text_hash(first.technique), text_hash(second.technique)),
+            relation=one.relation,
+            by=prompt.identity,
+        )
+        for (first, second), one in zip(pairs, answer.relations, strict=True)
+    ]
+
+
+def _described(letter: str, view: TechniqueView) -> str:
+    """Two lines, whatever line breaks a paper has: no text can pass for another pair."""
+    technique = view.technique
+    also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""
+    definition = _one_line(technique.definition)
+    if len(definition) > _DEFINITION_CHARACTERS:
+        definition = definition[:_DEFINITION_CHARACTERS].rpartition(" ")[0] + " …"
+    title = _one_line(view.paper_title)
+    return f'{letter}: {_one_line(technique.name + also)}, in the paper "{title}"\n{definition or "No definition."}'
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

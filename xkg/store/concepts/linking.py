@@ -1,0 +1,153 @@
+"""`SAME_CONCEPT`: which techniques of two papers are one concept.
+
+What holds between two papers follows from these two alone, and from what was decided about them, so the order in which
+papers come changes nothing, and a paper that goes takes nothing else with it.
+
+Names decide where they can. Vectors cannot: with all-MiniLM-L6-v2, descriptions of one concept by two authors reach a
+cosine of 0.44 to 0.77, and a concept and its variant 0.48 to 0.89 (posterior and likelihood estimation differ in one
+word). They tell a shared name from a coincidence, find texts that are the same but for a few words, and find what is
+worth a question. The thresholds are that model's.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+from xkg.store.concepts.decisions import Decisions, judged, text_hash
+from xkg.store.concepts.names import Names, names
+from xkg.store.index_entries import Entry
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Two fields' "Training" and "Encoder" reach 0.2 to 0.5; names that say what they are collide in earnest below that.
+TELLING = 0.3
+# The same abbreviation for two things reached 0.53, one that is meant in both papers 0.44 to 0.77.
+TERSE = 0.55
+NEAR_DUPLICATE = 0.95
+OPEN = 0.6
+OPEN_PAIR = "open"
+MOST_NAMESAKES = 20
+"""Techniques of one paper that may share a name; a name that a paper gives to more of them says nothing."""
+
+
+@dataclass(frozen=True)
+class Concept:
+    """A published technique as it is linked: `row` in the vectors, and the text that a decision is about."""
+
+    row: int
+    paper: int
+    id: str
+    names: Names
+    judged: str
+
+
+@dataclass(frozen=True)
+class RowLink:
+    """Two rows, that of the lower id first, the cosine of their texts, and what links them: `name`, `vectors`, `model`,
+    or nothing yet (`open`)."""
+
+    first: int
+    second: int
+    score: float
+    how: str
+
+
+def concept(row: int, paper: int, entry: Entry) -> Concept:
+    """A technique in `row` of the vectors, of the paper with this number."""
+    technique = entry.technique
+    return Concept(row, paper, technique.id, names(technique.name, technique.aliases), text_hash(technique))
+
+
+def link(
+    concepts: Sequence[Concept],
+    vectors: "NDArray[np.float32]",
+    near: Iterable[tuple[int, int]],
+    decisions: Decisions,
+    among: frozenset[int] | None = None,
+) -> list[RowLink]:
+    """All links, and the pairs that only a decision can settle, ordered by rows; where `among` is given, those of these
+    papers with each other and with the rest.
+
+    `concepts` are in row order, `vectors` hold their unit vectors, and `near` are pairs of rows of different papers,
+    each the other's nearest in its paper, with a cosine of `OPEN` or more."""
+    found: dict[tuple[int, int], str] = {}
+    scores: dict[tuple[int, int], float] = {}
+
+    def score(pair: tuple[int, int]) -> float:
+        if pair not in scores:
+            scores[pair] = round(max(0.0, min(1.0, float(vectors[pair[0]] @ vectors[pair[1]]))), 4)
+        return scores[pair]
+
+    for pair in _sharing(concepts, lambda c: c.names.telling, among):
+        found[pair] = "name" if score(pair) >= TELLING else OPEN_PAIR
+    for pair in _sharing(concepts, lambda c: c.names.terse, among):
+        first, second = (concepts[row] for row in pair)
+        if pair not in found and score(pair) >= TELLING and not first.names.conflict(second.names):
+            found[pair] = "name" if score(pair) >= TERSE else OPEN_PAIR
+    for one, other in near:
+        pair = _ordered(concepts, one, other)
+        if pair not in found and score(pair) >= OPEN:
+            found[pair] = "vectors" if score(pair) >= NEAR_DUPLICATE else OPEN_PAIR
+    _decide(concepts, found, decisions, among)
+    linked = {(a, concepts[b].paper) for pair, how in found.items() if how != OPEN_PAIR for a, b in (pair, pair[::-1])}
+    return [
+        RowLink(*pair, score(pair), how)
+        for pair, how in sorted(found.items())
+        # A technique that has its counterpart in a paper is not asked about the rest of that paper.
+        if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
+    ]
+
+
+def _decide(
+    concepts: Sequence[Concept],
+    found: dict[tuple[int, int], str],
+    decisions: Decisions,
+    among: frozenset[int] | None,
+) -> None:
+    """Sets every pair that was decided as it was decided, whatever else speaks for or against it."""
+    by_id = {c.id: c for c in concepts}
+    for decision in decisions.values():
+        first, second = by_id.get(decision.first), by_id.get(decision.second)
+        if first is None or second is None or decision.judged != judged(first.judged, second.judged):
+            continue
+        if among is not None and not among & {first.paper, second.paper}:
+            continue
+        if decision.relation == "same":
+            found[first.row, second.row] = "model"
+        else:
+            found.pop((first.row, second.row), None)
+
+
+def _sharing(
+    concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
+) -> set[tuple[int, int]]:
+    """Pairs of rows of different papers, one of them in `among`, that have a form in common."""
+    by_form: dict[str, list[int]] = defaultdict(list)
+    for c in concepts:
+        for form in forms(c):
+            by_form[form].append(c.row)
+    return {_ordered(concepts, one, other) for rows in by_form.values() for one, other in _pairs(concepts, rows, among)}
+
+
+def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterator[tuple[int, int]]:
+    """Pairs of these rows of different papers, one of them in `among`, for which a pair may come twice."""
+    papers: dict[int, list[int]] = defaultdict(list)
+    for row in rows:
+        papers[concepts[row].paper].append(row)
+    telling = {paper: own for paper, own in papers.items() if len(own) <= MOST_NAMESAKES}
+    if among is None:
+        for one, other in combinations(telling.values(), 2):
+            yield from product(one, other)
+        return
+    for paper in among & telling.keys():
+        for another, rest in telling.items():
+            if another != paper:
+                yield from product(telling[paper], rest)
+
+
+def _ordered(concepts: Sequence[Concept], one: int, other: int) -> tuple[int, int]:
+    return (one, other) if concepts[one].id < concepts[other].id else (other, one)

@@ -1,0 +1,236 @@
+"""How often a statement may repeat: steps of a path, and parts of a regular expression.
+
+A path without an upper bound walks everything that can be reached. A regular expression runs in Java's backtracking
+engine on Neo4j, which no transaction timeout interrupts: 40 letters against `(a+)+\\1b` keep a core of the server busy
+for years. So a path has a bound, and a pattern is a simple one: words with a few places that may be anything.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xkg.store.cypher.tokens import Token, refused
+
+LONGEST_PATH = 30
+"""The most steps of a path; also where LadybugDB itself ends one."""
+
+MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
+"""So often a statement may have these. Neo4j plans 25 XOR, or 60 labels such as (A|B)&(C|D), for hours."""
+
+MOST_LABELS = 10
+"""So often OR may stand beside a label: (n:A OR n:B) AND (n:C OR n:D) AND … is planned for hours with 20 of them."""
+
+DEEPEST = 8
+"""Subqueries, and CASE, inside of one another."""
+
+LONGEST_PATTERN = 200
+MOST_UNBOUNDED = 2
+MOST_OPTIONAL = 3
+LARGEST_COUNT = 100
+
+_RECURSION = frozenset(["ALL", "SHORTEST", "TRAIL", "ACYCLIC", "WSHORTEST"])
+_TAKE_PATHS = frozenset("LENGTH SIZE NODES RELATIONSHIPS RELS EXISTS COUNT SHORTESTPATH ALLSHORTESTPATHS".split())
+_SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
+_CONTINUES = frozenset("+-*/^%.[{(:&")
+
+
+def check_paths(tokens: Sequence[Token]) -> None:
+    """Raises `QueryRefusedError` for a path of variable length (`[*]`, `[*2..]`, `->+`, `((a)-->(b))*`, `{2,}`) that
+    has no upper bound, or one above `LONGEST_PATH`. The brackets of the tokens are balanced."""
+    open_brackets: list[_Bracket] = []
+    path_ends: set[int] = set()
+    for i, token in enumerate(tokens):
+        mark = token.text if token.kind == "mark" else ""
+        if mark in ("(", "[", "{"):
+            if mark == "[" and _mark(tokens, i - 1) == "-" and open_brackets:
+                open_brackets[-1].holds_path = True
+            if mark == "{" and (_is_number(tokens, i + 1) or _mark(tokens, i + 1) == ","):
+                _check_quantifier(tokens, i)
+            open_brackets.append(_Bracket(tokens, i))
+        elif mark in (")", "]", "}"):
+            bracket = open_brackets.pop()
+            if bracket.holds_path and mark == ")":
+                if not bracket.of_function:
+                    path_ends.add(i)
+                if open_brackets:
+                    open_brackets[-1].holds_path = True
+        elif mark == "-" and _mark(tokens, i - 1) == "-" and open_brackets:
+            open_brackets[-1].holds_path = True
+        elif mark in ("+", "*"):
+            if i - 1 in path_ends or _ends_arrow(tokens, i - 1):
+                raise refused(f"'{mark}' after a path", f"has no upper bound; write {{1,{LONGEST_PATH}}} or less")
+            if mark == "*" and open_brackets and open_brackets[-1].of_relationship:
+                _check_length(tokens, i)
+
+
+class _Bracket:
+    def __init__(self, tokens: Sequence[Token], i: int) -> None:
+        self.of_relationship = tokens[i].text == "[" and _mark(tokens, i - 1) == "-"
+        self.of_function = i > 0 and tokens[i - 1].word in _TAKE_PATHS
+        self.holds_path = False
+
+
+def _mark(tokens: Sequence[Token], i: int) -> str:
+    return tokens[i].text if 0 <= i < len(tokens) and tokens[i].kind == "mark" else ""
+
+
+def _is_number(tokens: Sequence[Token], i: int) -> bool:
+    return i < len(tokens) and tokens[i].kind == "number"
+
+
+def _ends_arrow(tokens: Sequence[Token], i: int) -> bool:
+    """Whether token i is the last of `]-`, `]->`, `--` or `-->`."""
+    line = i - 1 if _mark(tokens, i) == ">" else i
+    return _mark(tokens, line) == "-" and _mark(tokens, line - 1) in ("-", "]")
+
+
+def _check_quantifier(tokens: Sequence[Token], brace: int) -> None:
+    """`{3}`, `{,5}`, `{1,5}`: what stands in braces and starts with a number or a comma is nothing else."""
+    end = brace + 1
+    while _mark(tokens, end) != "}" and end < len(tokens):
+        end += 1
+    inside = [token.text for token in tokens[brace + 1 : end]]
+    _check_bound("".join(inside), inside[-1], "{" + "".join(inside) + "}", f"{{1,{LONGEST_PATH}}}")
+
+
+def _check_length(tokens: Sequence[Token], star: int) -> None:
+    """`*`, then LadybugDB's way to walk (`SHORTEST`, `WSHORTEST(cost)`), then `3`, `..5` or `1..5`."""
+    i = star + 1
+    while i < len(tokens) and tokens[i].word in _RECURSION:
+        i += 1
+        if _mark(tokens, i) == "(" and tokens[i - 1].word == "WSHORTEST":
+            i += 3
+    bounds = []
+    while _is_number(tokens, i) or _mark(tokens, i) == "..":
+        bounds.append(tokens[i].text)
+        i += 1
+    said = "".join(bounds)
+    _check_bound(said, bounds[-1] if bounds else "", f"'*{said}'", f"*1..{LONGEST_PATH}")
+
+
+def _check_bound(said: str, bound: str, shown: str, example: str) -> None:
+    if not re.fullmatch(r"(\d*(\.\.|,))?\d*", said):
+        raise refused(shown, f"is no length of a path; write {example} or less")
+    if not bound.isdigit():
+        raise refused(shown, f"has no upper bound, and would walk all that can be reached; write {example} or less")
+    if len(bound) > 9 or int(bound) > LONGEST_PATH or (bound[0] == "0" and bound != "0"):
+        raise refused(shown, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
+
+
+def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
+    """Raises `QueryRefusedError` for more than Neo4j plans in a moment: what grows by powers there stands only so
+    often, and so deep. `words` has the keyword that each token is, or nothing. Brackets are balanced."""
+    for word, most in MOST_OF.items():
+        if words.count(word) + sum(_mark(tokens, i) == word for i in range(len(tokens))) > most:
+            raise refused(word, f"stands more than {most} times in one statement; write it with WITH or UNWIND")
+    if sum(_beside_label(tokens, i) for i, word in enumerate(words) if word == "OR") > MOST_LABELS:
+        raise refused("OR", f"stands more than {MOST_LABELS} times beside a label; write the labels as (n:A|B|C)")
+    cases, subqueries = 0, [False]
+    for i, word in enumerate(words):
+        cases += (word == "CASE") - (word == "END")
+        if _mark(tokens, i) == "{":
+            subqueries.append(words[i - 1] in _SUBQUERIES)
+        elif _mark(tokens, i) == "}":
+            subqueries.pop()
+        if cases > DEEPEST or sum(subqueries) > DEEPEST:
+            what = "CASE" if cases > DEEPEST else "a subquery"
+            raise refused(what, f"stands in more than {DEEPEST} others; write it with WITH")
+
+
+def _beside_label(tokens: Sequence[Token], i: int) -> bool:
+    """Whether `n:Label` stands before or after the word OR."""
+    after = i + 1
+    while _mark(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
+        after += 1
+    before = i - 1
+    while _mark(tokens, before) == ")":
+        before -= 1
+    return _mark(tokens, after + 1) == ":" or _mark(tokens, before - 1) == ":"
+
+
+def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
+    """Raises `QueryRefusedError` where `=~` is not followed by a string, or by a parameter, or where that is no simple
+    pattern."""
+    for i in range(1, len(tokens)):
+        if not (_mark(tokens, i) == "~" and _mark(tokens, i - 1) == "="):
+            continue
+        end = i + 2
+        operand = tokens[i + 1] if i + 1 < len(tokens) else None
+        pattern: Any = None
+        if operand is not None and operand.kind == "string":
+            pattern = _decoded(operand.text)
+        elif operand is not None and operand.text == "$" and end < len(tokens):
+            pattern = parameters.get(tokens[end].text.strip("`"), "")
+            end += 1
+        after = tokens[end] if end < len(tokens) else None
+        continued = after is not None and (
+            after.kind == "string" or after.text in _CONTINUES or _mark(tokens, end) == _mark(tokens, end + 1) == "|"
+        )
+        if pattern is None or continued:
+            raise refused(
+                "'=~'", "must be followed by one string or one parameter that is the whole pattern; or use CONTAINS"
+            )
+        if isinstance(pattern, str):
+            check_pattern(pattern)
+
+
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})|\\(.)", re.DOTALL)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"', "`": "`"}
+
+
+def _decoded(literal: str) -> str:
+    """What a string of a statement says; an escape that Cypher does not know stays."""
+
+    def character(match: re.Match[str]) -> str:
+        return chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[0])
+
+    return _ESCAPE.sub(character, literal[1:-1])
+
+
+_PIECE = re.compile(
+    r"""
+      (?P<flags>\(\?[is]+\))
+    | (?P<open>\((?:\?:|(?!\?)))
+    | (?P<close>\))
+    | (?P<either>\|)
+    | (?P<unbounded>(?:[*+]|\{\d{1,3},\})\??)
+    | (?P<optional>(?:\?|\{\d{1,3}(?:,(?P<most>\d{1,3}))?\})\??)
+    | (?P<atom>\\[^1-9kQEpPxNcu] | \[\^?(?:[^\[\]\\&] | \\[^Qc])+\] | [^\\\[\](){}*+?|])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises `QueryRefusedError` unless the pattern is simple: characters and classes of them, repeated one by one and
+    seldom, and at most one group, which is not repeated. What such a pattern costs grows with the square of a text's
+    length, at most."""
+    if len(pattern) > LONGEST_PATTERN:
+        raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
+    kinds: list[str] = []
+    position = 0
+    while position < len(pattern):
+        piece = _PIECE.match(pattern, position)
+        if piece is None or piece.lastgroup is None:
+            raise _refused(pattern, f"is not simple at {pattern[position:][:12]!r}")
+        kind = "optional" if piece["optional"] else piece.lastgroup
+        if kind in ("unbounded", "optional") and kinds[-1:] != ["atom"]:
+            raise _refused(pattern, f"repeats no single character at {piece[0]!r}")
+        if kind == "flags" and position:
+            raise _refused(pattern, f"has {piece[0]} where it does not begin")
+        if int(piece["most"] or 0) > LARGEST_COUNT:
+            raise _refused(pattern, f"repeats more than {LARGEST_COUNT} times at {piece[0]!r}")
+        kinds.append(kind)
+        position = piece.end()
+    groups = [kind for kind in kinds if kind in ("open", "close")]
+    if groups not in ([], ["open", "close"]):
+        raise _refused(pattern, "has more than one group, or half of one")
+    takes_the_rest = bool(re.match(r"\(\?[is]*s", pattern)) and pattern.endswith(".*") and "either" not in kinds
+    if kinds.count("unbounded") - takes_the_rest > MOST_UNBOUNDED or kinds.count("optional") > MOST_OPTIONAL:
+        raise _refused(pattern, f"repeats too often: at most {MOST_UNBOUNDED} * or +, and {MOST_OPTIONAL} ? or {{1,9}}")
+
+
+def _refused(pattern: str, why: str) -> Exception:
+    return refused(
+        f"the regular expression {pattern[:60]!r}", f"{why}; write a simple one, as '(?i).*(word|other).*', or CONTAINS"
+    )

@@ -1,0 +1,268 @@
+"""The named queries of `cypher/explore/`: what each answers, what it takes, and its statement for either engine.
+
+A file is one statement under a comment of a fixed form (`cypher/README.md` shows one):
+
+    // What it answers, in one or more lines.
+    //
+    // Group: concepts
+    // Parameters:
+    //   papers: integer = 2 -- shared by at least so many papers
+    // Example: xkg cypher shared-techniques --param papers=3
+
+A parameter without a default is required. Statements are written as Neo4j reads them (`xkg.store.cypher.named_queries`); where
+LadybugDB needs a statement of its own, that is the file's, and `NAME.neo4j.cypher` beside it is Neo4j's.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from xkg.config import StoreSettings
+from xkg.errors import InputError, StoreError
+
+Engine = Literal["embedded", "neo4j"]
+Type = Literal["string", "integer", "number", "boolean", "strings"]
+Value = str | int | float | bool | tuple[str, ...]
+
+GROUPS = ("papers", "citations", "techniques", "concepts", "code", "repositories", "findings")
+"""In the order of a list."""
+
+_TYPES: tuple[Type, ...] = get_args(Type)
+_FIELD = re.compile(r"(Group|Parameters|Example): ?(.*)")
+_PARAMETER = re.compile(r"  (\w+): (\w+)(?: = (.+?))? -- (.+)")
+_NAME = re.compile(r"\w[\w.-]*")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`default` is None where the parameter is required."""
+
+    name: str
+    type: Type
+    default: Value | None
+    description: str
+
+    def __str__(self) -> str:
+        """As in a signature: `papers: integer = 2`."""
+        return f"{self.name}: {self.type}" + ("" if self.default is None else f" = {json.dumps(self.default)}")
+
+
+@dataclass(frozen=True)
+class NamedQuery:
+    name: str
+    group: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    example: str
+    statements: Mapping[Engine, str]
+
+    def statement(self, engine: Engine) -> str:
+        """What that engine runs."""
+        return self.statements[engine]
+
+    def __str__(self) -> str:
+        """In one line: name, parameters, and what it answers."""
+        return f"{self.name}({', '.join(map(str, self.parameters))}): {self.summary}"
+
+
+@cache
+def queries() -> Sequence[NamedQuery]:
+    """All of them, by group and name. Raises `StoreError` for a file that is not written as it should be."""
+    paths = [path for path in (folder() / "explore").glob("*.cypher") if not path.name.endswith(".neo4j.cypher")]
+    return tuple(sorted(map(read, paths), key=lambda query: (GROUPS.index(query.group), query.name)))
+
+
+def find(name: str) -> NamedQuery:
+    """The query of that name. Raises `InputError` with the nearest names."""
+    known = {query.name: query for query in queries()}
+    if name in known:
+        return known[name]
+    raise InputError(
+        f"{name[:80]!r} is no statement and no named query; nearest: {', '.join(_nearest(name, known))} "
+        "(`xkg cypher --list` tells all)"
+    )
+
+
+def engine(settings: StoreSettings) -> Engine:
+    """The engine of the graph that these settings name."""
+    return "embedded" if settings.url is None else "neo4j"
+
+
+def is_name(text: str) -> bool:
+    """Whether this is one word, which no statement is."""
+    return _NAME.fullmatch(text.strip()) is not None
+
+
+def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, Mapping[str, Any]]:
+    """Statement and parameters for a statement, which stays as it is, or for the name of a query. Raises
+    `InputError`."""
+    if not is_name(text):
+        return text, values
+    query = find(text.strip())
+    return query.statement(engine), bind(query, values)
+
+
+def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
+    """A value for each of the query's parameters: given ones as their type, which text is turned into, and defaults.
+
+    Raises `InputError` for a parameter that is unknown, is missing, or is not of its type."""
+    known = {parameter.name: parameter for parameter in query.parameters}
+    takes = f"{query.name} takes " + (", ".join(map(str, query.parameters)) or "no parameters")
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise InputError(f"unknown parameter {', '.join(map(_shown, unknown))}: {takes}")
+    missing = [
+        parameter.name for parameter in query.parameters if parameter.default is None and not values.get(parameter.name)
+    ]
+    if missing:
+        raise InputError(f"parameter {', '.join(missing)} is missing: {takes}")
+    bound: dict[str, Value] = {}
+    for parameter in query.parameters:
+        value = values.get(parameter.name, parameter.default)
+        typed = _typed(value, parameter.type)
+        if typed is None:
+            wanted = _WANTED[parameter.type]
+            raise InputError(f"parameter {parameter.name} of {query.name} is {wanted}, not {_shown(value)}")
+        bound[parameter.name] = typed
+    return bound
+
+
+def plain(text: str) -> Any:
+    """A value for a statement of one's own: a number, `true`, `false`, `null`, a list or a quoted string as JSON has
+    them, and all else as the string that it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return text if isinstance(value, dict) else value
+
+
+def read(path: Path) -> NamedQuery:
+    """The query of a file, and of its sibling for Neo4j if there is one. Raises `StoreError`."""
+    comment, statement = _split(path)
+    summary: list[str] = []
+    fields: dict[str, str] = {}
+    parameters: list[Parameter] = []
+    for line in comment:
+        if field := _FIELD.fullmatch(line):
+            fields[field[1]] = field[2]
+        elif "Example" in fields:
+            raise _faulty(path, f"the line {line!r} stands after the example")
+        elif "Parameters" in fields:
+            parameters.append(_parameter(path, line))
+        elif line and not fields:
+            summary.append(line)
+        elif line:
+            raise _faulty(path, f"the line {line!r} is in no place")
+    absent = [name for name in ("Group", "Parameters", "Example") if name not in fields]
+    if absent or not summary:
+        raise _faulty(path, f"its comment lacks {', '.join(absent) or 'what it answers'}")
+    if fields["Group"] not in GROUPS:
+        raise _faulty(path, f"its group is none of {', '.join(GROUPS)}")
+    if (fields["Parameters"] == "none") == bool(parameters):
+        raise _faulty(path, "it must list its parameters, or say 'Parameters: none'")
+    sibling = path.with_name(f"{path.stem}.neo4j.cypher")
+    statements: dict[Engine, str] = {
+        "embedded": embedded(statement),
+        "neo4j": _split(sibling)[1] if sibling.exists() else statement,
+    }
+    return NamedQuery(path.stem, fields["Group"], " ".join(summary), tuple(parameters), fields["Example"], statements)
+
+
+def _split(path: Path) -> tuple[list[str], str]:
+    """The lines of the comment on top without their slashes, and the statement."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    count = next((n for n, line in enumerate(lines) if not line.startswith("//")), len(lines))
+    statement = "\n".join(lines[count:]).strip()
+    if not count or not statement:
+        raise _faulty(path, "it is no comment with a statement under it")
+    return [line.removeprefix("//").removeprefix(" ").rstrip() for line in lines[:count]], statement
+
+
+def _parameter(path: Path, line: str) -> Parameter:
+    match = _PARAMETER.fullmatch(line)
+    kind = next((known for known in _TYPES if match is not None and match[2] == known), None)
+    if match is None or kind is None:
+        raise _faulty(path, f"{line.strip()!r} is no parameter such as 'papers: integer = 2 -- what it means'")
+    name, _, default, description = match.groups()
+    value = None if default is None else _typed(plain(default), kind)
+    if default is not None and value is None:
+        raise _faulty(path, f"the default of {name} is not {_WANTED[kind]}")
+    return Parameter(name, kind, value, description)
+
+
+def _faulty(path: Path, what: str) -> StoreError:
+    return StoreError(f"{path}: {what}; mend the comment on top as cypher/README.md shows it")
+
+
+_WANTED = {
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "strings": 'a list of strings, such as a,b or ["a", "b"]',
+}
+
+
+def _typed(value: Any, kind: str) -> Value | None:
+    """The value as that type; None where it cannot be."""
+    if kind == "string":
+        return value if isinstance(value, str) else None
+    if kind == "strings":
+        return _strings(value)
+    if isinstance(value, str):
+        value = plain(value.strip().lower())
+    if kind == "boolean":
+        return value if isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**63:
+        return None  # neither not a number nor infinite, nor beyond what the engines hold
+    if kind == "number":
+        return float(value)
+    return int(value) if int(value) == value else None
+
+
+def _strings(value: Any) -> tuple[str, ...] | None:
+    """Neither engine can tell the type of an empty list."""
+    if isinstance(value, str):
+        parsed = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
+        value = parsed
+    if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    return None
+
+
+def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
+    """Those that are written alike, then those that have a word in common."""
+    wanted = name.casefold()
+    words = set(re.split(r"[\W_]+", wanted))
+    alike = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
+    kin = [each for each in known if words & set(each.split("-")) and each not in alike]
+    return (alike + kin)[:5] or list(known)[:5]
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, default=str)[:80]
+
+
+_FIRST_PART = re.compile(r"\bsplit\((\w+(?:\.\w+)?), ('[^']')\)\[0\]")
+
+
+def embedded(statement: str) -> str:
+    """The statement in LadybugDB's words: it has no `split`, and counts the items of a list from 1."""
+    return _FIRST_PART.sub(r"split_part(\1, \2, 1)", statement)
+
+
+def folder() -> Path:
+    """The folder `cypher/`."""
+    packaged = Path(__file__).parent / "cypher"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "cypher"
+
+
+def embedded_schema() -> str:
+    """The statements that make the tables of an embedded graph."""
+    return (folder() / "schema" / "embedded.cypher").read_text(encoding="utf-8")

@@ -1,0 +1,158 @@
+"""Queries of strangers, run in a process that holds the graph read-only and can reach neither files nor network."""
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from xkg.errors import QueryFailedError
+from xkg.store.cypher.parameters import checked_parameters, failure, one_line, overran
+from xkg.store.graph_store import Table
+
+_WORKER = Path(__file__).with_name("query_worker.py")
+_STARTING_SECONDS = 30.0
+_GRACE_SECONDS = 1.0
+_LEAST_SECONDS = 0.05
+
+
+class QueryProcess:
+    """One warm worker for one graph, started at the first query and again after one that had to be killed.
+
+    Safe to call from several threads: queries wait for each other."""
+
+    def __init__(self, graph: Path, *, confine: bool = True) -> None:
+        self._graph = graph
+        self._confine = confine
+        self._lock = threading.Lock()
+        self._worker: subprocess.Popen[bytes] | None = None
+        self._unread = b""
+        self.landlock: int | None = None
+
+    def start(self) -> None:
+        """Starts the worker if none runs, so that the first query need not wait. Raises `QueryFailedError`."""
+        with self._lock:
+            self._start()
+
+    def run(
+        self,
+        statement: str,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        rows: int = 1000,
+        seconds: float = 10,
+        bytes: int = 1_000_000,
+    ) -> Table:
+        """The rows of a statement that the guard has passed, at most `rows` of them and about `bytes` of JSON.
+
+        Values are plain JSON; a node or relationship is its properties with `_label` and `_id`. `seconds` count from
+        the call: to wait for other queries takes of them, to start the worker does not. Raises `QueryFailedError` with
+        the engine's words, or when its time is over.
+        """
+        until = time.monotonic() + seconds
+        request = {
+            "statement": statement,
+            "parameters": checked_parameters(parameters or {}),
+            "rows": rows,
+            "bytes": bytes,
+        }
+        if not self._lock.acquire(timeout=seconds):
+            raise QueryFailedError(f"other queries were at work for {seconds:g} s; ask again when they have ended")
+        try:
+            left = max(_LEAST_SECONDS, until - time.monotonic())
+            self._start()
+            answer = self._ask({**request, "seconds": left}, left + _GRACE_SECONDS)
+        finally:
+            self._lock.release()
+        if "error" in answer:
+            raise _said(answer["error"], seconds)
+        return Table(
+            columns=tuple(answer["columns"]),
+            rows=tuple(tuple(row) for row in answer["rows"]),
+            truncated=answer["truncated"],
+        )
+
+    def close(self) -> None:
+        with self._lock:
+            self._stop()
+
+    def __enter__(self) -> "QueryProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        if self._worker is not None and self._worker.poll() is None:
+            return
+        self._stop()
+        command = [sys.executable, "-I", str(_WORKER), str(self._graph)]
+        self._worker = subprocess.Popen(
+            command if self._confine else [*command, "--unconfined"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT") if name in os.environ},
+        )
+        ready = self._read(_STARTING_SECONDS)
+        if ready is None or "error" in ready:
+            self._stop()
+            said = ready["error"] if ready else "it did not start"
+            raise QueryFailedError(f"the graph cannot be opened for queries: {one_line(said)}; run `xkg index rebuild`")
+        self.landlock = ready["landlock"]
+
+    def _stop(self) -> None:
+        worker, self._worker, self._unread = self._worker, None, b""
+        if worker is None:
+            return
+        worker.kill()
+        worker.wait()
+        for pipe in (worker.stdin, worker.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        assert self._worker is not None
+        assert self._worker.stdin is not None
+        try:
+            self._worker.stdin.write(json.dumps(request).encode() + b"\n")
+            self._worker.stdin.flush()
+        except BrokenPipeError:
+            self._stop()
+            return {"error": "the engine ended; ask again"}
+        answer = self._read(seconds)
+        if answer is None:
+            ended = self._worker.poll() is not None
+            self._stop()
+            return {"error": "the engine ran out of memory or crashed; ask for less" if ended else "Interrupted."}
+        return answer
+
+    def _read(self, seconds: float) -> dict[str, Any] | None:
+        """The worker's next line, None when it ended or the time is over."""
+        assert self._worker is not None
+        assert self._worker.stdout is not None
+        until = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._worker.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if not selector.select(max(0.0, until - time.monotonic())):
+                    return None
+                piece = os.read(self._worker.stdout.fileno(), 1 << 16)
+                if not piece:
+                    self._worker.wait()
+                    return None
+                self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+def _said(error: str, seconds: float) -> QueryFailedError:
+    return overran(seconds) if error.lstrip().startswith("Interrupted") else failure(error)

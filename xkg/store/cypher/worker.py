@@ -1,0 +1,165 @@
+"""The process that runs strangers' Cypher: opens the graph read-only, gives up files and network, then answers.
+
+Run by `xkg.store.cypher.process` as a script of its own, so it imports nothing of xkg. One JSON object a line: in
+`{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`; the first line out says what
+confines it. What it gives up cannot be taken back by anything that a statement makes the engine do.
+"""
+
+import ctypes
+import datetime
+import decimal
+import json
+import math
+import os
+import resource
+import sys
+import uuid
+from typing import Any
+
+BUFFER_POOL = 256 << 20
+EXTRA_MEMORY = 1 << 30
+LARGEST_GRAPH = 1 << 36
+
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_PR_SET_NO_NEW_PRIVS = 38
+_FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
+_NETWORK_RIGHTS = 0b11
+_SCOPES = 0b11
+
+
+def landlock_version() -> int:
+    """The kernel's Landlock ABI, 0 where there is none (<https://docs.kernel.org/userspace-api/landlock.html>)."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
+
+
+def deny_files_and_network() -> int:
+    """Denies this process every path and, from ABI 4 on, TCP; gives the ABI in force, 0 if Landlock is not there."""
+    version = landlock_version()
+    if version == 0:
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    rights = (1 << _FILE_RIGHTS.get(version, 16)) - 1
+    attributes = (ctypes.c_uint64 * 3)(rights, _NETWORK_RIGHTS if version >= 4 else 0, _SCOPES if version >= 6 else 0)
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    ruleset = libc.syscall(_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), ctypes.c_uint32(0))
+    if ruleset < 0 or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        return 0
+    confined = libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0
+    os.close(ruleset)
+    return version if confined else 0
+
+
+def limit_resources() -> None:
+    """No byte to any file, no core dump, and bounded memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    if sys.platform.startswith("linux"):
+        with open("/proc/self/statm") as file:  # noqa: PTH123
+            used = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + EXTRA_MEMORY, used + EXTRA_MEMORY))
+
+
+def open_nothing_more() -> None:
+    """No new file descriptor, so no file and no socket: what holds where Landlock is missing. An empty folder can still
+    be made there."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+
+
+def plain(value: Any) -> Any:
+    """A value of the engine as JSON has it: nodes and relationships as the properties that they have, with `_label` and
+    `_id`."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, dict):
+        if set(value) == {"offset", "table"}:
+            return f"{value['table']}:{value['offset']}"
+        if "_LABEL" in value:  # with what else its pattern could have met, which is null
+            value = {k: v for k, v in value.items() if v is not None}
+        return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
+    return str(value) if isinstance(value, uuid.UUID) else repr(value)
+
+
+_INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
+
+
+def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """The table for one request; rows end where the next would break a limit."""
+    from ladybug.prepared_statement import PreparedStatement
+
+    # prepared apart from its parameters: the engine then takes one statement only, and the client library does not
+    # write parameters into the text
+    statement = PreparedStatement(connection, request["statement"])
+    if not statement.is_success():
+        return {"error": statement.get_error_message()}
+    result = connection.execute(statement, request["parameters"])
+    try:
+        rows: list[Any] = []
+        size = 0
+        truncated = False
+        while result.has_next():
+            row = [plain(value) for value in result.get_next()]
+            size += len(json.dumps(row))
+            if len(rows) >= request["rows"] or size > request["bytes"]:
+                truncated = True
+                break
+            rows.append(row)
+        return {"columns": result.get_column_names(), "rows": rows, "truncated": truncated}
+    finally:
+        result.close()
+
+
+def main(graph: str, confine: bool) -> None:
+    requests = os.fdopen(os.dup(0), encoding="utf-8")
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):  # what the engine prints must not stand among the answers
+        os.dup2(nothing, descriptor)
+
+    def send(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    import ladybug
+
+    try:
+        database = ladybug.Database(
+            graph, read_only=True, buffer_pool_size=BUFFER_POOL, max_db_size=LARGEST_GRAPH, max_num_threads=2
+        )
+        connection = ladybug.Connection(database)
+        answer(connection, {"statement": "RETURN 1 AS warm", "parameters": {}, "rows": 1, "bytes": 100})
+    except Exception as error:
+        send({"error": str(error)})
+        return
+    landlock = 0
+    if confine:
+        limit_resources()
+        landlock = deny_files_and_network()
+        open_nothing_more()
+    send({"landlock": landlock})
+    for line in requests:
+        request = json.loads(line)
+        connection.set_query_timeout(int(request["seconds"] * 1000))
+        try:
+            send(answer(connection, request))
+        except MemoryError:
+            send({"error": "out of memory"})
+        except Exception as error:  # whatever the engine raises is the stranger's answer
+            send({"error": str(error)})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], confine="--unconfined" not in sys.argv[2:])

@@ -1,0 +1,218 @@
+"""`PaperBundle` to graph and side indexes, and back. Knows nothing of papers' formats."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from xkg.embeddings.base import Reading
+from xkg.model import Code, Level, Paper, PaperBundle, Technique
+
+if TYPE_CHECKING:
+    # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.store.concepts.decisions import Decision
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Hit(NamedTuple):
+    """A technique id with the score of the index that found it (BM25, or cosine similarity in -1..1)."""
+
+    id: str
+    score: float
+
+
+class Link(_Value):
+    """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` says what
+    makes them one concept: their names, vectors that are all but equal, or a decision of the model; `open` pairs wait
+    for one."""
+
+    first: str
+    second: str
+    score: float
+    how: Literal["name", "vectors", "model", "open"]
+
+
+class Table(_Value):
+    """The rows of a query; `truncated` says that rows were left out by the limit."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    truncated: bool = False
+
+
+class TechniqueView(_Value):
+    """A technique with its place: `path` are names from the top down to itself, `children` its components in order."""
+
+    technique: Technique
+    paper_title: str
+    path: tuple[str, ...]
+    children: tuple[Technique, ...]
+    code: Code | None
+
+
+class Facts(_Value):
+    """What a technique can be chosen by: `level` is `none`, and `language` empty, where it has no code."""
+
+    paper: str
+    level: Level
+    language: str = ""
+    packages: tuple[str, ...] = ()
+
+
+class Heading(NamedTuple):
+    """How a paper is told from others."""
+
+    title: str
+    year: int | None
+
+
+class Background(NamedTuple):
+    """How cosines between one vector and all `techniques` of a graph are spread: what is to be expected of a
+    technique that has nothing to do with it. All 0 where there are no vectors."""
+
+    mean: float
+    deviation: float
+    techniques: int
+
+
+class Snapshot(Protocol):
+    """One state of the graph, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids that
+    do exist in its message.
+
+    `generation` is 0 for a graph that holds nothing. `searchable` is False while the indexes are being made: names and
+    ids are looked up as always, and `find_text` and `find_vector` find nothing."""
+
+    generation: int
+    searchable: bool
+
+    def papers(self) -> Sequence[Paper]:
+        """All of them, which takes long where there are many: what one answer needs, the others give."""
+        ...
+
+    def paper_count(self) -> int: ...
+    def called(self, words: str) -> Sequence[str]:
+        """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation."""
+        ...
+
+    def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
+        """Those of these papers that are here, in this order."""
+        ...
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        """Ids of the papers of these years, where either may be None; papers without a year are none of them."""
+        ...
+
+    def require_paper(self, paper: str) -> None: ...
+    def bundle(self, paper: str) -> PaperBundle: ...
+    def technique(self, technique: str) -> TechniqueView: ...
+    def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
+    def code(self, code: str) -> Code: ...
+    def named(self, name: str) -> Sequence[str]:
+        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation."""
+        ...
+
+    def links(self) -> Sequence[Link] | None:
+        """`SAME_CONCEPT` and the pairs that wait for a decision; None in a graph from before there were any."""
+        ...
+
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
+        """Those of `links` that one of these techniques is an end of."""
+        ...
+
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
+        """How much of the query's words each of these techniques has, and how much they are in all. A word counts by
+        the square root of its inverse document frequency, over that of a word that none has, which so counts 1."""
+        ...
+
+    def interaction(self, reading: Reading, ids: Sequence[str]) -> Mapping[str, float]:
+        """How near the words of a query come to words of each of these techniques, in -1..1; without those of whose
+        words nothing is known."""
+        ...
+
+    def background(self, vector: "NDArray[np.float32]") -> Background: ...
+    def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
+        """The vectors of those of these techniques that have one, as `find_vector` takes them."""
+        ...
+
+    def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
+        """Facts of those of these techniques that are here."""
+        ...
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        """Pairs (citing, cited) of ids of papers that are here."""
+        ...
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        """Ids of the papers here that one cites, and of those that cite it."""
+        ...
+
+    def embedding_model(self) -> str: ...
+
+
+class GraphStore(Protocol):
+    """Where graphs live. Every write is one atomic step: readers see all of it or nothing. `place` is what a person
+    calls it: a folder, or the address of a server without any secret."""
+
+    place: str
+
+    def snapshot(self) -> AbstractContextManager[Snapshot]: ...
+    def publish(self, new: Sequence[PaperBundle]) -> int:
+        """Adds or replaces these papers; gives the new generation's number. Raises `InputError` for a bundle that
+        contradicts itself, and `StoreError` where it cannot be written."""
+        ...
+
+    def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work."""
+        ...
+
+    def require_writable(self) -> None:
+        """Raises `StoreError` where no paper could be published, before any work is done for one."""
+        ...
+
+    def connect(self) -> None:
+        """Draws what follows from all papers together, where that was left for later."""
+        ...
+
+    def decide(self, found: "Iterable[Decision]") -> int:
+        """Adds decisions about pairs of techniques, and links all papers anew."""
+        ...
+
+    def remove(self, papers: Sequence[str]) -> int: ...
+    def rollback(self) -> int: ...
+    def rebuild(self) -> tuple[int, list[str]]:
+        """Makes everything that is derived anew; gives the generation's number and notes, a line each."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with what is stored, one line each; empty where all is well."""
+        ...
+
+    def query(
+        self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
+    ) -> Table:
+        """Runs a read-only statement, which the guard looks at first. Raises `QueryRefusedError` and
+        `QueryFailedError`."""
+        ...
+
+    def warm_queries(self) -> None:
+        """Starts what the first query would have to wait for."""
+        ...
+
+    def bundles(self) -> Iterator[PaperBundle]:
+        """Every paper in id order."""
+        ...
+
+    def decisions(self) -> "Sequence[Decision]":
+        """What was decided about pairs of techniques."""
+        ...
+
+    def close(self) -> None: ...

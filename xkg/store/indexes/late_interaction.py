@@ -1,0 +1,54 @@
+"""Late interaction: how near the words of a query come to those of texts (`xkg.embeddings.base`)."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from xkg.embeddings.base import Reading
+from xkg.store.indexes.text import word_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def interaction(
+    reading: Reading, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
+) -> dict[str, float]:
+    """For each text the mean, over the words of a query, of how near the nearest of its own words is, in -1..1: the
+    share of signs that are the same, less the share of those that differ. A word of the query counts by `rarity_of` its
+    rarest term; one that text search does not look for counts nothing. Empty where no word counts."""
+    import numpy as np
+
+    terms = [word_terms(word) for word in reading.words]
+    rarity = rarity_of(list(dict.fromkeys(term for own in terms for term in own)))
+    weights = np.array([max((rarity[term] for term in own), default=0.0) for own in terms])
+    counted = np.flatnonzero(weights)
+    width = reading.codes.shape[1]
+    known = {name: codes for name, codes in texts.items() if codes and len(codes) % width == 0} if width else {}
+    if not len(counted) or not known:
+        return {}
+    codes = np.frombuffer(b"".join(known.values()), np.uint8).reshape(-1, width)
+    starts = np.cumsum([0, *(len(own) // width for own in known.values())])[:-1]
+    nearest = np.minimum.reduceat(_differing(reading.codes[counted], codes), starts, axis=1)
+    weights = weights[counted]
+    means = 1 - 2 * (weights @ nearest) / (weights.sum() * 8 * width)
+    return dict(zip(known, means.tolist(), strict=True))
+
+
+def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDArray[np.int32]":
+    """How many bits of each of `words` differ from those of each of `others`: shape (words, others)."""
+    import faiss
+    import numpy as np
+
+    library: Any = faiss
+    words = np.ascontiguousarray(words)
+    found = np.empty((len(words), len(others)), np.int32)
+    library.hammings(
+        library.swig_ptr(words),
+        library.swig_ptr(others),
+        len(words),
+        len(others),
+        words.shape[1],
+        library.swig_ptr(found),
+    )
+    return found

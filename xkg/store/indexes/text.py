@@ -1,0 +1,256 @@
+"""The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
+
+Everything that a technique is found by is one field, in which what tells more is repeated: Robertson, Zaragoza and
+Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare among
+names and common among definitions, and a name would win by a word that says nothing.
+
+Text is split as identifiers are (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" meet; a
+compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
+"""
+
+import contextlib
+import errno
+import functools
+import json
+import math
+import re
+import tempfile
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from xkg.fusion import split_identifier
+from xkg.store.index_entries import Entry, encodable
+
+_NAME, _ALIAS = 3, 2
+_DEFINED = re.compile(r"\n[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)")
+_COMPOUND = re.compile(r"\w+(?:-\w+)*")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+_LONGEST_WORD = 64
+_MOST_TERMS = 128
+_FEW = 500
+_HEAP_BYTES = 32_000_000
+_RARITIES_KEPT = 10_000
+
+
+def words(text: str) -> str:
+    """The words that `text` is indexed and searched by, separated by spaces, before stop words and stemming."""
+    bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
+    compounds = _COMPOUND.findall(bare)
+    longest = max(map(len, compounds), default=0)
+    return " ".join(filter(None, map(_split if longest <= _LONGEST_WORD else _split.__wrapped__, compounds)))
+
+
+def _unmarked(beyond: re.Match[str]) -> str:
+    return "".join(c for c in beyond[0] if not unicodedata.combining(c))
+
+
+@functools.lru_cache(1 << 16)
+def _split(compound: str) -> str:
+    """The words of a compound and the compound itself. The same few thousand make up most texts."""
+    pieces = split_identifier(compound)
+    if len(pieces) > 1:
+        pieces.append("".join(pieces))
+    return " ".join(word for word in pieces if len(word) <= _LONGEST_WORD)
+
+
+def query_terms(query: str) -> list[str]:
+    """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`."""
+    return list(dict.fromkeys(analyzed(words(query))))[:_MOST_TERMS]
+
+
+@functools.lru_cache(1 << 16)
+def word_terms(word: str) -> tuple[str, ...]:
+    """As `query_terms`, of one word. The same few thousand make up most queries."""
+    return tuple(query_terms(word))
+
+
+def analyzed(split: str) -> list[str]:
+    """The terms of what `words` gave: stop words are gone, the others stemmed."""
+    terms: list[str] = _analyzer().analyze(split)
+    return terms
+
+
+def searched(entry: Entry) -> str:
+    """The words that a technique is found by, those that tell more of it several times."""
+    technique, code = entry.technique, entry.code
+    documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
+    texts = [
+        *[technique.name] * _NAME,
+        *[*technique.aliases] * _ALIAS,
+        *entry.path[:-1],
+        entry.paper_title,
+        technique.definition,
+        *documented,
+    ]
+    return words(" ".join(texts))
+
+
+def rarity(having: Mapping[str, int], count: int) -> dict[str, float]:
+    """What each term counts that so many of `count` techniques have: the square root of its inverse document frequency,
+    over that of a term that none has, which so counts 1."""
+    rarest = math.log1p((count + 0.5) / 0.5)
+    return {
+        term: math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
+        for term, number in having.items()
+    }
+
+
+def _schema() -> Any:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_unsigned_field("row", stored=True, indexed=True, fast=True)
+    builder.add_unsigned_field("paper", stored=False, indexed=True, fast=True)
+    builder.add_text_field("text", stored=False, tokenizer_name="words", index_option="freq")
+    return builder.build()
+
+
+@functools.cache
+def _analyzer() -> Any:
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    builder = TextAnalyzerBuilder(Tokenizer.whitespace())
+    return builder.filter(Filter.stopword("english")).filter(Filter.stemmer("english")).build()
+
+
+class TextWriter:
+    """Fills a new index in an existing empty folder, or goes on with one that nobody reads yet; `close` leaves finished
+    files. Files that are there are replaced or removed, never changed. Raises `OSError`."""
+
+    def __init__(self, folder: Path) -> None:
+        import tantivy
+
+        self._tantivy = tantivy
+        with _input_output():
+            there = (folder / "meta.json").exists()
+            index = tantivy.Index.open(str(folder)) if there else tantivy.Index(_schema(), path=str(folder))
+            index.register_tokenizer("words", _analyzer())
+            self._schema = index.schema
+            # One thread keeps documents in row order, so that equal graphs give equal rankings.
+            self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
+
+    def add(self, row: int, paper: int, entry: Entry) -> None:
+        document = self._tantivy.Document()
+        document.add_unsigned("row", row)
+        document.add_unsigned("paper", paper)
+        document.add_text("text", searched(entry))
+        with _input_output():
+            self._writer.add_document(document)
+
+    def remove(self, papers: Sequence[int]) -> None:
+        """Takes out what was added of these papers before. Until segments are merged, their words count in BM25."""
+        with _input_output():
+            self._writer.delete_documents_by_query(
+                self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))
+            )
+
+    def close(self) -> None:
+        with _input_output():
+            self._writer.commit()
+            self._writer.wait_merging_threads()
+
+
+@contextlib.contextmanager
+def _input_output() -> Iterator[None]:
+    """Tantivy says "value" where a file could not be written."""
+    try:
+        yield
+    except ValueError as error:
+        raise OSError(errno.EIO, str(error).splitlines()[0]) from error
+
+
+@contextlib.contextmanager
+def _lockable(folder: Path) -> Iterator[Path]:
+    """A folder of links to the files of `folder`: Tantivy locks what it opens through a file that it writes there, and
+    a generation may lie where nothing can be written. What is open stays open without it, and Tantivy's own threads
+    may still write there while it goes."""
+    with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
+        for path in folder.iterdir():
+            (Path(place) / path.name).symlink_to(path.absolute())
+        yield Path(place)
+
+
+class TextIndex:
+    """Searches a finished index; may be used from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        import tantivy
+
+        self._tantivy = tantivy
+        meta = json.loads((folder / "meta.json").read_bytes())
+        self._deleted = any(segment.get("deletes") for segment in meta["segments"])
+        self._rarities: dict[str, float] = {}
+        with _lockable(folder) as place:
+            index = tantivy.Index.open(str(place))
+            index.register_tokenizer("words", _analyzer())
+            index.config_reader(reload_policy="manual")
+            self._schema = index.schema
+            self._searcher = index.searcher()
+
+    def __len__(self) -> int:
+        return int(self._searcher.num_docs)
+
+    def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
+        """Rows with BM25 scores, best first, at most `k`; of `papers` only where they are given. No query is an error:
+        there is no query syntax."""
+        terms = query_terms(query)
+        if not terms or (papers is not None and not papers):
+            return []
+        build, occur = self._tantivy.Query, self._tantivy.Occur
+        any_term = build.boolean_query([(occur.Should, self._term(term)) for term in terms])
+        wanted = any_term
+        if papers is not None:
+            among = self._any_of("paper", papers)
+            wanted = build.boolean_query([(occur.Must, any_term), (occur.Must, build.boost_query(among, 0.0))])
+        return self._found(wanted, k)
+
+    def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
+        """How much of the query's words each of `rows` has, and how much they are in all, by `rarity`."""
+        rarities = self.rarity(query_terms(query))
+        total = sum(rarities.values())
+        if not rarities or not rows:
+            return dict.fromkeys(rows, 0.0), total
+        build, occur = self._tantivy.Query, self._tantivy.Occur
+        among = build.const_score_query(self._any_of("row", rows), 0.0)
+        weighed = [
+            (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
+        ]
+        return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
+
+    def rarity(self, terms: Sequence[str]) -> dict[str, float]:
+        """What each of these terms counts (`rarity`)."""
+        known = self._rarities
+        if len(known) > _RARITIES_KEPT:
+            known = self._rarities = {}  # whoever reads the old ones goes on doing so
+        missing = [term for term in terms if term not in known]
+        known.update(rarity({term: self._having(term) for term in missing}, len(self)))
+        return {term: known[term] for term in terms}
+
+    def _any_of(self, field: str, numbers: Sequence[int]) -> Any:
+        build = self._tantivy.Query
+        if len(numbers) > _FEW:
+            return build.term_set_query(self._schema, field, list(numbers))
+        # A set looks through all terms of the field.
+        should = self._tantivy.Occur.Should
+        return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
+
+    def _having(self, term: str) -> int:
+        """The number of techniques that have a term; the index's own tables also count those that are gone, so where
+        there are such, it counts all."""
+        if not self._deleted:
+            return int(self._searcher.doc_freq("text", term))
+        found: Any = self._searcher.search(self._term(term), limit=1, count=True)
+        return int(found.count)
+
+    def _term(self, term: str) -> Any:
+        return self._tantivy.Query.term_query(self._schema, "text", term, "freq")
+
+    def _found(self, wanted: Any, k: int) -> list[tuple[int, float]]:
+        hits = self._searcher.search(wanted, limit=min(k, max(1, len(self))), count=False).hits
+        rows = self._searcher.fast_field_values("row", [address for _, address in hits])
+        ranked = sorted(
+            [(-float(score), int(row)) for (score, _), row in zip(hits, rows, strict=True) if row is not None]
+        )
+        return [(row, -score) for score, row in ranked]

@@ -1,0 +1,181 @@
+"""Building the derived files of a generation from bundles, in one pass over them."""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.embeddings.base import documents
+from xkg.embeddings.onnx import Embedder
+from xkg.errors import StoreError
+from xkg.model import PaperBundle
+from xkg.store.bundles import BundleFile
+from xkg.store.concepts.decisions import Decisions
+from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
+from xkg.store.index_entries import entries, vector_text
+from xkg.store.indexes.catalogue import Catalogue, CatalogueWriter
+from xkg.store.indexes.text import TextWriter
+from xkg.store.indexes.vectors import VectorIndex, VectorsInfo, build, neighbours
+from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
+from xkg.store.local.generations import Built
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.store.local.ladybug import GraphWriter
+
+_READ_AT_ONCE = 500
+
+
+def build_files(
+    folder: Path,
+    stored: Iterable[tuple[PaperBundle, BundleFile]],
+    embedder: Callable[[str], Embedder],
+    previous: Generation | None,
+    decisions: Decisions,
+    *,
+    graph: bool,
+) -> Built:
+    """Fills the empty `folder` with catalogue, text index and vectors, and with the graph where that is wanted.
+
+    Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share,
+    only when others are left. Techniques of different papers are linked as names, vectors and `decisions` say. Raises
+    `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
+    (folder / TEXT).mkdir()
+    texts: list[str] = []
+    hashes: list[bytes] = []
+    concepts: list[Concept] = []
+    papers = 0
+    model, matrix, info = "", None, None
+    with CatalogueWriter(folder / CATALOGUE) as catalogue, ExitStack() as stack:
+        writer = stack.enter_context(_graph(folder)) if graph else None
+        text = TextWriter(folder / TEXT)
+        for bundle, file in stored:
+            shown = list(entries(bundle))
+            composed = [vector_text(entry) for entry in shown]
+            digests = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
+            rows = catalogue.add(bundle, file, list(zip(shown, digests, strict=True)))
+            for row, entry in zip(rows, shown, strict=True):
+                text.add(row, papers, entry)
+                concepts.append(concept(row, papers, entry))
+            if writer is not None:
+                writer.add(bundle, shown)
+            texts += composed
+            hashes += digests
+            papers += 1
+        text.close()
+        links: list[RowLink] = []
+        if texts:
+            model, matrix = _vectors(texts, hashes, embedder, previous, catalogue)
+            info = build(folder / VECTORS, matrix)
+            links = _links(folder / VECTORS, info, matrix, concepts, decisions)
+        catalogue.name(concepts)
+        catalogue.link(links)
+        catalogue.cite()
+        catalogue.close()
+        counts = {} if writer is None else _load(writer, folder, links, concepts)
+    finish_text(folder)
+    counts["vectors"] = len(texts)
+    counts["papers"] = papers
+    return Built(model, 0 if matrix is None else int(matrix.shape[1]), info, counts)
+
+
+@contextmanager
+def _graph(folder: Path) -> "Iterator[GraphWriter]":
+    from xkg.store.local.ladybug import GraphWriter
+
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    with GraphWriter(scratch) as writer:
+        yield writer
+    shutil.rmtree(scratch)
+
+
+def _load(writer: "GraphWriter", folder: Path, links: list[RowLink], concepts: list[Concept]) -> dict[str, int]:
+    for edge in links:
+        if edge.how != OPEN_PAIR:
+            writer.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
+    return writer.load(folder / GRAPH)
+
+
+def finish_text(folder: Path) -> None:
+    """Takes Tantivy's locks out of the text index of a generation, and lets read it who may read the catalogue."""
+    for lock in (folder / TEXT).glob(".tantivy-*.lock"):
+        lock.unlink()
+    for path in (folder / TEXT).iterdir():
+        shutil.copymode(folder / CATALOGUE, path)  # these come as 0600
+
+
+def _links(
+    path: Path, info: VectorsInfo, matrix: "NDArray[np.float32]", concepts: list[Concept], decisions: Decisions
+) -> list[RowLink]:
+    import numpy as np
+
+    papers = np.array([c.paper for c in concepts])
+    return link(concepts, matrix, neighbours(path, info, matrix, papers, OPEN), decisions)
+
+
+def _vectors(
+    texts: list[str],
+    hashes: list[bytes],
+    embedder: Callable[[str], Embedder],
+    previous: Generation | None,
+    catalogue: CatalogueWriter,
+) -> "tuple[str, NDArray[np.float32]]":
+    """The model, and the vector of each text in order; the codes of their words go into the catalogue."""
+    import numpy as np
+
+    rows: dict[bytes, list[int]] = {}
+    for row, sha256 in enumerate(hashes):
+        rows.setdefault(sha256, []).append(row)
+
+    def keep(codes: Iterable[tuple[bytes, bytes]]) -> None:
+        catalogue.words((row, of) for sha256, of in codes if of for row in rows[sha256])
+
+    reused: dict[bytes, NDArray[np.float32]] = {}
+    model = previous.manifest.model if previous else ""
+    if previous is not None:
+        reused, codes = _stored(previous, rows.keys())
+        keep(codes.items())
+    missing = {sha256: texts[own[0]] for sha256, own in rows.items() if sha256 not in reused}
+    if missing:
+        source = embedder(model)
+        model = source.model
+        # Codes take more room than vectors: those of a million techniques would not fit into memory.
+        left = iter(missing)
+        while keys := list(islice(left, _READ_AT_ONCE)):
+            found = documents(source, [missing[sha256] for sha256 in keys])
+            keep(zip(keys, found.codes, strict=True))
+            reused.update(zip(keys, np.ascontiguousarray(found.vectors, dtype=np.float32), strict=True))
+    return model, np.stack([reused[sha256] for sha256 in hashes])
+
+
+def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
+    """Vectors and codes by the hash of their text, from a generation that keeps vectors exactly; none from a damaged
+    one."""
+    info = previous.manifest.vectors
+    if info is None or info.kind != "exact":
+        return {}, {}
+    try:
+        previous.verify(CATALOGUE, VECTORS)
+    except StoreError:
+        return {}, {}
+    catalogue = Catalogue(previous.folder / CATALOGUE)
+    try:
+        rows = {sha256: row for sha256, row in catalogue.texts() if sha256 in wanted}
+        codes = catalogue.codes(rows.values())
+    finally:
+        catalogue.close()
+    if not rows:
+        return {}, {}
+    vectors = VectorIndex(previous.folder / VECTORS, info).exact_rows(list(rows.values()))
+    if vectors is None:
+        return {}, {}
+    return (
+        dict(zip(rows, vectors, strict=True)),
+        {sha256: codes[row] for sha256, row in rows.items() if row in codes},
+    )

@@ -1,0 +1,346 @@
+"""Generations: immutable folders of derived files, and `CURRENT`, the only thing that a commit changes.
+
+    CURRENT                       which generation holds, and the hash of its manifest
+    bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
+    links/<hash>.json             immutable; what was decided about pairs of techniques, for all papers
+    generations/<n>/manifest.json   model, counts, the hash of every file
+                    catalogue.sqlite, vectors.faiss, text/, graph.lbug
+                    base/           what has not changed since, linked from generation to generation (`Layers`)
+
+A reader holds a shared lock on the manifest of its generation; clean-up leaves held generations alone.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from xkg.errors import CorruptStoreError, StoreError
+from xkg.files import blake3_of, hold, sync_file, sync_folder, unheld, write_whole
+from xkg.store.bundles import BundleFile
+from xkg.store.change_feed import Position
+from xkg.store.concepts import decisions
+from xkg.store.indexes.vectors import VectorsInfo
+
+FORMAT = 4
+KEPT = 2
+"""How many generations before the current one are kept for `rollback`."""
+CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
+BASE = "base/"
+REBUILD = "run `xkg index rebuild`"
+
+
+_sound: set[tuple[int, int, int, int, str]] = set()
+"""Files that had their hash when this process read them through: device, inode, time of change, size, hash. What many
+generations have in common is not read again for each."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FileStamp(_Value):
+    size: int
+    blake3: str
+
+
+class Layers(_Value):
+    """A generation that stands on the files of an earlier one, `base/`, which it has in common with it.
+
+    Rows and papers have the base's numbers below `base_rows` and `base_papers`; `rows` and `papers` is how far numbers
+    are given out. `dead` are the base's papers that are gone, or replaced in the layer above it, with `dead_rows`."""
+
+    base_rows: int
+    base_papers: int
+    rows: int
+    papers: int
+    dead: tuple[int, ...]
+    dead_rows: int
+
+
+class Manifest(_Value):
+    """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
+    `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
+    `decisions` is the name of a file in `links/`, empty for none. `position` is how far the graph was that this
+    generation copies; None where the bundles are themselves the graph. `layers` is None where all files are whole."""
+
+    format: int = FORMAT
+    number: int
+    previous: int
+    previous_sha256: str
+    model: str
+    dimension: int
+    vectors: VectorsInfo | None
+    counts: dict[str, int]
+    files: dict[str, FileStamp]
+    bundles: dict[str, BundleFile]
+    decisions: str = ""
+    position: Position | None = None
+    layers: Layers | None = None
+
+
+class Current(_Value):
+    """`highest` is the largest number ever given out: numbers are not used twice."""
+
+    generation: int = 0
+    highest: int = 0
+    manifest_sha256: str = ""
+
+
+class Generation:
+    """An open generation, held against clean-up until `close`. `folder` lies in `generations/`."""
+
+    def __init__(self, folder: Path, manifest: Manifest, descriptor: int) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._descriptor = descriptor
+
+    def verify(self, *names: str) -> None:
+        """Compares files with their hashes in the manifest. A name that ends in `/` stands for all files under it.
+        Raises `CorruptStoreError` naming the first that differs, `StoreError` where one may not be read."""
+        for name, stamp in self.manifest.files.items():
+            if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
+                _verify(self.folder / name, stamp)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_current(root: Path) -> Current:
+    """What `CURRENT` says; generation 0 for a graph that holds nothing yet. Raises `StoreError`."""
+    if root.exists() and not root.is_dir():
+        raise StoreError(f"{root} is a file, not a folder: give another folder with --kg")
+    path = root / "CURRENT"
+    try:
+        return Current.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        if any((root / name).exists() for name in ("bundles", "generations")):
+            raise CorruptStoreError(f"{path} is missing though the graph has content: {REBUILD}") from None
+        return Current()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+    except (ValueError, ValidationError) as error:
+        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}") from error
+
+
+def open_current(root: Path) -> Generation | None:
+    """The current generation, held; None where nothing was published yet. Checks that the manifest is what `CURRENT`
+    promises and that every file has its size. Raises `StoreError`."""
+    for _ in range(100):
+        current = read_current(root)
+        if current.generation == 0:
+            return None
+        try:
+            return _open(root, current)
+        except _MovedOn:
+            continue
+    raise StoreError(f"{root} changes faster than it can be read: try again")
+
+
+class _MovedOn(Exception):
+    """The generation was replaced and cleaned up between reading `CURRENT` and holding it."""
+
+
+def _open(root: Path, current: Current) -> Generation:
+    folder = generation_folder(root, current.generation)
+    path = folder / "manifest.json"
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        if read_current(root) != current:
+            raise _MovedOn from None
+        raise CorruptStoreError(f"{path} is missing: {REBUILD}") from None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+    try:
+        if not hold(descriptor) or not path.exists():
+            if read_current(root) != current:
+                raise _MovedOn
+            raise CorruptStoreError(f"{path} is missing: {REBUILD}")
+        manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
+        for name, stamp in manifest.files.items():
+            _check_size(folder / name, stamp)
+        return Generation(folder, manifest, descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def verify_all(root: Path, manifest: Manifest) -> None:
+    """Compares every file of a generation with its hash; raises `StoreError` naming the first that differs or that may
+    not be read."""
+    for name, stamp in manifest.files.items():
+        _verify(generation_folder(root, manifest.number) / name, stamp)
+
+
+def _verify(path: Path, stamp: FileStamp) -> None:
+    try:
+        found = path.stat()
+        same = _seen(found, stamp) in _sound or blake3_of(path) == stamp.blake3
+        if same:
+            _note_sound(found, stamp)
+    except PermissionError as error:
+        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+    except OSError:
+        same = False
+    if not same:
+        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+
+
+def _seen(found: os.stat_result, stamp: FileStamp) -> tuple[int, int, int, int, str]:
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, stamp.blake3
+
+
+def _note_sound(found: os.stat_result, stamp: FileStamp) -> None:
+    if len(_sound) > 10_000:
+        _sound.clear()
+    _sound.add(_seen(found, stamp))
+
+
+def _check_size(path: Path, stamp: FileStamp) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
+    if size != stamp.size:
+        raise CorruptStoreError(f"{path} has {size} bytes and should have {stamp.size}: {REBUILD}")
+
+
+def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
+    try:
+        manifest = _manifest(data)
+    except (ValueError, ValidationError) as error:
+        raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
+    if manifest.format != FORMAT:
+        raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
+    return manifest
+
+
+@functools.lru_cache(2)
+def _manifest(data: bytes) -> Manifest:
+    """Of thousands of papers it takes tens of milliseconds, and every step reads it several times."""
+    return Manifest.model_validate(json.loads(data))
+
+
+def generation_folder(root: Path, number: int) -> Path:
+    return root / "generations" / str(number)
+
+
+def building_folder(root: Path, number: int) -> Path:
+    """A new, empty folder to build a generation in; what a killed process left there is gone. Hold the write lock."""
+    folder = root / "generations" / f".building-{number}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStamp]:
+    """Size and hash of every file under `folder`, all of them forced to disk; of a file that `earlier` has too, what
+    its manifest says."""
+    known: dict[tuple[int, int], FileStamp] = {}
+    if earlier is not None:
+        for name, of in earlier.manifest.files.items():
+            found = (earlier.folder / name).stat()
+            known[found.st_dev, found.st_ino] = of
+    stamps = {}
+    for path in sorted(folder.rglob("*")):
+        found = path.stat()
+        if path.is_dir():
+            sync_folder(path)
+        elif (found.st_dev, found.st_ino) in known:
+            stamps[path.relative_to(folder).as_posix()] = known[found.st_dev, found.st_ino]
+        else:
+            sync_file(path)
+            stamps[path.relative_to(folder).as_posix()] = of = FileStamp(size=found.st_size, blake3=blake3_of(path))
+            _note_sound(found, of)
+    return stamps
+
+
+def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
+    """Publishes a built generation: its manifest, its place, then the switch of `CURRENT`. Hold the write lock."""
+    data = json.dumps(manifest.model_dump()).encode("ascii")
+    write_whole(building / "manifest.json", data)
+    building.rename(generation_folder(root, manifest.number))
+    sync_folder(root / "generations")
+    switch(
+        root,
+        Current(
+            generation=manifest.number,
+            highest=max(highest, manifest.number),
+            manifest_sha256=hashlib.sha256(data).hexdigest(),
+        ),
+    )
+
+
+def switch(root: Path, current: Current) -> None:
+    """The commit point: readers that come after see what `current` names."""
+    write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
+
+
+def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
+    """The manifest of a generation, held against its hash where that is given. Raises `CorruptStoreError`."""
+    path = generation_folder(root, number) / "manifest.json"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
+    return _parse_manifest(path, data, sha256)
+
+
+def numbers(root: Path) -> list[int]:
+    """Numbers of the generations on disk, ascending."""
+    folder = root / "generations"
+    return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal()) if folder.is_dir() else []
+
+
+def _keep(folder: Path, names: set[str]) -> None:
+    """Leaves these of the files that xkg writes, and whatever else there is."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
+        if abandoned or (path.suffix == ".json" and path.name not in names):
+            path.unlink(missing_ok=True)
+
+
+def clean_up(root: Path, kept: int = KEPT) -> None:
+    """Removes what neither the current generation, nor the `kept` before it, nor a reader needs. Hold the write lock.
+
+    Does nothing where a manifest that says what is needed cannot be read."""
+    current = read_current(root)
+    needed: set[int] = set()
+    number = current.generation
+    try:
+        while number and len(needed) <= kept and number in numbers(root):
+            needed.add(number)
+            number = read_manifest(root, number).previous
+        for other in numbers(root):
+            folder = generation_folder(root, other)
+            if other not in needed:
+                with unheld(folder / "manifest.json") as free:
+                    if free:
+                        doomed = folder.with_name(f".removed-{other}")
+                        shutil.rmtree(doomed, ignore_errors=True)
+                        folder.rename(doomed)
+        manifests = [read_manifest(root, n) for n in numbers(root)]
+    except CorruptStoreError:
+        return
+    for path in (root / "generations").glob(".*"):
+        shutil.rmtree(path, ignore_errors=True)
+    _keep(root / "bundles", {b.name for m in manifests for b in m.bundles.values()})
+    _keep(root / decisions.FOLDER, {m.decisions for m in manifests})
+    for path in root.glob(".CURRENT.*.tmp"):
+        path.unlink(missing_ok=True)

@@ -1,0 +1,218 @@
+"""The generations of one folder: the current one, opened once for all who read it, and the step to the next."""
+
+import contextlib
+import errno
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.errors import CorruptStoreError, StoreError
+from xkg.files import private_folder, writing
+from xkg.store.bundles import BundleFile
+from xkg.store.change_feed import Position
+from xkg.store.indexes.vectors import VectorsInfo
+from xkg.store.local import generation
+from xkg.store.local.generation import KEPT, Current, Generation, Layers, Manifest
+from xkg.store.local.snapshot import EmbeddedSnapshot
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a manifest says of built files; no model where there was nothing to embed."""
+
+    model: str
+    dimension: int
+    vectors: VectorsInfo | None
+    counts: dict[str, int]
+    layers: Layers | None = None
+
+
+class Generations:
+    """Reads and publishes the generations in `folder`, which the first write makes.
+
+    `check` is called with a generation before anything is read from it, and raises where it may not be used. A writer
+    waits `wait` seconds for another, and keeps `kept` generations before the current one. Safe to use from several
+    threads, and in a forked child. Needs a file system with `flock`."""
+
+    def __init__(self, folder: Path, *, wait: float, check: Callable[[Generation], None], kept: int = KEPT) -> None:
+        self.folder = folder
+        self.bundles = folder / "bundles"
+        self._wait = wait
+        self._check = check
+        self._kept = kept
+        self._turn = threading.RLock()
+        self._shared: _Shared | None = None
+        self._process = os.getpid()
+        self._seen: tuple[tuple[int, ...], Current] | None = None
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[EmbeddedSnapshot]:
+        """The generation that is current now; an empty one (number 0) where nothing was published yet. Snapshots of one
+        generation share what they have open. Raises `CorruptStoreError`, and what `check` raises."""
+        shared = self._acquire()
+        try:
+            yield shared.snapshot
+        finally:
+            self._release(shared)
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Generation | None]:
+        """The current generation, held for the time of the context, without looking into it."""
+        opened = generation.open_current(self.folder)
+        try:
+            yield opened
+        finally:
+            if opened is not None:
+                opened.close()
+
+    @contextlib.contextmanager
+    def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
+        """Holds the write lock over one change, and makes one line of whatever the system refuses. With `repair`,
+        a `CURRENT` that cannot be read is noted there and taken as empty. Raises `StoreBusyError`."""
+        with one_line(self.folder):
+            if self.folder.exists() and not self.folder.is_dir():
+                raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
+            private_folder(self.folder)
+            with writing(self.folder, self._wait):
+                try:
+                    current = generation.read_current(self.folder)
+                except CorruptStoreError as error:
+                    if repair is None:
+                        raise
+                    repair.append(str(error).partition(": ")[0])
+                    current = Current(highest=max(generation.numbers(self.folder), default=0))
+                else:
+                    if not (self.folder / "CURRENT").exists():
+                        # From here on a missing CURRENT means that it was lost.
+                        generation.switch(self.folder, current)
+                self.bundles.mkdir(exist_ok=True)
+                (self.folder / "generations").mkdir(exist_ok=True)
+                try:
+                    yield current
+                finally:
+                    # What this process itself still had open is of an earlier generation now.
+                    self.close()
+                    # After a failure too: on a full disk every byte counts.
+                    with contextlib.suppress(OSError, StoreError):
+                        generation.clean_up(self.folder, self._kept)
+
+    def publish(
+        self,
+        current: Current,
+        fill: Callable[[Path], Built],
+        known: Mapping[str, BundleFile],
+        decided: str,
+        position: Position | None = None,
+        earlier: Generation | None = None,
+    ) -> int:
+        """Makes what `fill` puts into an empty folder the generation after `current`, and gives its number. `earlier`
+        is one that the files may be links to. Call it while writing."""
+        number = max(current.highest, *generation.numbers(self.folder), 0) + 1
+        building = generation.building_folder(self.folder, number)
+        try:
+            built = fill(building)
+            manifest = Manifest(
+                number=number,
+                previous=current.generation,
+                previous_sha256=current.manifest_sha256,
+                model=built.model,
+                dimension=built.dimension,
+                vectors=built.vectors,
+                counts=built.counts,
+                files=generation.stamp(building, earlier),
+                bundles=dict(sorted(known.items())),
+                decisions=decided,
+                position=position,
+                layers=built.layers,
+            )
+            generation.commit(self.folder, building, manifest, current.highest)
+        except BaseException:
+            shutil.rmtree(building, ignore_errors=True)
+            raise
+        return number
+
+    def close(self) -> None:
+        """Lets go of the open generation; it can be read again after it."""
+        with self._turn:
+            shared, self._shared = self._shared, None
+            if shared is not None:
+                shared.stale = True
+                if shared.users == 0:
+                    shared.snapshot.close()
+
+    def _acquire(self) -> "_Shared":
+        with self._turn:
+            if self._process != os.getpid():
+                # What a parent opened belongs to the parent.
+                self._process, self._shared = os.getpid(), None
+            current = self._current()
+            if self._shared is None or self._shared.current != current:
+                opened = generation.open_current(self.folder)
+                try:
+                    if opened is not None:
+                        self._check(opened)
+                    snapshot = EmbeddedSnapshot(self.folder, opened)
+                except BaseException:
+                    if opened is not None:
+                        opened.close()
+                    raise
+                self.close()
+                self._shared = _Shared(current, snapshot)
+            self._shared.users += 1
+            return self._shared
+
+    def _current(self) -> Current:
+        """What `CURRENT` says, read only where it is another file than the last time: every write puts a new one in
+        its place."""
+        try:
+            found = (self.folder / "CURRENT").stat()
+        except OSError:
+            return generation.read_current(self.folder)
+        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
+        if self._seen is None or self._seen[0] != seen:
+            self._seen = seen, generation.read_current(self.folder)
+        return self._seen[1]
+
+    def _release(self, shared: "_Shared") -> None:
+        with self._turn:
+            shared.users -= 1
+            if shared.stale and shared.users == 0:
+                shared.snapshot.close()
+
+
+class _Shared:
+    """An open snapshot with the number of those who use it; closed by the last after it went stale."""
+
+    def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
+        self.current = current
+        self.snapshot = snapshot
+        self.users = 0
+        self.stale = False
+
+
+@contextlib.contextmanager
+def one_line(folder: Path) -> Iterator[None]:
+    """Makes one line of whatever the system refuses a writer. Raises `StoreError`."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
+        raise StoreError(
+            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or mend "
+            "permissions, then try again"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why a write failed, in a few words: the engine's own line tells of descriptors and offsets."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = (str(error).splitlines() or [""])[0]
+    full = os.strerror(errno.ENOSPC)
+    if full in text:
+        return full
+    # A write that a full disk cut short shows when the engine reads it back.
+    return "input or output error, the disk may be full" if "IO exception" in text else text or type(error).__name__

@@ -1,0 +1,90 @@
+"""A full look at a stored graph, for `xkg index check`."""
+
+from pathlib import Path
+from typing import Any
+
+from xkg.errors import StoreError
+from xkg.store import bundles
+from xkg.store.concepts import decisions
+from xkg.store.indexes.catalogue import Catalogue
+from xkg.store.indexes.text import TextIndex
+from xkg.store.indexes.vectors import VectorIndex
+from xkg.store.local import generation
+from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
+
+
+def problems(root: Path, model: str | None = None) -> list[str]:
+    """One line for each thing that is wrong: bundles, hashes of every file, then counts across the indexes, and the
+    embedding model where the one in force is given."""
+    try:
+        opened = generation.open_current(root)
+    except StoreError as error:
+        return [str(error)]
+    if opened is None:
+        return []
+    with opened:
+        found = _bundle_problems(root, opened)
+        manifest = opened.manifest
+        try:
+            decisions.read(root, manifest.decisions)
+        except StoreError as error:
+            found.append(str(error))
+        broken = False
+        for name in manifest.files:
+            try:
+                opened.verify(name)
+            except StoreError as error:
+                found.append(str(error))
+                broken = True
+        if model is not None and manifest.model not in ("", model):
+            found.append(f"the vectors are of model {manifest.model!r}, and {model!r} is set: {REBUILD}")
+        return found if broken else found + _count_problems(opened)
+
+
+def _bundle_problems(root: Path, opened: Generation) -> list[str]:
+    found = []
+    for paper, file in opened.manifest.bundles.items():
+        try:
+            bundle = bundles.read(root / "bundles" / file.name, paper)
+        except StoreError as error:
+            found.append(str(error))
+        else:
+            if bundle.paper.id != paper:
+                found.append(f"bundle file {file.name} holds paper {bundle.paper.id!r}, not {paper!r}: {REBUILD}")
+    return found
+
+
+def _count_problems(opened: Generation) -> list[str]:
+    manifest = opened.manifest
+    catalogue = Catalogue(opened.folder / CATALOGUE)
+    try:
+        in_catalogue = catalogue.counts()
+    finally:
+        catalogue.close()
+    techniques = in_catalogue["technique"]
+    counted = {
+        "papers of the manifest": (len(manifest.bundles), in_catalogue["paper"]),
+        "text documents": (len(TextIndex(opened.folder / TEXT)), techniques),
+        "techniques of the graph": (manifest.counts.get("Technique", 0), techniques),
+        "code of the graph": (manifest.counts.get("Code", 0), in_catalogue["code"]),
+    }
+    if manifest.vectors is not None:
+        counted["vectors"] = (len(VectorIndex(opened.folder / VECTORS, manifest.vectors)), techniques)
+    counted |= {
+        f"{table} rows in the graph": (rows, manifest.counts.get(table, 0))
+        for table, rows in _graph_counts(opened.folder / GRAPH).items()
+    }
+    return [
+        f"{what}: {have} where {want} should be: {REBUILD}" for what, (have, want) in counted.items() if have != want
+    ]
+
+
+def _graph_counts(path: Path) -> dict[str, int]:
+    import ladybug
+
+    with ladybug.Database(path, read_only=True) as database, ladybug.Connection(database) as connection:
+        counts = {}
+        for table in ("Paper", "Technique", "Code", "Symbol", "Repository", "Finding", "Resource"):
+            result: Any = connection.execute(f"MATCH (n:{table}) RETURN count(*)")
+            counts[table] = int(result.get_next()[0])
+        return counts

@@ -1,0 +1,379 @@
+"""`Replica`: the side indexes of one machine, which follow a graph that lives elsewhere.
+
+    <folder>/replica.lock         who makes a whole index anew; readers and small steps go on meanwhile
+             making/              what that one has so far; the next one begins again
+             CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
+
+All of it is derived: whatever is lost, damaged, of another graph or of another embedding model is made anew.
+"""
+
+import contextlib
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from xkg.embeddings.base import Documents, documents
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, XkgError
+from xkg.files import alone, private_folder
+from xkg.model import PaperBundle
+from xkg.store import bundles
+from xkg.store.bundles import BundleFile
+from xkg.store.change_feed import Feed, Position
+from xkg.store.concepts import decisions
+from xkg.store.local.generation import Generation
+from xkg.store.local.generations import Built, Generations, one_line
+from xkg.store.local.snapshot import EmbeddedSnapshot
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.embeddings.onnx import Embedder
+
+_T = TypeVar("_T")
+log = logging.getLogger(__name__)
+
+WAIT_SECONDS = 60.0
+"""A small step, and the last one of a large one, waits this long for another's."""
+SMALL = 2000
+"""So many techniques are indexed anew as a whole within a second or two; above that, changes go into a layer."""
+SHARE = 1.0
+MOST = 20_000
+"""A layer, with what is dead below it, may reach this share of its base and this size, at which vectors are compared
+with a query one by one anywhere; then all is made anew. So that answers never wait for it, that is begun at half of
+this where it goes on beside them."""
+MOST_DECIDED = 1000
+"""Decisions that changed, each of which has two papers linked anew."""
+
+
+class Replica:
+    """A copy of the graph behind `feed`, in a `folder` of its own, which processes share.
+
+    `embedder` is called when something must be embedded. `model` is the name of the embedding model in force: an index
+    of another is made anew. With `background`, so is all that takes long, beside the answers. Safe to use from several
+    threads. Needs a file system with `flock`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        feed: Feed,
+        embedder: "Callable[[], Embedder]",
+        *,
+        model: str | None = None,
+        background: bool,
+    ) -> None:
+        self.folder = folder
+        self._feed = feed
+        self._embedder = embedder
+        self._model = model
+        self._background = background
+        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, kept=0)
+        self._turn = threading.Lock()
+        self._maker: threading.Thread | None = None
+        self._failure: XkgError | None = None
+        self._damaged = False
+        self._closing = threading.Event()
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[EmbeddedSnapshot | None]:
+        """The graph as it is now, or None while its index is being made in the background.
+
+        Raises `StoreError` where the graph cannot be reached, where the folder cannot be written, and what went wrong
+        in the background since the last call."""
+        position = self._feed.position()
+        if not self._reached(position) and not self._follow():
+            yield None
+            return
+        with contextlib.ExitStack() as held:
+            snapshot: EmbeddedSnapshot | None = held.enter_context(self._generations.snapshot())
+            at = snapshot.position if snapshot else None
+            if at is None or at.graph != position.graph or at.counter < position.counter:
+                # What was made in the background begins where the graph was when that was begun.
+                snapshot = held.enter_context(self.snapshot())
+            try:
+                yield snapshot
+            except CorruptStoreError:
+                # Of files that are read only when they are asked for: the next call makes all of it anew.
+                self._damaged = True
+                raise
+
+    def rebuild(self) -> None:
+        """Makes all of it anew from what the graph holds, while the caller waits. Raises as `snapshot` does."""
+        with self._turn:
+            self._damaged = True
+            self._make(False, wait=True)
+
+    def wait(self) -> None:
+        """Returns when nothing is being made in the background. Raises what went wrong there."""
+        maker = self._maker
+        if maker is not None:
+            maker.join()
+        self._raise_failure()
+
+    def close(self) -> None:
+        """Ends what is being made in the background, and lets go of what is open."""
+        self._closing.set()
+        if self._maker is not None:
+            self._maker.join()
+        self._generations.close()
+
+    # --- where the copy stands ----------------------------------------------------------------------------------------
+
+    def _reached(self, position: Position) -> bool:
+        standing = self._standing()
+        if standing is None or standing.graph != position.graph:
+            return False
+        if standing.counter > position.counter:
+            # Another process was quicker, or the graph was put back to an earlier state.
+            return standing.counter <= self._feed.position().counter
+        return standing.counter == position.counter
+
+    def _standing(self) -> Position | None:
+        """Where the copy stands; None where there is none that can be used."""
+        if self._damaged:
+            return None
+        try:
+            with self._generations.snapshot() as snapshot:
+                return snapshot.position
+        except (CorruptStoreError, ModelMismatchError):
+            return None
+
+    def _check(self, opened: Generation) -> None:
+        manifest = opened.manifest
+        if manifest.position is None:
+            raise StoreError(f"{self.folder} holds a graph of its own, no copy of another: give another folder")
+        if self._model is not None and manifest.model not in ("", self._model):
+            raise ModelMismatchError(f"the copy was made with embedding model {manifest.model!r}")
+        opened.verify(*manifest.files)
+
+    # --- following ----------------------------------------------------------------------------------------------------
+
+    def _follow(self) -> bool:
+        """Brings the copy to where the graph is; False where that goes on in the background."""
+        with self._turn:
+            self._raise_failure()
+            position = self._feed.position()
+            if self._reached(position):
+                return True
+            standing = self._standing()
+            behind = standing is not None and standing.graph == position.graph
+            if behind:
+                try:
+                    if self._catch_up(position):
+                        return True
+                except (CorruptStoreError, ModelMismatchError):
+                    self._damaged, behind = True, False
+            if not self._background:
+                self._make(behind, wait=True)
+                return True
+            if behind and self._make(behind, limit=SMALL):
+                return True
+            self._begin(behind)
+            return False
+
+    def _catch_up(self, position: Position) -> bool:
+        """Publishes what changed as a layer above the base, if that is large enough to be worth one. False, and nothing
+        done, where it is not, and where more changed than a layer may hold."""
+        from xkg.store.local.write_layers import add_layer, rows_of, size, unchanged
+
+        with self._generations.opened() as start:
+            if start is None or _base_rows(start) <= SMALL:
+                return False
+        with self._generations.writing() as current, self._generations.opened() as start:
+            if self._reached(position):
+                return True
+            if start is None or (base := _base_rows(start)) <= SMALL:
+                return False
+            manifest = start.manifest
+            changes = self._feed.changes(manifest.position)
+            if changes.whole:
+                return False
+            most = min(SHARE * base, MOST)
+            room = most - size(start)
+            known = dict(manifest.bundles)
+            removed = changes.removed & known.keys()
+            for paper in removed:
+                del known[paper]
+            changed = []
+            for bundle in changes.bundles:
+                file = bundles.write(self._generations.bundles, bundle, durable=False)
+                if known.get(bundle.paper.id) != file:
+                    known[bundle.paper.id] = file
+                    changed.append((bundle, file))
+                    room -= len(bundle.techniques)
+                if room < 0:
+                    return False
+            if room < rows_of(start, removed | {bundle.paper.id for bundle, _ in changed}):
+                return False
+            before = decisions.read(self.folder, manifest.decisions)
+            settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
+            decided = {*before.values()} ^ {*settled.values()}
+            if len(decided) > MOST_DECIDED:
+                return False
+            name = decisions.write(self.folder, settled.values()) if decided else manifest.decisions
+
+            def fill(folder: Path) -> Built:
+                if not (changed or removed or decided):
+                    return unchanged(folder, start)
+                return add_layer(folder, start, changed, removed, self._embedder(), settled, decided)
+
+            self._generations.publish(current, fill, known, name, changes.to, start)
+        if self._background:
+            with self._generations.opened() as opened:
+                if opened is not None and size(opened) > most / 2:
+                    self._begin(True, compact=True)
+        return True
+
+    def _begin(self, behind: bool, *, compact: bool = False) -> None:
+        if self._maker is not None and self._maker.is_alive():
+            return
+
+        def make() -> None:
+            try:
+                self._make(behind, compact=compact)
+            except _Closing:
+                pass
+            except XkgError as error:
+                self._failure = error
+            except Exception as error:  # a thread has nobody above it
+                log.exception("the index of %s cannot be made", self.folder)
+                self._failure = StoreError(f"the index in {self.folder} cannot be made ({error}): remove that folder")
+                self._failure.__cause__ = error
+
+        self._maker = threading.Thread(target=make, name="xkg-replica", daemon=True)
+        self._maker.start()
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    # --- making all of it ---------------------------------------------------------------------------------------------
+
+    def _make(self, behind: bool, *, wait: bool = False, limit: int | None = None, compact: bool = False) -> bool:
+        """Builds a whole index and publishes it, from what the copy has (`behind`) or from all that the graph holds; to
+        `compact`, even where it is not behind. False, and nothing done, where another process is at it, unless this one
+        is to wait for it, and where there are more techniques than `limit`."""
+        self._claim()
+        with one_line(self.folder), alone(self.folder / "replica.lock", wait=wait) as mine:
+            if not mine:
+                return False
+            if self._reached(self._feed.position()) and not compact:
+                return True
+            making = self.folder / "making"
+            shutil.rmtree(making, ignore_errors=True)
+            try:
+                if behind and not self._damaged:
+                    with contextlib.suppress(CorruptStoreError), self._generations.opened() as start:
+                        return self._build(making, start, limit)
+                    shutil.rmtree(making, ignore_errors=True)
+                return self._build(making, None, limit)
+            finally:
+                shutil.rmtree(making, ignore_errors=True)
+
+    def _claim(self) -> None:
+        """Makes the folder this replica's. Raises `StoreError` where it holds something else."""
+        with one_line(self.folder):
+            own = self.folder / "replica.lock"
+            if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):
+                raise StoreError(f"{self.folder} holds a graph of its own, no copy of another: give another folder")
+            private_folder(self.folder)
+            own.touch()
+
+    def _build(self, making: Path, start: Generation | None, limit: int | None) -> bool:
+        from xkg.store.local.build_files import build_files
+        from xkg.store.local.write_layers import size, unchanged
+
+        fresh = making / "bundles"
+        fresh.mkdir(parents=True)
+        changes = self._feed.changes(start.manifest.position if start else None)
+        if changes.whole:
+            start = None
+        known = dict(start.manifest.bundles) if start else {}
+        techniques = start.manifest.counts["vectors"] if start else 0
+        if limit is not None and techniques > limit:
+            return False
+        for paper in changes.removed:
+            known.pop(paper, None)
+        for bundle in self._going_on(changes.bundles):
+            techniques += len(bundle.techniques)
+            if limit is not None and techniques > limit:
+                return False
+            known[bundle.paper.id] = bundles.write(fresh, bundle, durable=False)
+        before = decisions.read(self.folder, start.manifest.decisions) if start else {}
+        settled = before if changes.decisions is None else {d.key: d for d in changes.decisions}
+        if start is not None and not size(start) and known == start.manifest.bundles and settled == before:
+            with self._generations.writing() as current:
+                if current.generation == start.manifest.number:
+                    name = start.manifest.decisions
+                    self._generations.publish(
+                        current, lambda folder: unchanged(folder, start), known, name, changes.to, start
+                    )
+                    return True
+
+        def stored() -> Iterable[tuple[PaperBundle, BundleFile]]:
+            for paper, file in self._going_on(sorted(known.items())):
+                here = fresh / file.name
+                yield bundles.read(here if here.exists() else self._generations.bundles / file.name, paper), file
+
+        made = making / "generation"
+        made.mkdir()
+        built = build_files(made, stored(), lambda _: self._stoppable(), None, settled, graph=False)
+        if start is not None:
+            start.close()  # what only the earlier generation needed may go with the step to this one
+        with self._generations.writing(repair=[]) as current:
+            for path in fresh.iterdir():
+                path.replace(self._generations.bundles / path.name)
+            decided = decisions.write(self.folder, settled.values())
+            # Another process may have gone on from the earlier index meanwhile; it is caught up with from this one.
+            self._generations.publish(current, lambda folder: _moved(made, folder, built), known, decided, changes.to)
+        self._damaged = False
+        return True
+
+    def _going_on(self, values: Iterable[_T]) -> Iterator[_T]:
+        for value in values:
+            if self._closing.is_set():
+                raise _Closing
+            yield value
+
+    def _stoppable(self) -> "Embedder":
+        return _Stoppable(self._embedder(), self._closing)
+
+
+def _base_rows(generation: Generation) -> int:
+    manifest = generation.manifest
+    return manifest.layers.base_rows if manifest.layers else manifest.counts["vectors"]
+
+
+class _Closing(Exception):
+    """The replica is being closed: what is being made in the background is given up."""
+
+
+class _Stoppable:
+    """An `Embedder` that is given up between two calls when `closing` is set."""
+
+    def __init__(self, embedder: "Embedder", closing: threading.Event) -> None:
+        self._embedder = embedder
+        self._closing = closing
+        self.model = embedder.model
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
+        return self.documents(texts).vectors
+
+    def documents(self, texts: Sequence[str]) -> Documents:
+        if self._closing.is_set():
+            raise _Closing
+        return documents(self._embedder, texts)
+
+
+def _moved(source: Path, target: Path, built: Built) -> Built:
+    for path in source.iterdir():
+        path.rename(target / path.name)
+    return built

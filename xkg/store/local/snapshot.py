@@ -1,0 +1,304 @@
+"""Reading one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from xkg.embeddings.base import Reading
+from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
+from xkg.model import Code, Paper, PaperBundle
+from xkg.store import bundles
+from xkg.store.concepts.citations import among, cited
+from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
+from xkg.store.indexes.late_interaction import interaction
+from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
+from xkg.store.local.read_layers import open_catalogue, open_vectors
+from xkg.store.unknown_id import unknown_id
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.store.change_feed import Position
+    from xkg.store.cypher.process import QueryProcess
+    from xkg.store.indexes.catalogue import Catalogue
+    from xkg.store.indexes.text import TextIndex
+    from xkg.store.indexes.vectors import VectorIndex
+    from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors
+
+_Index = TypeVar("_Index")
+_CHOICES = 16
+"""Selections of papers whose techniques are remembered: those of some years are a third of all."""
+
+
+class EmbeddedSnapshot:
+    """`xkg.store.Snapshot` over a held generation, or over nothing at all (generation 0).
+
+    Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
+    it.
+    """
+
+    searchable = True
+
+    def __init__(self, root: Path, opened: Generation | None) -> None:
+        self._root = root
+        self._opened = opened
+        self._turn = threading.RLock()
+        self._vectors: VectorIndex | LayeredVectors | None = None
+        self._text: TextIndex | None = None
+        self._queries: QueryProcess | None = None
+        self._papers: list[Paper] | None = None
+        self._citations: list[tuple[str, str]] | None = None
+        self._graph_checked = False
+        self._chosen: dict[tuple[str, ...], list[int]] = {}
+        self._chosen_rows: dict[tuple[str, ...], list[int]] = {}
+        self._catalogue: Catalogue | LayeredCatalogue | None = None
+        self.generation = 0
+        if opened is not None:
+            opened.verify(CATALOGUE, BASE + CATALOGUE)
+            self._catalogue = open_catalogue(opened)
+            at = opened.manifest.position
+            self.generation = opened.manifest.number if at is None else at.counter
+
+    def close(self) -> None:
+        with self._turn:
+            if self._queries is not None:
+                self._queries.close()
+            if self._catalogue is not None:
+                self._catalogue.close()
+            if self._opened is not None:
+                self._opened.close()
+            self._vectors = self._text = None
+
+    def embedding_model(self) -> str:
+        """The model of the vectors; empty where there are none."""
+        return self._opened.manifest.model if self._opened else ""
+
+    @property
+    def position(self) -> "Position | None":
+        """How far the graph was that this copies; None for what is a graph itself, and for nothing at all."""
+        return self._opened.manifest.position if self._opened else None
+
+    def papers(self) -> Sequence[Paper]:
+        """All papers in id order; stubs of cited papers are only in the graph."""
+        with self._turn:
+            if self._papers is None:
+                self._papers = self._catalogue.papers() if self._catalogue else []
+            return tuple(self._papers)
+
+    def paper_count(self) -> int:
+        return self._catalogue.paper_count() if self._catalogue else 0
+
+    def called(self, words: str) -> Sequence[str]:
+        if self._catalogue is None:
+            return []
+        if self._catalogue.paper_file(words) is not None:
+            return [words]
+        return self._catalogue.called(words)
+
+    def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
+        return self._catalogue.headings(ids) if self._catalogue else {}
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        return self._catalogue.of_years(first, last) if self._catalogue else []
+
+    def require_paper(self, paper: str) -> None:
+        """Raises `UnknownIdError` where there is no such paper."""
+        if self._catalogue is None or self._catalogue.paper_file(paper) is None:
+            raise self._unknown("paper", paper)
+
+    def bundle(self, paper: str) -> PaperBundle:
+        name = self._catalogue.paper_file(paper) if self._catalogue else None
+        if name is None:
+            raise self._unknown("paper", paper)
+        return bundles.read(self._root / "bundles" / name, paper)
+
+    def technique(self, technique: str) -> TechniqueView:
+        found = self._catalogue.technique(technique) if self._catalogue else None
+        if found is None:
+            raise self._unknown("technique", technique)
+        return found
+
+    def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
+        return [self.technique(technique) for technique in ids]
+
+    def code(self, code: str) -> Code:
+        found = self._catalogue.code(code) if self._catalogue else None
+        if found is None:
+            raise self._unknown("code", code)
+        return found
+
+    def named(self, name: str) -> Sequence[str]:
+        return self._catalogue.named(name) if self._catalogue else []
+
+    def links(self) -> Sequence[Link] | None:
+        """`SAME_CONCEPT` and the pairs that wait for a decision; None in a generation from before there were any."""
+        return self._catalogue.links() if self._catalogue else []
+
+    def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
+        return self._catalogue.links_of(ids) if self._catalogue else []
+
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
+        if self._catalogue is None or self._opened is None or k < 1:
+            return []
+        numbers = self._paper_numbers(papers)
+        return self._hits(self.text_index().search(query, k, numbers))
+
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
+        `UnknownIdError` for a paper that is not here."""
+        if self._catalogue is None or self._opened is None or k < 1:
+            return []
+        numbers = self._paper_numbers(papers)
+        manifest = self._opened.manifest
+        if manifest.vectors is None:
+            return []
+        if vector.size != manifest.dimension:
+            raise ModelMismatchError(
+                f"the query vector has {vector.size} dimensions, the index of model {manifest.model!r} has "
+                f"{manifest.dimension}: use that model, or {REBUILD}"
+            )
+        rows = None if numbers is None else self._rows_of(papers, numbers)
+        return self._hits(self.vector_index().search(vector, k, rows))
+
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
+        if self._catalogue is None or self._opened is None:
+            return {}, 0.0
+        rows = self._catalogue.rows(ids)
+        found, total = self.text_index().matched(query, list(rows.values()))
+        return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
+
+    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:
+        if self._catalogue is None or self._opened is None or not reading.words:
+            return {}
+        rows = self._catalogue.rows(ids)
+        codes = self._catalogue.codes(rows.values())
+        known = {technique: codes[row] for technique, row in rows.items() if row in codes}
+        return interaction(reading, known, self.text_index().rarity)
+
+    def background(self, vector: "NDArray[np.float32]") -> Background:
+        if self._opened is None or self._opened.manifest.vectors is None:
+            return Background(0.0, 0.0, 0)
+        index = self.vector_index()
+        return Background(*index.background(vector), len(index))
+
+    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
+        if self._catalogue is None or self._opened is None or self._opened.manifest.vectors is None:
+            return {}
+        rows = self._catalogue.rows(ids)
+        return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
+
+    def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
+        return self._catalogue.facts(ids) if self._catalogue else {}
+
+    def citations(self) -> Sequence[tuple[str, str]]:
+        with self._turn:
+            if self._citations is None:
+                known = {paper.id for paper in self.papers()}
+                self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
+            return tuple(self._citations)
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        known = self._catalogue.citations_of(paper) if self._catalogue else (set(), set())
+        return among(self.citations(), paper) if known is None else known
+
+    def vector_index(self) -> "VectorIndex | LayeredVectors":
+        """The vector index, checked and mapped once."""
+        with self._turn:
+            if self._vectors is None:
+                opened, catalogue = self._opened, self._catalogue
+                info = opened.manifest.vectors if opened else None
+                if opened is None or catalogue is None or info is None:
+                    raise ValueError("this generation has no vectors")
+                opened.verify(BASE + VECTORS)
+                self._vectors = self._load(VECTORS, lambda _: open_vectors(opened, info, catalogue))
+            return self._vectors
+
+    def graph_file(self) -> Path | None:
+        """The LadybugDB file of this generation, checked once, to be opened read-only while the snapshot is held."""
+        with self._turn:
+            if self._opened is None or GRAPH not in self._opened.manifest.files:
+                return None
+            if not self._graph_checked:
+                self._opened.verify(GRAPH)
+                self._graph_checked = True
+            return self._opened.folder / GRAPH
+
+    def queries(self) -> "QueryProcess":
+        """The process that runs Cypher over this generation, started by its first query. Raises `QueryFailedError`."""
+        from xkg.store.cypher.process import QueryProcess
+
+        with self._turn:
+            if self._queries is None:
+                graph = self.graph_file()
+                if graph is None:
+                    raise QueryFailedError("this graph is empty: build or import a paper first")
+                self._queries = QueryProcess(graph)
+            return self._queries
+
+    def text_index(self) -> "TextIndex":
+        """The text index, checked and opened once."""
+        from xkg.store.indexes.text import TextIndex
+
+        with self._turn:
+            if self._text is None:
+                self._text = self._load(TEXT, lambda folder: TextIndex(folder / TEXT))
+            return self._text
+
+    def _load(self, name: str, read: Callable[[Path], _Index]) -> _Index:
+        assert self._opened is not None
+        self._opened.verify(name)
+        try:
+            return read(self._opened.folder)
+        except (RuntimeError, ValueError, OSError) as error:
+            reason = str(error).splitlines()[0]
+            raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}): {REBUILD}") from error
+
+    def _paper_numbers(self, papers: Sequence[str]) -> list[int] | None:
+        if not papers or self._catalogue is None:
+            return None
+        chosen = tuple(papers)
+        known = self._chosen.get(chosen)
+        if known is None:
+            numbers = self._catalogue.paper_numbers(papers)
+            for paper in papers:
+                if paper not in numbers:
+                    raise self._unknown("paper", paper)
+            known = list(numbers.values())
+            if len(self._chosen) >= _CHOICES:
+                self._chosen, self._chosen_rows = {}, {}  # whoever reads the old ones goes on doing so
+            self._chosen[chosen] = known
+        return known
+
+    def _rows_of(self, papers: Sequence[str], numbers: list[int]) -> list[int]:
+        """Rows of the techniques of papers, which have these numbers."""
+        assert self._catalogue is not None
+        rows = self._chosen_rows.get(tuple(papers))
+        if rows is None:
+            rows = self._chosen_rows[tuple(papers)] = self._catalogue.rows_of(numbers)
+        return rows
+
+    def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
+        assert self._catalogue is not None
+        ids = self._catalogue.ids(row for row, _ in found)
+        return [Hit(ids[row], score) for row, score in found]
+
+    # --- what `unknown_id` asks -------------------------------------------------------------------------------------
+
+    def paper_ids(self) -> Sequence[str]:
+        return self._catalogue.paper_ids() if self._catalogue else []
+
+    def technique_ids(self, paper: str) -> Sequence[str]:
+        return self._catalogue.technique_ids(paper) if self._catalogue else []
+
+    def paper_bundle(self, paper: str) -> PaperBundle | None:
+        name = self._catalogue.paper_file(paper) if self._catalogue else None
+        try:
+            return None if name is None else bundles.read(self._root / "bundles" / name)
+        except CorruptStoreError:
+            return None
+
+    def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
+        return unknown_id(kind, wanted, self)

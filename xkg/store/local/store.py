@@ -1,0 +1,254 @@
+"""`EmbeddedStore`: one graph in one folder, without a server.
+
+Writers take one lock, build the next generation beside the current one from the bundles it is to hold, and switch. A
+writer that dies, or finds the disk full, changes nothing: what it left is removed by the next one.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.files import private_folder
+from xkg.model import PaperBundle
+from xkg.store import bundles
+from xkg.store.bundles import BundleFile
+from xkg.store.concepts import decisions
+from xkg.store.concepts.decisions import Decision
+from xkg.store.graph_store import Table
+from xkg.store.local import generation
+from xkg.store.local.generation import REBUILD, Current, Generation
+from xkg.store.local.generations import Generations, one_line
+from xkg.store.local.snapshot import EmbeddedSnapshot
+
+if TYPE_CHECKING:
+    from xkg.embeddings.onnx import Embedder
+
+WAIT_SECONDS = 60.0
+"""A writer waits this long for another: publishing one paper takes seconds."""
+
+
+class EmbeddedStore:
+    """`xkg.store.GraphStore` in `folder`, which is made by the first write.
+
+    `embedder` is called when something must be embedded, never to open or read. `model` is the name of the embedding
+    model in force: where it is given, indexes of another are refused at once. Safe to use from several threads, and in
+    a forked child. Needs a file system with `flock`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        embedder: "Callable[[], Embedder]",
+        *,
+        model: str | None = None,
+        wait: float = WAIT_SECONDS,
+    ) -> None:
+        self.folder = folder
+        self.place = str(folder)
+        self._embedder = embedder
+        self._model = model
+        self._generations = Generations(folder, wait=wait, check=self._check_model)
+
+    def snapshot(self) -> AbstractContextManager[EmbeddedSnapshot]:
+        """The generation that is current now; an empty one (number 0) where nothing was published yet.
+
+        Snapshots of one generation share what they have open. Raises `CorruptStoreError` or `ModelMismatchError`, whose
+        message names the command that mends it."""
+        return self._generations.snapshot()
+
+    def publish(self, new: Sequence[PaperBundle]) -> int:
+        """Adds or replaces papers in one step, and gives the new generation's number.
+
+        Raises `InputError` for a bundle that contradicts itself, `StoreBusyError` when another writer does not finish,
+        `ModelMismatchError` when the indexes are of another model, `CorruptStoreError` when another paper's bundle is
+        damaged, and `StoreError` when the folder cannot be written. Nothing is changed then."""
+        by_paper = {bundle.paper.id: bundle for bundle in new}
+        if len(by_paper) != len(new):
+            raise StoreError("one paper was given twice: give each once")
+        for bundle in new:
+            bundles.validate(bundle)
+        with self._generations.writing() as current, self._generations.opened() as opened:
+            known = dict(opened.manifest.bundles) if opened else {}
+            for paper, bundle in by_paper.items():
+                known[paper] = bundles.write(self._generations.bundles, bundle)
+            return self._build(current, opened, known)
+
+    def require_writable(self) -> None:
+        """Raises `StoreError` where the folder cannot be made."""
+        with one_line(self.folder):
+            private_folder(self.folder)
+
+    def connect(self) -> None:
+        """Does nothing: each publish connects all papers."""
+
+    def decide(self, found: Iterable[Decision]) -> int:
+        """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, links all
+        papers anew, and gives the new generation's number. Raises as `publish` does."""
+        with self._generations.writing() as current, self._generations.opened() as opened:
+            if opened is None:
+                return current.generation
+            known = decisions.read(self.folder, opened.manifest.decisions)
+            name = decisions.write(self.folder, [*known.values(), *found])
+            return self._build(current, opened, opened.manifest.bundles, name)
+
+    def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
+        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
+        that are gone are left out. Gives the number of the generation that shows it, a new one if anything changed.
+        Raises as `publish` does."""
+        with self._generations.writing() as current, self._generations.opened() as opened:
+            known = dict(opened.manifest.bundles) if opened else {}
+            for paper in known.keys() & set(papers):
+                revised = change(bundles.read(self._generations.bundles / known[paper].name, paper))
+                bundles.validate(revised)
+                known[paper] = bundles.write(self._generations.bundles, revised)
+            if opened is None or known == opened.manifest.bundles:
+                return current.generation
+            return self._build(current, opened, known)
+
+    def remove(self, papers: Sequence[str]) -> int:
+        """Takes papers out in one step, and gives the new generation's number. Raises as `publish` does, and
+        `UnknownIdError`."""
+        with self.snapshot() as snapshot:
+            for paper in papers:
+                snapshot.require_paper(paper)
+        with self._generations.writing() as current, self._generations.opened() as opened:
+            known = dict(opened.manifest.bundles) if opened else {}
+            for paper in papers:
+                if known.pop(paper, None) is None:
+                    raise UnknownIdError(f"paper {paper!a} was removed by another process meanwhile")
+            return self._build(current, opened, known)
+
+    def rollback(self) -> int:
+        """Makes the generation before the current one current again, with its bundles, and gives its number; the last
+        two can be had. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
+        self._require_content("go back to")
+        with self._generations.writing() as current:
+            if current.generation == 0:
+                raise StoreError(f"{self.folder} holds no paper: there is nothing to go back from")
+            manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
+            target = Current(
+                generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
+            )
+            if target.generation not in generation.numbers(self.folder):
+                raise StoreError(f"no generation before {current.generation} is kept: there is nothing to go back to")
+            earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
+            generation.verify_all(self.folder, earlier)
+            decisions.read(self.folder, earlier.decisions)
+            for paper, file in earlier.bundles.items():
+                bundles.read(self._generations.bundles / file.name, paper)
+            generation.switch(self.folder, target)
+            return target.generation
+
+    def rebuild(self) -> tuple[int, list[str]]:
+        """Makes all derived files anew with the embedding model in force, and gives the new generation's number.
+
+        Where `CURRENT` or the manifest cannot be read, the newest bundle of each paper is taken; the notes, one line
+        each, say so and name every file that could not be used. Raises as `publish` does, and `StoreError` where there
+        is no graph."""
+        self._require_content("rebuild")
+        notes: list[str] = []
+        with self._generations.writing(repair=notes) as current:
+            known: dict[str, BundleFile] = {}
+            decided = None
+            if current.generation:
+                try:
+                    manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
+                    known = dict(manifest.bundles)
+                    decided = manifest.decisions
+                except CorruptStoreError as error:
+                    notes.append(str(error).partition(": ")[0])
+                    current = Current(highest=current.highest)
+            if notes:
+                notes.append("the newest bundle of each paper was taken; what was removed lately may be back")
+                found, problems = bundles.newest(self._generations.bundles)
+                notes += problems
+                known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in found}
+                bundles.set_damaged_aside(self._generations.bundles)
+            decided, lost = decisions.readable(self.folder, decided)
+            return self._build(current, None, known, decided), notes + lost
+
+    def check(self) -> list[str]:
+        """What is wrong with the stored graph, one line each, every file read in full; empty where all is well."""
+        from xkg.store.local.integrity import problems
+
+        return problems(self.folder, self._model)
+
+    def bundles(self) -> Iterator[PaperBundle]:
+        """Every paper's bundle in id order. Raises `CorruptStoreError` at a damaged one; the others can still be had
+        by id."""
+        with self.snapshot() as snapshot:
+            for paper in snapshot.papers():
+                yield snapshot.bundle(paper.id)
+
+    def decisions(self) -> Sequence[Decision]:
+        """What was decided about pairs of techniques. Raises `CorruptStoreError`."""
+        with self._generations.opened() as opened:
+            return tuple(decisions.read(self.folder, opened.manifest.decisions).values()) if opened else ()
+
+    def query(
+        self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
+    ) -> Table:
+        """Runs a read-only statement in a process without file access; the guard looks at it first. Raises
+        `QueryRefusedError` and `QueryFailedError`."""
+        from xkg.store.cypher.guard import guard
+
+        with self.snapshot() as snapshot:
+            return snapshot.queries().run(guard(statement, parameters), parameters, rows=rows, seconds=seconds)
+
+    def warm_queries(self) -> None:
+        """Starts the process that runs queries. Raises `QueryFailedError`."""
+        with self.snapshot() as snapshot:
+            snapshot.queries().start()
+
+    def close(self) -> None:
+        """Lets go of the open generation; the store can be used again after it."""
+        self._generations.close()
+
+    def _require_content(self, purpose: str) -> None:
+        if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
+            generation.read_current(self.folder)
+            raise StoreError(f"{self.folder} holds no graph yet, nothing to {purpose}: build or import a paper first")
+
+    def _check_model(self, opened: Generation) -> None:
+        if self._model is not None and opened.manifest.model not in ("", self._model):
+            raise ModelMismatchError(_mismatch(opened.manifest.model, self._model))
+
+    def _build(
+        self,
+        current: Current,
+        opened: Generation | None,
+        known: Mapping[str, BundleFile],
+        decided: str | None = None,
+    ) -> int:
+        """`decided` is the file of decisions that hold, None for those of `opened`."""
+        from xkg.store.local.build_files import build_files
+
+        if decided is None:
+            decided = opened.manifest.decisions if opened else ""
+        settled = decisions.read(self.folder, decided)
+        return self._generations.publish(
+            current,
+            lambda folder: build_files(folder, self._stored(known), self._embedder_of, opened, settled, graph=True),
+            known,
+            decided,
+        )
+
+    def _stored(self, known: Mapping[str, BundleFile]) -> Iterable[tuple[PaperBundle, BundleFile]]:
+        return (
+            (bundles.read(self._generations.bundles / file.name, paper), file) for paper, file in sorted(known.items())
+        )
+
+    def _embedder_of(self, stored_model: str) -> "Embedder":
+        embedder = self._embedder()
+        if stored_model and embedder.model != stored_model:
+            raise ModelMismatchError(_mismatch(stored_model, embedder.model))
+        return embedder
+
+
+def _mismatch(stored: str, in_force: str) -> str:
+    return (
+        f"the indexes were made with embedding model {stored!r}, and {in_force!r} is set: set {stored!r} again, or "
+        f"{REBUILD} to embed everything anew"
+    )

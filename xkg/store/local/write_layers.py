@@ -1,0 +1,260 @@
+"""The next generation from the one before and what changed: a layer above its base, at the cost of what changed.
+
+The base is shared by hard links, where the file system has them. Rows of papers that changed are dead below and new
+above. What links two papers follows from these two alone (`xkg.store.concepts.linking`), so only pairs of which one changed are
+looked at, and pairs about which something else was decided.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.embeddings.base import documents
+from xkg.embeddings.onnx import Embedder
+from xkg.errors import ModelMismatchError
+from xkg.model import PaperBundle, paper_of
+from xkg.store.bundles import BundleFile
+from xkg.store.concepts.decisions import Decision, Decisions
+from xkg.store.concepts.linking import OPEN, Concept, RowLink, concept, link
+from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.indexes.catalogue import CatalogueWriter
+from xkg.store.indexes.text import TextWriter
+from xkg.store.indexes.vectors import EXACT, SLACK, VectorIndex, VectorsInfo, build, neighbours, neighbours_of
+from xkg.store.local.build_files import finish_text
+from xkg.store.local.generation import BASE, CATALOGUE, TEXT, VECTORS, Generation, Layers
+from xkg.store.local.generations import Built
+from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors, open_catalogue
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def size(generation: Generation) -> int:
+    """Rows above the base, dead ones too, and dead rows of the base."""
+    layers = generation.manifest.layers
+    return 0 if layers is None else layers.rows - layers.base_rows + layers.dead_rows
+
+
+def rows_of(generation: Generation, papers: Iterable[str]) -> int:
+    """The number of techniques of these papers in a generation."""
+    catalogue = open_catalogue(generation)
+    try:
+        return len(catalogue.rows_of(catalogue.paper_numbers(papers).values()))
+    finally:
+        catalogue.close()
+
+
+def unchanged(folder: Path, start: Generation) -> Built:
+    """Fills the empty `folder` with what `start` holds."""
+    manifest = start.manifest
+    for name in manifest.files:
+        (folder / name).parent.mkdir(exist_ok=True)
+        _link(start.folder / name, folder / name)
+    return Built(manifest.model, manifest.dimension, manifest.vectors, manifest.counts, manifest.layers)
+
+
+def add_layer(
+    folder: Path,
+    start: Generation,
+    changed: Sequence[tuple[PaperBundle, BundleFile]],
+    removed: Iterable[str],
+    embedder: Embedder,
+    decisions: Decisions,
+    decided: Iterable[Decision],
+) -> Built:
+    """Fills the empty `folder` with what `start` holds, with `changed` papers added or replaced and others `removed`.
+
+    `decisions` are all that hold, `decided` those that did not before, or do no more. Raises `ModelMismatchError` where
+    `start` has vectors of another model, and what `build_files` raises. `start` must have vectors."""
+    import numpy as np
+
+    manifest = start.manifest
+    before, info = manifest.layers, manifest.vectors
+    if info is None:
+        raise ValueError("a layer needs a base with vectors")
+    if embedder.model != manifest.model:
+        raise ModelMismatchError(f"the base was made with embedding model {manifest.model!r}, not {embedder.model!r}")
+    _share(start, folder)
+    rows, papers = manifest.counts["vectors"], manifest.counts["papers"]
+    layers = before or Layers(base_rows=rows, base_papers=papers, rows=rows, papers=papers, dead=(), dead_rows=0)
+    earlier = open_catalogue(start)
+    try:
+        gone = list(earlier.paper_numbers({*removed, *(bundle.paper.id for bundle, _ in changed)}).values())
+        gone_rows = set(earlier.rows_of(gone))
+        kept = [] if before is None else [x for x in earlier.row_links() if gone_rows.isdisjoint((x.first, x.second))]
+        dead_rows = layers.dead_rows + sum(row < layers.base_rows for row in gone_rows)
+    finally:
+        earlier.close()
+    texts: list[str] = []
+    concepts: list[Concept] = []
+    text = TextWriter(folder / TEXT)
+    if gone:
+        text.remove(gone)
+    with CatalogueWriter(folder / CATALOGUE, rows=layers.rows, papers=layers.papers) as catalogue:
+        catalogue.remove(number for number in gone if number >= layers.base_papers)
+        for bundle, file in changed:
+            number = catalogue.papers
+            shown = list(entries(bundle))
+            composed = [vector_text(entry) for entry in shown]
+            hashes = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
+            for row, entry in zip(
+                catalogue.add(bundle, file, list(zip(shown, hashes, strict=True))), shown, strict=True
+            ):
+                text.add(row, number, entry)
+                concepts.append(concept(row, number, entry))
+            texts += composed
+        catalogue.name(concepts)
+        catalogue.close()
+        layers = Layers(
+            base_rows=layers.base_rows,
+            base_papers=layers.base_papers,
+            rows=catalogue.rows,
+            papers=catalogue.papers,
+            dead=tuple(sorted({*layers.dead, *(number for number in gone if number < layers.base_papers)})),
+            dead_rows=dead_rows,
+        )
+    text.close()
+    finish_text(folder)
+    found = documents(embedder, texts) if texts else None
+    matrix = None if found is None else np.ascontiguousarray(found.vectors, dtype=np.float32)
+    _write_vectors(start, folder, matrix)
+    above = _Above(folder, info, layers, embedder, decisions)
+    try:
+        fresh = above.links_of(concepts, matrix) if matrix is not None else []
+        redone = {}
+        for pair in above.decided_anew(decided, {bundle.paper.id for bundle, _ in changed}):
+            ends, redone[pair] = above.links_between(pair)
+            kept = [x for x in kept if not {x.first, x.second} <= ends]
+    finally:
+        above.close()
+    with CatalogueWriter(folder / CATALOGUE) as catalogue:
+        if found is not None:
+            catalogue.words((c.row, codes) for c, codes in zip(concepts, found.codes, strict=True) if codes)
+        catalogue.relink([*kept, *fresh, *chain.from_iterable(redone.values())], redone)
+        catalogue.close()
+    counts = {
+        "vectors": manifest.counts["vectors"] - len(gone_rows) + len(texts),
+        "papers": manifest.counts["papers"] - len(gone) + len(changed),
+    }
+    return Built(manifest.model, manifest.dimension, info, counts, layers)
+
+
+def _share(start: Generation, folder: Path) -> None:
+    """Puts the base of `start`, its text index and a copy of what is above into `folder`."""
+    layered = start.manifest.layers is not None
+    (folder / BASE).mkdir()
+    for name in (CATALOGUE, VECTORS):
+        _link(start.folder / (BASE + name if layered else name), folder / BASE / name)
+    (folder / TEXT).mkdir()
+    for path in (start.folder / TEXT).iterdir():
+        # Tantivy replaces its lists of files, and never changes another one.
+        (shutil.copy if path.suffix == ".json" else _link)(path, folder / TEXT / path.name)
+    if layered:
+        shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _write_vectors(start: Generation, folder: Path, matrix: "NDArray[np.float32] | None") -> None:
+    import numpy as np
+
+    parts = [] if matrix is None else [matrix]
+    if (start.manifest.layers is not None) and (start.folder / VECTORS).exists():
+        earlier = VectorIndex(start.folder / VECTORS, EXACT)
+        above = earlier.exact_rows(range(len(earlier)))
+        assert above is not None
+        parts.insert(0, above)
+    if parts:
+        rows = np.concatenate(parts)
+        build(folder / VECTORS, rows, exact_up_to=len(rows))
+
+
+class _Above:
+    """What links the papers of the upper layer, in a `folder` where all but its links are written."""
+
+    def __init__(
+        self, folder: Path, info: VectorsInfo, layers: Layers, embedder: Embedder, decisions: Decisions
+    ) -> None:
+        self._catalogue = LayeredCatalogue(folder, layers)
+        self._vectors = LayeredVectors(folder, info, layers, self._catalogue)
+        self._layers = layers
+        self._embedder = embedder
+        self._decisions = decisions
+
+    def close(self) -> None:
+        self._catalogue.close()
+
+    def links_of(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32]") -> list[RowLink]:
+        """The links of all techniques of some papers, with each other and with all others."""
+        import numpy as np
+
+        catalogue = self._catalogue
+        numbers, found, scores = self._vectors.within(matrix, OPEN - SLACK)
+        own = np.array([c.row for c in concepts], dtype=np.int64)
+        groups = np.full(self._layers.rows, -1, dtype=np.int64)
+        for row, paper in catalogue.row_papers(np.unique(np.concatenate([own, found])).tolist()):
+            groups[row] = paper
+        near = neighbours_of(own[numbers], found, scores, groups)
+        partners = {row for pair in near for row in pair}
+        for terse in (False, True):
+            forms = {form for c in concepts for form in (c.names.terse if terse else c.names.telling)}
+            partners.update(row for row, _ in catalogue.sharing(forms, terse=terse))
+        ids = {c.id for c in concepts}
+        pairs = [(decision.first, decision.second) for decision in self._decisions.values()]
+        partners.update(catalogue.rows({end for pair in pairs if not ids.isdisjoint(pair) for end in pair}).values())
+        others = self._concepts(partners - set(own.tolist()))
+        known = [*concepts, *(c for c, _ in others)]
+        vectors = np.concatenate([matrix, self._vectors_of(others)]) if others else matrix
+        return self._link(known, vectors, near, frozenset(c.paper for c in concepts))
+
+    def decided_anew(self, decided: Iterable[Decision], but: set[str]) -> list[tuple[str, str]]:
+        """Two papers each, in the order of their ids, about which something was decided and that are not in `but`."""
+        wanted = {(paper_of(decision.first), paper_of(decision.second)) for decision in decided}
+        here = self._catalogue.paper_numbers({paper for pair in wanted for paper in pair}).keys() - but
+        return sorted(pair for pair in wanted if here >= set(pair))
+
+    def links_between(self, papers: tuple[str, str]) -> tuple[set[int], list[RowLink]]:
+        """All rows of two papers, and their links with each other."""
+        import numpy as np
+
+        both = self._concepts(self._catalogue.rows_of(self._catalogue.paper_numbers(papers).values()))
+        concepts = [c for c, _ in both]
+        rows = [c.row for c in concepts]
+        if not both:
+            return set(), []
+        vectors = self._vectors_of(both)
+        near = neighbours(Path(), EXACT, vectors, np.array([c.paper for c in concepts]), OPEN)
+        return set(rows), self._link(concepts, vectors, [(rows[a], rows[b]) for a, b in near], None)
+
+    def _concepts(self, rows: Iterable[int]) -> list[tuple[Concept, Entry]]:
+        return [(concept(row, paper, entry), entry) for row, paper, entry in self._catalogue.entries(rows)]
+
+    def _vectors_of(self, known: Sequence[tuple[Concept, Entry]]) -> "NDArray[np.float32]":
+        exact = self._vectors.exact_rows([c.row for c, _ in known])
+        return self._embedder.embed([vector_text(entry) for _, entry in known]) if exact is None else exact
+
+    def _link(
+        self,
+        concepts: Sequence[Concept],
+        vectors: "NDArray[np.float32]",
+        near: Iterable[tuple[int, int]],
+        among: frozenset[int] | None,
+    ) -> list[RowLink]:
+        """As `link`, of concepts in any rows and order."""
+        order = sorted(range(len(concepts)), key=lambda n: concepts[n].row)
+        rows = [concepts[n].row for n in order]
+        place = {row: n for n, row in enumerate(rows)}
+        together = [replace(concepts[n], row=place[concepts[n].row]) for n in order]
+        found = link(together, vectors[order], [(place[a], place[b]) for a, b in near], self._decisions, among)
+        return [replace(one, first=rows[one.first], second=rows[one.second]) for one in found]

@@ -1,0 +1,213 @@
+"""The way to a Neo4j: credentials, one driver a process, managed transactions, and faults told in one line."""
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import neo4j
+from neo4j.exceptions import IncompleteCommit, ServiceUnavailable
+
+from xkg import __version__
+from xkg.config import StoreSettings
+from xkg.errors import StoreError, StoreUnreachableError
+from xkg.files import read_regular
+from xkg.store.neo4j.db.error_messages import DRIVER_ERRORS, explained
+
+OLDEST = (5, 26)
+_CONNECT_SECONDS = 5.0
+_ACQUIRE_SECONDS = 10.0
+# A server that is gone is told in seconds; what is worth another try, a deadlock or an election, is over by then.
+_RETRY_SECONDS = 8.0
+_IDLE_SECONDS = 60.0
+_UNKNOWN_COMMITS = 3
+_LONGEST_CREDENTIALS = 65_536
+_BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or name a file that holds them in store.credentials"
+
+# What goes wrong is raised; without a handler of its own the driver says it on stderr too.
+logging.getLogger("neo4j").addHandler(logging.NullHandler())
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Whom a server is told that we are; the password is not part of what is printed."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+def credentials(settings: StoreSettings) -> Credentials:
+    """User and password from the file that the settings name, else from the environment. Raises
+    `StoreUnreachableError` where there is no password."""
+    if settings.credentials is None:
+        said = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
+        where = "the environment"
+    else:
+        said = _file(settings.credentials)
+        where = str(settings.credentials)
+    if not said.get("NEO4J_PASSWORD"):
+        raise StoreUnreachableError(f"{where} holds no password for {settings.url}: {_BOTH_WAYS}")
+    return Credentials(said.get("NEO4J_USERNAME") or "neo4j", said["NEO4J_PASSWORD"])
+
+
+def _file(path: Path) -> dict[str, str]:
+    """The lines `NAME=value` of a file as Aura hands it out, with or without `export`, quotes and comments."""
+    try:
+        text = read_regular(path, _LONGEST_CREDENTIALS).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise StoreUnreachableError(f"the credentials file {path} cannot be read ({reason}): {_BOTH_WAYS}") from None
+    found = re.findall(r"^[ \t]*(?:export[ \t]+)?(NEO4J_\w+)[ \t]*=[ \t]*(.*?)[ \t]*\r?$", text, re.MULTILINE)
+    return {name: re.sub(r"^(['\"])(.*)\1$", r"\2", value) for name, value in found}
+
+
+class Connection:
+    """A Neo4j that is reached when it is first asked. Safe to use from several threads and in a forked child.
+
+    `address` is what a person calls it; `database` the database in force. Raises `StoreUnreachableError`,
+    `StoreBusyError` and `StoreError`, one line each."""
+
+    def __init__(self, settings: StoreSettings) -> None:
+        if settings.url is None:
+            raise ValueError("store.url names no Neo4j")
+        self.address = settings.url
+        self.database = settings.database
+        self._settings = settings
+        self._user = "neo4j"
+        self._turn = threading.RLock()
+        self._driver: neo4j.Driver | None = None
+        self._agent = ""
+        self._process = os.getpid()
+
+    @property
+    def driver(self) -> neo4j.Driver:
+        """The one driver of this process, for a server that was seen to be a Neo4j of 5.26 or later."""
+        with self._turn:
+            if self._process != os.getpid():
+                # What a parent connected belongs to the parent.
+                self._process, self._driver = os.getpid(), None
+            if self._driver is None:
+                self._driver = self._connect()
+            return self._driver
+
+    @property
+    def user(self) -> str:
+        return self._user
+
+    @property
+    def version(self) -> str:
+        """What the server calls itself, such as `5.26.30`."""
+        _ = self.driver
+        return self._agent.removeprefix("Neo4j/")
+
+    def read(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
+        """What `work` reads in one transaction, which may be begun anew."""
+        with self._session(neo4j.READ_ACCESS) as session:
+            return session.execute_read(work)
+
+    def write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
+        """What `work` gives after it was committed. It may be run several times, also after a commit whose answer was
+        lost, so it must do no harm when it is done twice."""
+        for _ in range(_UNKNOWN_COMMITS - 1):
+            try:
+                with self._session(neo4j.WRITE_ACCESS, unknown=IncompleteCommit) as session:
+                    return session.execute_write(work)
+            except IncompleteCommit:
+                continue
+        with self._session(neo4j.WRITE_ACCESS) as session:
+            return session.execute_write(work)
+
+    def close(self) -> None:
+        """Lets go of all connections; it can be used again after it."""
+        with self._turn:
+            driver, self._driver = self._driver, None
+            if driver is not None and self._process == os.getpid():
+                driver.close()
+
+    @contextmanager
+    def explaining(self) -> Iterator[None]:
+        """Whatever the driver raises in the context is raised as the line that a person can use."""
+        try:
+            yield
+        except DRIVER_ERRORS as error:
+            raise explained(error, self.address, self.database, self._user) from error
+
+    @contextmanager
+    def _session(self, access: str, unknown: type[Exception] | tuple[()] = ()) -> Iterator[neo4j.Session]:
+        driver = self.driver
+        try:
+            with driver.session(
+                database=self.database,
+                default_access_mode=access,
+                # In a cluster, what was just written is also seen by what is read next.
+                bookmark_manager=driver.execute_query_bookmark_manager,
+            ) as session:
+                yield session
+        except unknown:
+            raise
+        except DRIVER_ERRORS as error:
+            raise explained(error, self.address, self.database, self._user) from error
+
+    def _connect(self) -> neo4j.Driver:
+        known = credentials(self._settings)
+        self._user = known.user
+        try:
+            driver, agent = _opened(self.address, self.database, known)
+        except (*DRIVER_ERRORS, ValueError) as error:  # an address that no name server knows is a ValueError
+            raise explained(self._cause(error, known), self.address, self.database, known.user) from error
+        try:
+            self._require_version(agent)
+        except StoreError:
+            driver.close()
+            raise
+        self._agent = agent
+        return driver
+
+    def _cause(self, error: Exception, known: Credentials) -> Exception:
+        """Why there is no connection: one that asks for a cluster's members first does not say."""
+        if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
+            return error
+        try:
+            driver, _ = _opened("bolt" + self.address.removeprefix("neo4j"), self.database, known)
+        except (*DRIVER_ERRORS, ValueError) as direct:
+            return direct
+        driver.close()
+        return ServiceUnavailable("it answers, and names no member that can be reached; bolt:// in place of neo4j://")
+
+    def _require_version(self, agent: str) -> None:
+        found = re.match(r"Neo4j/(\d+)\.(\d+)", agent)
+        if found is None:
+            raise StoreError(f"{self.address} is {agent[:60]!r}, not a Neo4j: give store.url a Neo4j of 5.26 or later")
+        if (int(found[1]), int(found[2])) < OLDEST:
+            raise StoreError(
+                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, and xkg needs 5.26 or later: upgrade it"
+            )
+
+
+def _opened(address: str, database: str, known: Credentials) -> tuple[neo4j.Driver, str]:
+    """A driver that reached the database, and what the server calls itself."""
+    driver = neo4j.GraphDatabase.driver(
+        address,
+        auth=neo4j.basic_auth(known.user, known.password),
+        user_agent=f"xkg/{__version__}",
+        connection_timeout=_CONNECT_SECONDS,
+        connection_acquisition_timeout=_ACQUIRE_SECONDS,
+        max_transaction_retry_time=_RETRY_SECONDS,
+        liveness_check_timeout=_IDLE_SECONDS,
+        disable_auto_commit_retries=True,
+        notifications_min_severity="OFF",
+        telemetry_disabled=True,
+    )
+    try:
+        with driver.session(database=database, default_access_mode=neo4j.READ_ACCESS) as session:
+            return driver, str(session.run("RETURN 1").consume().server.agent)
+    except BaseException:
+        driver.close()
+        raise

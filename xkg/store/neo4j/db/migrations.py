@@ -1,0 +1,157 @@
+"""The schema of a graph on Neo4j: numbered files under `cypher/schema/neo4j/`, applied in order.
+
+Neo4j takes no schema and data in one transaction, so a migration is two steps: its statements, each of which can be run
+twice, and the record that all of them hold. What was interrupted between is run again.
+"""
+
+import functools
+import re
+import time
+import uuid
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import neo4j
+from neo4j.exceptions import Neo4jError
+
+from xkg.config import Settings
+from xkg.errors import ConfigError, SchemaVersionError, StoreError
+from xkg.store.cypher import named_queries
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.rows import NODES
+
+MIGRATE = "run `xkg store migrate`"
+_AWAIT_SECONDS = 600
+_AT_ONCE = 20
+_STATE = (
+    "MATCH (m:Meta {id: 'graph'}) "
+    "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
+    "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
+)
+# Two that migrate at once draw two names, and the constraint lets one of them in.
+_RECORD = (
+    "MERGE (m:Meta {id: 'graph'}) "
+    "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
+    "WITH m SET m.schema = CASE WHEN m.schema < $schema THEN $schema ELSE m.schema END"
+)
+_OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'Bundle'))}) RETURN n.id AS id LIMIT 1"
+
+
+class State(NamedTuple):
+    """What `(:Meta)` says: the graph's name, the number of its last commit, that of its last migration, the embedding
+    model that it is linked with, up to which commit it is linked, from which on tombstones are kept, and the model of
+    its own search indexes where it has some. All zero and empty in a database without a graph."""
+
+    graph: str = ""
+    generation: int = 0
+    schema: int = 0
+    model: str = ""
+    connected: int = 0
+    forgotten: int = 0
+    search: str = ""
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    statements: tuple[str, ...]
+
+
+@functools.cache
+def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
+    """The migrations that this xkg knows, in order."""
+    found = []
+    for path in sorted((folder or named_queries.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
+        text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        statements = tuple(part.strip() for part in re.split(r";\s*(?:\n|$)", text) if part.strip())
+        found.append(Migration(int(path.name[:3]), path.stem, statements))
+    return tuple(found)
+
+
+def read_state(transaction: neo4j.ManagedTransaction) -> State:
+    record = transaction.run(_STATE).single()
+    return State() if record is None else State(**record.data())
+
+
+def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
+    """`state` where this xkg can read and write such a graph. Raises `SchemaVersionError` naming what mends it."""
+    newest = migrations(folder)[-1].number
+    if state.schema > newest:
+        raise SchemaVersionError(
+            f"the graph at {connection.address} has schema {state.schema}, and this xkg knows {newest}: upgrade xkg"
+        )
+    if state.graph and state.schema < newest:
+        raise SchemaVersionError(
+            f"the graph at {connection.address} has schema {state.schema}, and this xkg needs {newest}: back it up, "
+            f"then {MIGRATE}"
+        )
+    return state
+
+
+def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
+    """Brings the graph to the newest schema, in an empty database too, and gives the names of what was applied.
+
+    Raises `SchemaVersionError` for a graph of a newer xkg, and `StoreError` for a database that holds something
+    else."""
+    state = connection.read(read_state)
+    known = migrations(folder)
+    if state.schema > known[-1].number:
+        require_schema(state, connection, folder)
+    if not state.graph:
+        _require_empty(connection)
+    applied = []
+    for migration in known:
+        if migration.number <= state.schema:
+            continue
+        _apply(connection, migration)
+        connection.read(lambda transaction: transaction.run("CALL db.awaitIndexes($s)", s=_AWAIT_SECONDS).consume())
+        values = {"graph": uuid.uuid4().hex, "schema": migration.number}
+        connection.write(lambda transaction, v=values: transaction.run(_RECORD, v).consume())  # type: ignore[misc]
+        applied.append(migration.name)
+    return applied
+
+
+def migrate_graph(settings: Settings) -> list[str]:
+    """`migrate` for the graph that the settings name. Raises `ConfigError` where it is no Neo4j."""
+    if settings.store.url is None:
+        raise ConfigError("this graph lies in a folder, which needs no migration: store.url names a Neo4j")
+    with closing(Connection(settings.store)) as connection:
+        return migrate(connection)
+
+
+def prepare(connection: Connection, folder: Path | None = None) -> State:
+    """The state of a graph that may be written: an empty database gets its schema, a graph of another one is refused.
+    Raises as `migrate` does."""
+    state = connection.read(read_state)
+    if not state.graph:
+        migrate(connection, folder)
+        state = connection.read(read_state)
+    return require_schema(state, connection, folder)
+
+
+def _apply(connection: Connection, migration: Migration) -> None:
+    """Runs the statements, again where somebody else made the same thing at the same time."""
+
+    def run(transaction: neo4j.ManagedTransaction) -> None:
+        for statement in migration.statements:
+            transaction.run(statement).consume()
+
+    for attempt in range(_AT_ONCE):
+        try:
+            return connection.write(run)
+        except StoreError as error:
+            code = error.__cause__.code if isinstance(error.__cause__, Neo4jError) else ""
+            if not code.endswith("AlreadyExists") or attempt == _AT_ONCE - 1:
+                raise
+        time.sleep(0.1)
+    return None
+
+
+def _require_empty(connection: Connection) -> None:
+    found = connection.read(lambda transaction: transaction.run(_OCCUPIED).single())
+    if found is not None:
+        raise StoreError(
+            f"database {connection.database!r} at {connection.address} holds nodes of something else: give xkg a "
+            "database of its own with store.database, or empty this one"
+        )

@@ -1,0 +1,87 @@
+"""A full look at a graph on Neo4j, for `xkg index check`."""
+
+from xkg.errors import StoreError
+from xkg.store.neo4j import read
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.neo4j.db.migrations import read_state, require_schema
+from xkg.store.rows import NODES, key
+
+_ORPHANS = {
+    "Technique": "NOT EXISTS { ()-[:PROPOSES|HAS_COMPONENT]->(n) }",
+    "Code": "NOT EXISTS { ()-[:IMPLEMENTED_BY]->(n) }",
+    "Symbol": "NOT EXISTS { ()-[:DEFINES]->(n) }",
+    "Repository": "NOT EXISTS { ()-[:HAS_REPOSITORY]->(n) }",
+    "Finding": "NOT EXISTS { ()-[:REPORTS]->(n) }",
+    "Resource": "NOT EXISTS { ()-[:RELEASES]->(n) }",
+}
+_SHOWN = 3
+
+
+def problems(connection: Connection, model: str) -> list[str]:
+    """One line for each thing that is wrong: papers that are not what was written, nodes that hang on none, numbers of
+    nodes that are not those of the bundles, edges that are not drawn yet, and the embedding model."""
+    state = connection.read(read_state)
+    require_schema(state, connection)
+    found = []
+    counts = dict.fromkeys(NODES, 0)
+    known = set()
+    shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
+    for _, one in read.papers(connection):
+        try:
+            for stored in read.read(connection, [one]):
+                bundle = stored.bundle
+                if not stored.as_written:
+                    found.append(
+                        f"paper {bundle.paper.id!a} was changed in the graph by hand since it was written: publish it "
+                        "again to undo that (`xkg export` shows it as it is)"
+                    )
+                known.add(one)
+                shown = {t.id for t in bundle.techniques if t.hidden is None}
+                counts["Technique"] += len(shown)
+                counts["Code"] += sum(code.technique in shown for code in bundle.code)
+                counts["Finding"] += len(bundle.findings)
+                counts["Resource"] += len(bundle.resources)
+                shared["Symbol"].update(key(symbol.id) for symbol in bundle.symbols)
+                shared["Repository"].update(key(repository.id) for repository in bundle.repositories)
+        except StoreError as error:
+            found.append(str(error))
+    counts |= {label: len(ids) for label, ids in shared.items()}
+    counts["Paper"] = len(known)
+    found += _count_problems(connection, counts) + _orphans(connection)
+    if state.connected < state.generation:
+        found.append("who cites whom, and which techniques are one concept, is not drawn yet: run `xkg link`")
+    if state.model not in ("", model):
+        found.append(
+            f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set it again, or run "
+            "`xkg index rebuild`"
+        )
+    return found
+
+
+def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]:
+    statement = "\nUNION ALL ".join(
+        f"MATCH (n:{label}) "
+        + ("WHERE EXISTS { MATCH (b:Bundle {id: n.id}) WHERE NOT b.removed } " if label == "Paper" else "")
+        + f"RETURN '{label}' AS label, count(n) AS number"
+        for label in NODES
+    )
+    have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
+    return [
+        f"nodes {label}: {have.get(label, 0)} where the papers have {number}: publish the papers again, or take out "
+        "what was added by hand"
+        for label, number in wanted.items()
+        if have.get(label, 0) != number
+    ]
+
+
+def _orphans(connection: Connection) -> list[str]:
+    found = []
+    for label, condition in _ORPHANS.items():
+        statement = f"MATCH (n:{label}) WHERE {condition} RETURN count(n) AS number, collect(n.id)[..{_SHOWN}] AS ids"
+        number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
+        if number:
+            found.append(
+                f"nodes {label} that hang on nothing: {number} ({', '.join(map(ascii, ids))}): publish their papers "
+                "again, or delete them"
+            )
+    return found

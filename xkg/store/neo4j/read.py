@@ -1,0 +1,239 @@
+"""Papers out of the graph, and what changed in it.
+
+Neo4j shows a commit to readers piece by piece (read committed), so what was read is compared with the commit and the
+hash that its bundle carries, and read again where it is not whole. A difference that stays was made by hand.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import neo4j
+
+from xkg.errors import CorruptStoreError
+from xkg.model import PaperBundle
+from xkg.store import bundles as files
+from xkg.store.change_feed import Changes, Position
+from xkg.store.concepts.decisions import Decision
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.neo4j.db.index_hints import seek
+from xkg.store.neo4j.db.migrations import State, read_state, require_schema
+from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
+from xkg.store.rows import key
+
+BATCH = 50
+"""Papers that are read together: two round trips each, and some megabytes."""
+# A commit is shown within milliseconds, on a busy server within some tenths of a second.
+_PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
+_LONG_PAUSE = 0.1
+
+_BUNDLES = (
+    f"UNWIND $keys AS id {seek('b', 'Bundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
+    "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
+)
+_NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
+_PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
+# As in `writing`: one plan, whatever the sizes. One record a kind: the driver takes longer over thousands of small ones
+# than over what is in them.
+_PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
+    [
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
+        "collect([id, '', properties(n)]) AS found"
+        for label in _NODES
+    ]
+    + [
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id', f'-[e:{edge}]->(s:Symbol)')} "
+        f"RETURN '{edge}' AS kind, collect([id, s.id, properties(e)]) AS found"
+        for edge, label in _PLACES.items()
+    ]
+)
+_CHANGED = (
+    "MATCH (b:Bundle) WHERE b.generation > $since "
+    "RETURN b.id AS id, b.paper AS paper, b.generation AS generation, b.removed AS removed"
+)
+_DECIDED = "MATCH (d:Decision) WHERE d.generation > $since RETURN d.generation AS generation, d.said AS said"
+_NEWEST = "MATCH (m:Meta {id: 'graph'}) RETURN m.newest AS newest"
+
+
+class Stored(NamedTuple):
+    """A paper as it was read. `sha256` is that of the bundle that was written, another than that of `bundle` where the
+    graph was changed by hand since."""
+
+    bundle: PaperBundle
+    sha256: str
+    generation: int
+
+    @property
+    def as_written(self) -> bool:
+        return files.sha256(self.bundle) == self.sha256
+
+
+Seen = Stored | CorruptStoreError | None
+
+
+def position(connection: Connection) -> Position:
+    """How far the graph is; an empty one where the database holds none. One round trip."""
+    state = require_schema(connection.read(read_state), connection)
+    return Position(state.graph, state.generation)
+
+
+def papers(connection: Connection) -> list[tuple[str, str]]:
+    """The id and the key of every paper that the graph holds whole, by key."""
+    statement = "MATCH (b:Bundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
+    rows = connection.read(lambda transaction: transaction.run(statement).values("paper", "id"))
+    return [(json.loads(paper), one) for paper, one in rows]
+
+
+def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
+    """The papers with these keys, in order; those that are not there are left out, and waited for a moment where they
+    are `known` to be. Raises `CorruptStoreError` for what cannot be a bundle."""
+    for start in range(0, len(keys), BATCH):
+        part = keys[start : start + BATCH]
+        found = _settled(lambda keys: connection.read(lambda transaction: _look(transaction, keys)), part, known=known)
+        for one in part:
+            if one in found:
+                yield found[one]
+
+
+def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
+    """Papers by their own ids, those that are not there left out. Raises as `read` does."""
+    for start in range(0, len(papers), BATCH):
+        part = [key(paper) for paper in papers[start : start + BATCH]]
+        found = _settled(lambda keys: _look(transaction, keys), part)
+        yield from (found[one].bundle for one in part if one in found)
+
+
+def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
+    """The papers with these keys, by key, in a transaction that nobody writes beside. Raises as `read` does."""
+    found = {}
+    for one, stored in _look(transaction, keys).items():
+        if isinstance(stored, CorruptStoreError):
+            raise stored
+        if stored is not None:
+            found[one] = stored
+    return found
+
+
+def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
+    """These papers as they are seen now, by key: what cannot be a bundle may be half of a commit."""
+    found: dict[str, Seen] = {}
+    rests: dict[str, tuple[Rest, str, int]] = {}
+    for record in transaction.run(_BUNDLES, keys=list(keys)):
+        one = record["id"]
+        if record["removed"]:
+            found[one] = None
+            continue
+        try:
+            rests[one] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
+        except (ValueError, TypeError) as error:
+            paper = json.loads(record["paper"] or "null")
+            damaged = CorruptStoreError(
+                f"what is kept of paper {paper!a} beside the graph is not what was written: build or import it again, "
+                "or take it out with `xkg remove`"
+            )
+            damaged.__cause__ = error
+            found[one] = damaged
+    asked = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
+    parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
+    if rests:
+        for kind, seen in transaction.run(_PARTS, all=asked):
+            for one, to, said in seen:
+                if kind in parts.nodes:
+                    parts.nodes[kind][one] = said
+                else:
+                    parts.edges[kind].setdefault((one, to), []).append(said)
+    for one, (rest, sha256, generation) in rests.items():
+        try:
+            # A number of another commit than the one beside it: half of one was seen.
+            found[one] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
+        except CorruptStoreError as error:
+            found[one] = error
+    return found
+
+
+def changes(connection: Connection, since: Position | None) -> Changes:
+    """What changed since: see `xkg.store.change_feed.Feed`."""
+    state, rows, decided = _seen(connection, since)
+    to = Position(state.graph, state.generation)
+    whole = _is_whole(state, since)
+    upserts = [row["id"] for row in rows if not row["removed"]]
+    removed = frozenset() if whole else frozenset(json.loads(row["paper"]) for row in rows if row["removed"])
+    return Changes(
+        to=to,
+        whole=whole,
+        bundles=(one.bundle for one in read(connection, sorted(upserts), known=True)),
+        removed=removed,
+        decisions=all_decisions(connection) if decided else () if whole else None,
+    )
+
+
+def all_decisions(connection: Connection) -> tuple[Decision, ...]:
+    for pause in (*_PAUSES, 0):
+        rows = connection.read(lambda transaction: transaction.run(_DECIDED, since=-1).value("said"))
+        if None not in rows:
+            break
+        time.sleep(pause)
+    found = (Decision.model_validate(json.loads(said)) for said in rows)
+    return tuple(sorted(found, key=lambda decision: decision.key))
+
+
+def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:
+    """The state, and what is newer, with all of the newest commit."""
+
+    def look(transaction: neo4j.ManagedTransaction) -> tuple[State, list[dict[str, Any]], list[int], str]:
+        state = require_schema(read_state(transaction), connection)
+        begin = -1 if since is None or _is_whole(state, since) else since.counter
+        newest = transaction.run(_NEWEST).value("newest")
+        rows = transaction.run(_CHANGED, since=begin).data()
+        decided = transaction.run(_DECIDED, since=begin).value("generation")
+        return state, rows, decided, str(newest[0]) if newest else ""
+
+    for pause in (*_PAUSES, 0):
+        state, rows, decided, newest = connection.read(look)
+        number, _, count = newest.partition(":")
+        of_newest = [row["generation"] for row in rows] + decided
+        if state.generation == 0 or (since is not None and since == (state.graph, state.generation)):
+            break
+        whole = all(row["paper"] is not None and row["removed"] is not None for row in rows)
+        if whole and number == str(state.generation) and of_newest.count(state.generation) == int(count):
+            break
+        time.sleep(pause)
+    return state, rows, decided
+
+
+def _is_whole(state: State, since: Position | None) -> bool:
+    return (
+        since is None
+        or since.graph != state.graph
+        or since.counter < state.forgotten
+        or since.counter > state.generation  # the graph was restored from a backup
+    )
+
+
+def _settled(
+    look: Callable[[Sequence[str]], dict[str, Seen]], keys: Sequence[str], *, known: bool = False
+) -> dict[str, Stored]:
+    """Papers as they are once they are read as they were written, or the same twice with time between."""
+    settled: dict[str, Stored] = {}
+    before: dict[str, Seen] = {}
+    waiting = list(keys)
+    for pause in (*_PAUSES, None):
+        found = look(waiting)
+        for one, stored in found.items():
+            if isinstance(stored, CorruptStoreError):
+                if pause is None:
+                    raise stored
+            elif stored is not None and (
+                stored.as_written
+                or pause is None
+                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(one) == stored)
+            ):
+                settled[one] = stored
+        gone = {one for one in waiting if (found[one] is None if one in found else not known)}
+        waiting = [one for one in waiting if one not in settled and one not in gone]
+        if not waiting or pause is None:
+            break
+        before = found
+        time.sleep(pause)
+    return settled

@@ -1,0 +1,55 @@
+"""Techniques by their names, without a scan: bookkeeping nodes `(:Name {key, technique, paper, order})`, one for each
+different name of a technique.
+
+Neo4j indexes no lists, and no string above 8 KB, which a name may well have: `key` is the hash of what names share that
+differ in case, spaces and punctuation only. `technique` is the id as an ASCII JSON string, since an id may hold what no
+engine stores.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import LiteralString
+
+from neo4j import ManagedTransaction
+
+from xkg.model import PaperBundle
+from xkg.store import rows
+from xkg.store.index_entries import Entry
+from xkg.store.indexes.catalogue import name_key
+from xkg.store.neo4j.db.index_hints import seek
+
+NameRow = dict[str, str | int]
+
+WRITE = (
+    f"UNWIND $all.papers AS paper {seek('n', 'Name', 'paper', by='paper')} DELETE n",
+    "UNWIND $all.names AS row "
+    "CREATE (:Name {key: row.key, technique: row.technique, paper: row.paper, order: row.order})",
+)
+"""Parts of the statement that writes papers: `names` in the place of all that the `papers`, keys, had."""
+
+_NAMED: LiteralString = "MATCH (n:Name {key: $key}) RETURN n.technique ORDER BY n.paper, n.order"
+
+
+def name_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> list[NameRow]:
+    """The names and aliases that the visible techniques of a paper are looked up by."""
+    paper = rows.key(bundle.paper.id)
+    found: list[NameRow] = []
+    for order, entry in enumerate(entries):
+        technique = entry.technique
+        for name in sorted({name_key(n) for n in (technique.name, *technique.aliases)} - {""}):
+            found.append({"key": _key(name), "technique": json.dumps(technique.id), "paper": paper, "order": order})
+    return found
+
+
+def named(transaction: ManagedTransaction, name: str) -> list[str]:
+    """Ids of techniques with a name or alias that equals `name` up to case, spaces and punctuation; papers in id order,
+    the techniques of one in theirs."""
+    wanted = name_key(name)
+    if not wanted:
+        return []
+    return [json.loads(technique) for (technique,) in transaction.run(_NAMED, key=_key(wanted))]
+
+
+def _key(name: str) -> str:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,0 +1,290 @@
+"""Papers into the graph, in one transaction that may be done twice.
+
+It begins with the counter on `(:Meta)`, whose lock puts all writers one after another, so what it reads then holds
+until it commits. A paper's nodes are merged, so edges that other papers drew to them stay; its own edges are drawn
+anew; and what it had before and has no longer goes, unless another paper has it too.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import neo4j
+
+from xkg.errors import ModelMismatchError, StoreError
+from xkg.model import PaperBundle
+from xkg.store import bundles as files
+from xkg.store.concepts.decisions import Decision
+from xkg.store.index_entries import entries
+from xkg.store.neo4j.db.index_hints import seek
+from xkg.store.neo4j.db.migrations import State
+from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
+from xkg.store.neo4j.search import name_lookup
+from xkg.store.neo4j.search.entries import EntryRow, write_entries
+from xkg.store.neo4j.search.name_lookup import NameRow, name_rows
+from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
+
+_OWN = ("Technique", "Code", "Finding", "Resource")
+_COUNT = (
+    "MATCH (m:Meta {id: 'graph'}) SET m.generation = m.generation + 1 "
+    "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
+    "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
+)
+# One property, and so never half of it: a reader counts that it sees all of the newest commit.
+_STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
+_EARLIER = f"UNWIND $papers AS key {seek('b', 'Bundle', 'key')} RETURN key, b.rest AS rest"
+_BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
+_SHARERS = (
+    "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
+    "WHERE NOT p.id IN $papers MATCH (b:Bundle {id: p.id}) RETURN id, b.id AS bundle, id IN b.official AS official"
+)
+
+
+class Write(NamedTuple):
+    """What one transaction is to do, the embedding model that the graph is linked with, and what makes the entries of a
+    paper for the graph's own search indexes, which is asked where the graph has some."""
+
+    new: Sequence[PaperBundle]
+    gone: Sequence[str]
+    model: str
+    search: Callable[[PaperBundle], list[EntryRow]]
+
+
+def begin(transaction: neo4j.ManagedTransaction) -> State:
+    """Advances the counter, and holds its lock until the transaction ends."""
+    record = transaction.run(_COUNT).single()
+    if record is None:
+        raise StoreError("the graph is gone from the database meanwhile: nothing was changed; try again")
+    return State(**record.data())
+
+
+def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -> None:
+    """Puts bundles in the place of what the graph has of their papers, and takes papers out, at the commit `state`.
+    Raises `ModelMismatchError` where the graph is linked with another embedding model."""
+    if write.new and state.model not in ("", write.model):
+        raise ModelMismatchError(
+            f"the graph is linked with embedding model {state.model!r}, and {write.model!r} is set: set the "
+            "first again, or run `xkg index rebuild` to link it anew"
+        )
+    gone = [paper for paper in write.gone if paper not in {bundle.paper.id for bundle in write.new}]
+    papers = [key(bundle.paper.id) for bundle in write.new] + [key(paper) for paper in gone]
+    earlier = _earlier(transaction, papers)
+    rows = _Rows()
+    stored = []
+    names: list[NameRow] = []
+    for bundle in write.new:
+        shown = list(entries(bundle))
+        names += name_rows(bundle, shown)
+        for row in paper_rows(bundle, shown):
+            rows.add(row)
+        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in shown), state.generation))
+    stored += [_tombstone(paper, state.generation) for paper in gone]
+    everything = {
+        **rows.parameters(),
+        **{f"gone_{label}": ids for label, ids in _gone(transaction, earlier, rows).items()},
+        "gone_Paper": [key(paper) for paper in gone],
+        "papers": papers,
+        "bundles": stored,
+        "names": names,
+        **_stamp(state, len(stored), model=state.model or (write.model if write.new else "")),
+    }
+    transaction.run(_WRITE, all=everything)
+    _drop_shared(transaction, earlier.values(), rows, papers)
+    if state.search:
+        touched = [*(bundle.paper.id for bundle in write.new), *gone]
+        found = [row for bundle in write.new for row in write.search(bundle)]
+        write_entries(transaction, touched, found, write.model if write.new else state.search)
+
+
+def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:
+    """Stores decisions at the commit `state`, newer ones in place of older."""
+    rows = [
+        {
+            "id": hashlib.sha256(json.dumps(decision.key).encode("ascii")).hexdigest(),
+            "generation": state.generation,
+            "said": json.dumps(decision.model_dump()),
+        }
+        for decision in decisions
+    ]
+    transaction.run("UNWIND $rows AS row MERGE (d:Decision {id: row.id}) SET d = row", rows=rows)
+    stamp(transaction, state, len(rows))
+
+
+def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
+    """Has all papers linked anew with an embedding model, and every copy of the graph made anew: the graph gets another
+    name, and tombstones, which nobody asks for then, go."""
+    transaction.run("MATCH (b:Bundle) WHERE b.removed DELETE b")
+    transaction.run(
+        "MATCH (m:Meta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
+    )
+    stamp(transaction, state, 0, model=model, connected=0)
+
+
+def stamp(
+    transaction: neo4j.ManagedTransaction,
+    state: State,
+    changed: int,
+    *,
+    model: str | None = None,
+    connected: int | None = None,
+) -> None:
+    """Ends a transaction: `changed` nodes carry the number of this commit."""
+    transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
+
+
+def _stamp(state: State, changed: int, *, model: str | None = None, connected: int | None = None) -> dict[str, Any]:
+    return {
+        "newest": f"{state.generation}:{changed}",
+        "model": state.model if model is None else model,
+        "connected": state.connected if connected is None else connected,
+    }
+
+
+class _Rows:
+    """Rows by table, as the parameters of the one statement that writes them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
+
+    def add(self, row: Row) -> None:
+        table = self._rows[row.table]
+        if row.table in NODES:
+            names = [name.removesuffix("[]") for name in NODES[row.table].split()]
+            values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
+            # Of papers with one repository, the one whose official it is says so; else the first of them.
+            if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
+                table[values["id"]] = values
+        else:
+            names = ["a", "b", *EDGES[row.table][2].split()]
+            # A shared symbol is defined once; what a bundle says twice is drawn twice.
+            at: Any = row.values if row.table == "DEFINES" else len(table)
+            table[at] = dict(zip(names, row.values, strict=True))
+
+    def ids(self, label: str) -> set[str]:
+        return set(self._rows[label])
+
+    def parameters(self) -> dict[str, list[dict[str, Any]]]:
+        return {table: list(rows.values()) for table, rows in self._rows.items()}
+
+
+def _write_statement() -> str:
+    """One statement for all, whatever is empty: one round trip. Its rows are in one map, since a plan is kept for each
+    order of magnitude of each list that is a parameter."""
+    parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
+    own = {
+        "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
+        "Technique AS row": ("Technique", "row.id", "HAS_COMPONENT|IMPLEMENTED_BY|LOCATED_AT"),
+        "Code AS row": ("Code", "row.id", "DERIVED_FROM"),
+    }
+    parts += [
+        f"UNWIND $all.{rows} {seek('n', label, one, f'-[e:{edges}]->()')} DELETE e"
+        for rows, (label, one, edges) in own.items()
+    ]
+    for label in NODES:
+        keep = (
+            " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
+            "MATCH (n)<-[:HAS_REPOSITORY]-(p:Paper) MATCH (b:Bundle {id: p.id}) "
+            "WHERE n.id IN b.official AND NOT p.id IN $all.papers }"
+            if label == "Repository"
+            else ""
+        )
+        parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
+    for edge, (first, second, columns) in EDGES.items():
+        if edge in ("CITES", "SAME_CONCEPT"):
+            continue
+        said = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
+        drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{said}}}]->(b)"
+        parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
+    parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
+    # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
+    return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
+
+
+_WRITE = _write_statement()
+
+
+def _bundle_row(bundle: PaperBundle, shown: frozenset[str], generation: int) -> dict[str, Any]:
+    return {
+        "id": key(bundle.paper.id),
+        "paper": json.dumps(bundle.paper.id),
+        "generation": generation,
+        "removed": False,
+        "sha256": files.sha256(bundle),
+        "official": [key(repository.id) for repository in bundle.repositories if repository.is_official],
+        "rest": pack(bundle, shown, generation),
+    }
+
+
+def _tombstone(paper: str, generation: int) -> dict[str, Any]:
+    return {
+        "id": key(paper), "paper": json.dumps(paper), "generation": generation, "removed": True, "sha256": None,
+        "official": None, "rest": None,
+    }  # fmt: skip
+
+
+def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
+    """What the graph has of these papers, None where that cannot be read."""
+    found: dict[str, Rest | None] = {}
+    for record in transaction.run(_EARLIER, papers=papers):
+        if record["rest"] is not None:
+            try:
+                found[record["key"]] = unpack(bytes(record["rest"]))
+            except (ValueError, TypeError):
+                found[record["key"]] = None
+    return found
+
+
+def _gone(
+    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
+) -> dict[str, list[str]]:
+    """The papers' own nodes that are not written again, by label."""
+    lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
+    gone = {}
+    for label in _OWN:
+        had = {one for rest in earlier.values() if rest is not None for one in rest.keys[label]}
+        if lost:
+            had.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=lost).value("id"))
+        gone[label] = sorted(had - rows.ids(label))
+    return gone
+
+
+def _drop_shared(
+    transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
+) -> None:
+    """Takes out repositories and symbols that these papers had and no paper has now."""
+    known = [rest for rest in earlier if rest is not None]
+    symbols = {
+        symbol: repository
+        for rest in known
+        for symbol, repository in rest.symbols.items()
+        if symbol not in rows.ids("Symbol")
+    }
+    repositories = {one for rest in known for one in rest.repositories} - rows.ids("Repository")
+    if not symbols and not repositories:
+        return
+    asked = sorted(repositories | set(symbols.values()))
+    sharers: dict[str, list[str]] = {}
+    official: set[str] = set()
+    for record in transaction.run(_SHARERS, repositories=asked, papers=papers):
+        sharers.setdefault(record["id"], []).append(record["bundle"])
+        official.update([record["id"]] if record["official"] else [])
+    lost = {symbol for symbol, repository in symbols.items() if repository not in sharers}
+    for repository in sharers:
+        unclaimed = {symbol for symbol, its in symbols.items() if its == repository} - rows.ids("Symbol")
+        for other in sharers[repository]:
+            if not unclaimed:
+                break
+            rest = _earlier(transaction, [other]).get(other)
+            unclaimed -= set(rest.symbols) if rest is not None else unclaimed
+        lost |= unclaimed
+    transaction.run("UNWIND $symbols AS id MATCH (n:Symbol {id: id}) DETACH DELETE n", symbols=sorted(lost))
+    transaction.run(
+        "UNWIND $repositories AS id MATCH (n:Repository {id: id}) DETACH DELETE n",
+        repositories=sorted(repositories - sharers.keys()),
+    )
+    transaction.run(
+        "UNWIND $repositories AS id MATCH (n:Repository {id: id}) SET n.is_official = false",
+        repositories=sorted((repositories & sharers.keys()) - official),
+    )

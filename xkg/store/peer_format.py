@@ -1,0 +1,358 @@
+"""Graph files of the peer system (one JSON file a paper), read into bundles and written back.
+
+What is written equals what was read as JSON: values and their types, nulls, absent keys, the order of lists and keys,
+code points. The bundle alone is enough for that: fields of the model hold what the format regularly has, and
+`Paper.claims` what a file has beyond it.
+"""
+
+import errno
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from xkg.errors import InputError, UnsafeInputError
+from xkg.files import read_regular
+from xkg.model import (
+    Code,
+    Evidence,
+    Finding,
+    Level,
+    Paper,
+    PaperBundle,
+    Reference,
+    Resource,
+    Technique,
+    code_id,
+    paper_id,
+    unique_slugs,
+)
+
+Check = Callable[[str], Evidence]
+Object = dict[str, Any]
+
+LARGEST = 32 * 1024 * 1024
+"""Bytes of a graph file."""
+
+MOST_TECHNIQUES = 20_000
+"""Techniques of a paper; one that is honest has hundreds."""
+
+_MAX_NESTING = 200
+_CODE_FIELDS = ("implementation", "test", "documentation", "package")
+
+
+def read_peer(path: Path, check: Check) -> PaperBundle:
+    """The paper in a graph file, as it stands there: nothing is pruned, and the file's own `pass_exec` is kept in
+    `Code.claims`. `check` judges each implementation; no code comes in above `parsed`. Techniques at the top that have
+    components are methodologies.
+
+    Raises `InputError` naming the file and what is wrong with it."""
+    try:
+        return _bundle(_load(path), check)
+    except _Wrong as wrong:
+        raise InputError(f"{path}: {wrong}; mend the file or leave it out") from wrong
+
+
+def write_peer(bundle: PaperBundle) -> Object:
+    """The content of a graph file. Hidden techniques are left out; for papers that were built here, `pass_exec` says
+    whether the code was executed."""
+    paper, claims = bundle.paper, bundle.paper.claims
+    code = {c.technique: c for c in bundle.code}
+    top: list[Object] = []
+    components: dict[str | None, list[Object]] = {None: top}
+    for technique in bundle.techniques:
+        if technique.hidden is not None or technique.parent not in components:
+            continue
+        components[technique.id] = []
+        its = code.get(technique.id)
+        value = None if its is None else _patched(_code(its, paper.origin), claims, "code", technique.id)
+        regular = _technique(technique, value, components[technique.id])
+        components[technique.parent].append(_patched(regular, claims, "techniques", technique.id))
+    return _patched(_paper(bundle, top), claims, "paper", paper.id)
+
+
+def peer_bytes(bundle: PaperBundle) -> bytes:
+    """The bytes of a graph file: UTF-8, indented."""
+    # A lone surrogate becomes its escape, which inside a JSON string is what it was.
+    return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
+
+
+# --- The regular form of each object: what the model alone says.
+
+
+def _paper(bundle: PaperBundle, techniques: list[Object]) -> Object:
+    paper = bundle.paper
+    references = paper.references
+    return {
+        "paper_title": paper.title,
+        "paper_abstract": paper.abstract,
+        "paper_references": None if references is None else [r.title or r.text or r.key or "" for r in references],
+        "resources": [_joined(item) for item in bundle.resources],
+        "findings": [_joined(item) for item in bundle.findings],
+        "code_file": "\n".join(paper.code_files),
+        "code_overview": paper.code_overview,
+        "techniques": techniques,
+    }
+
+
+def _technique(technique: Technique, code: Object | None, components: list[Object]) -> Object:
+    return {
+        "name": technique.name,
+        "description": technique.definition,
+        "weight": technique.weight,
+        "code": code,
+        "components": components,
+    }
+
+
+def _code(code: Code, origin: str) -> Object:
+    ran = {"pass_exec": code.level.rank >= Level.EXECUTED.rank} if origin == "build" else {}
+    values = (code.implementation, code.test, code.documentation, list(code.packages))
+    return {**dict(zip(_CODE_FIELDS, values, strict=True)), **ran, **code.claims}
+
+
+def _joined(item: Finding | Resource) -> str:
+    return item.name if item.description is None else f"{item.name}: {item.description}"
+
+
+def _split(text: str) -> tuple[str, str | None]:
+    name, colon, description = text.partition(": ")
+    return name, description if colon else None
+
+
+# --- What a file has beyond the regular form.
+
+
+def _beyond(original: Object, regular: Object) -> Object:
+    """What turns the regular form of an object into the original: `values` of its own, and its `keys` where they are
+    others or in another order. Empty for a regular object."""
+    values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
+    keys = list(original)
+    return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})
+
+
+def _patched(regular: Object, claims: Mapping[str, Any], part: str, node: str) -> Object:
+    beyond = claims.get(part, {}).get(node, {})
+    full = {**regular, **beyond.get("values", {})}
+    return {key: full[key] for key in beyond.get("keys", full)}
+
+
+# --- Reading.
+
+
+class _Wrong(Exception):
+    """What is wrong with a file."""
+
+
+def _load(path: Path) -> Object:
+    try:
+        data = read_regular(path, LARGEST)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UnsafeInputError(f"{path}: {error.strerror}, which no graph file has; leave it out") from error
+        raise _Wrong(f"cannot be read ({error.strerror})") from error
+    if not data.strip():
+        raise _Wrong("is empty")
+    try:
+        value = json.loads(
+            data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
+        )
+    except UnicodeDecodeError as error:
+        raise _Wrong(f"is not UTF-8 (byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        raise _Wrong(f"is not whole JSON (line {error.lineno}: {error.msg})") from error
+    except RecursionError as error:
+        raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
+    except ValueError as error:  # an integer of more digits than Python converts
+        raise _Wrong("holds a number that is too long") from error
+    _bound_nesting(value)
+    if not isinstance(value, dict):
+        raise _Wrong(f"holds {_kind(value)} where a graph file has an object")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Object:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        (key, _), *_ = (Counter(key for key, _ in pairs) - Counter(value.keys())).items()
+        raise _Wrong(f"has the key {key!r} twice in one object")
+    return value
+
+
+def _constant(name: str) -> float:
+    raise _Wrong(f"holds {name}, which is not JSON")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _Wrong(f"holds a number that is too large ({text[:20]})")
+    return value
+
+
+def _bound_nesting(value: Any) -> None:
+    level = [value]
+    for _ in range(_MAX_NESTING):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels")
+
+
+def _bundle(file: Object, check: Check) -> PaperBundle:
+    title = _text(file, "paper_title", "", required=True)
+    if not title.strip():
+        raise _Wrong("paper_title is empty")
+    paper = paper_id(title)
+    references = None if file.get("paper_references") is None else _texts(file, "paper_references", "")
+    code_file = _text(file, "code_file", "")
+    techniques: list[Technique] = []
+    code: list[Code] = []
+    claims: dict[str, Any] = {"paper": {}, "techniques": {}, "code": {}}
+    for found, its, beyond in _walk(file, paper, check):
+        techniques.append(found)
+        if its is not None:
+            code.append(its)
+        for part, value in beyond.items():
+            if value:
+                claims[part][found.id] = value
+    bundle = PaperBundle(
+        paper=Paper(
+            id=paper,
+            title=title,
+            abstract=_text(file, "paper_abstract", ""),
+            references=None if references is None else tuple(Reference(title=text) for text in references),
+            code_files=tuple(code_file.split("\n")) if code_file else (),
+            code_overview=_text(file, "code_overview", ""),
+            origin="import",
+        ),
+        techniques=tuple(techniques),
+        code=tuple(code),
+        findings=tuple(
+            Finding(id=f"{paper}#finding/{n}", name=name, description=description)
+            for n, (name, description) in enumerate(map(_split, _texts(file, "findings", "")), start=1)
+        ),
+        resources=tuple(
+            Resource(id=f"{paper}#resource/{n}", name=name, description=description)
+            for n, (name, description) in enumerate(map(_split, _texts(file, "resources", "")), start=1)
+        ),
+    )
+    original = {**file, "techniques": []} if file.get("techniques") else file
+    if beyond_paper := _beyond(original, _paper(bundle, [])):
+        claims["paper"][paper] = beyond_paper
+    kept = {part: values for part, values in claims.items() if values}
+    return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"claims": kept})})
+
+
+def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
+    """Each technique in preorder with its code, and what is irregular in the two objects."""
+    stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
+    while stack:
+        value, node, where, parent, depth = stack.pop()
+        if (walked := walked + 1) > MOST_TECHNIQUES:
+            raise _Wrong(f"has more than {MOST_TECHNIQUES:,} techniques, which no paper has")
+        below = _siblings(value, "components", where, f"{node}/", node, depth + 1)
+        technique = Technique(
+            id=node,
+            name=_text(value, "name", where, required=True),
+            parent=parent,
+            kind="methodology" if depth == 0 and below else "technique",
+            definition=_text(value, "description", where),
+            depth=depth,
+            weight=_weight(value, where),
+        )
+        its = value.get("code")
+        code = None
+        beyond = {}
+        if its is not None:
+            if not isinstance(its, dict):
+                raise _Wrong(f"{where}code is {_kind(its)}, not an object")
+            code = _read_code(its, f"{where}code.", node, check)
+            beyond["code"] = _beyond(its, _code(code, "import"))
+        shallow = {**value, **({"code": None} if code else {}), **({"components": []} if below else {})}
+        beyond["techniques"] = _beyond(shallow, _technique(technique, None, []))
+        yield technique, code, beyond
+        stack += below
+
+
+def _siblings(
+    value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
+) -> list[tuple[Object, str, str, str | None, int]]:
+    """The techniques under `key`, last first, with the id and the place in the file of each."""
+    items = _list(value, key, where)
+    for i, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise _Wrong(f"{where}{key}[{i}] is {_kind(item)}, not an object")
+    places = [f"{where}{key}[{i}]." for i in range(len(items))]
+    names = [_text(item, "name", place, required=True) for item, place in zip(items, places, strict=True)]
+    ids = [prefix + part for part in unique_slugs(names)]
+    return [(item, node, place, parent, depth) for item, node, place in zip(items, ids, places, strict=True)][::-1]
+
+
+def _read_code(value: Object, where: str, technique: str, check: Check) -> Code:
+    implementation = _text(value, "implementation", where, required=True)
+    test = _text(value, "test", where)
+    evidence = check(implementation)
+    return Code(
+        id=code_id(technique, implementation, test),
+        technique=technique,
+        implementation=implementation,
+        test=test,
+        documentation=_text(value, "documentation", where),
+        packages=tuple(_texts(value, "package", where)),
+        level=min(evidence.level, Level.PARSED, key=lambda level: level.rank),
+        evidence=(evidence,),
+        claims={key: claim for key, claim in value.items() if key not in _CODE_FIELDS},
+    )
+
+
+def _text(value: Object, key: str, where: str, *, required: bool = False) -> str:
+    text = value.get(key)
+    if text is None:
+        if required:
+            raise _Wrong(f"{where}{key} is missing")
+        return ""
+    if not isinstance(text, str):
+        raise _Wrong(f"{where}{key} is {_kind(text)}, not a string")
+    return text
+
+
+def _list(value: Object, key: str, where: str) -> Sequence[Any]:
+    items = value.get(key)
+    if items is None:
+        return []
+    if not isinstance(items, list):
+        raise _Wrong(f"{where}{key} is {_kind(items)}, not a list")
+    return items
+
+
+def _texts(value: Object, key: str, where: str) -> list[str]:
+    items = _list(value, key, where)
+    for i, item in enumerate(items):
+        if not isinstance(item, str):
+            raise _Wrong(f"{where}{key}[{i}] is {_kind(item)}, not a string")
+    return list(items)
+
+
+def _weight(value: Object, where: str) -> float:
+    weight = value.get("weight")
+    if weight is None:
+        return 1.0
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+        raise _Wrong(f"{where}weight is {_kind(weight)}, not a number")
+    try:
+        return float(weight)
+    except OverflowError as error:
+        raise _Wrong(f"{where}weight is too large") from error
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
