@@ -16,7 +16,7 @@ from rich.table import Table
 
 from evaluation.embedding import abstracts
 from xkg.config import EmbeddingSettings
-from xkg.embeddings.onnx import make_embedder
+from xkg.embeddings.factory import make_embedder
 from xkg.errors import EmbeddingError
 from xkg.store.indexes import gpu
 

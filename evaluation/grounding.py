@@ -24,7 +24,8 @@ from xkg.build.grounding.identifier_words import content_stems
 from xkg.build.grounding.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.sources.repository import fetch_repository
-from xkg.embeddings.onnx import Embedder, OnnxEmbedder
+from xkg.embeddings.base import Embedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import XkgError
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import Technique, unique_slugs

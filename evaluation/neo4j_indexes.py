@@ -27,8 +27,7 @@ from evaluation.generated import ACTS, ADJECTIVES, NOUNS
 from evaluation.generated_graph import TECHNIQUES, bundles
 from xkg.commands.build import embedder
 from xkg.config import Settings, StoreSettings
-from xkg.embeddings.base import documents
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder, documents
 from xkg.model import PaperBundle
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store.exchange import import_folder

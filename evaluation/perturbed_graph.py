@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.generated_graph import bundles as generated_bundles
-from xkg.embeddings.base import documents
-from xkg.embeddings.onnx import Embedder, OnnxEmbedder
+from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store import bundles

@@ -9,8 +9,9 @@ from xkg.build.context import Built, Workshop
 from xkg.build.pipeline import build_paper
 from xkg.build.stage_cache import Event, StageReport, levels
 from xkg.config import PruneSettings, Settings
+from xkg.embeddings.base import Embedder
 from xkg.embeddings.cache import CachedEmbedder
-from xkg.embeddings.onnx import Embedder, OnnxEmbedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.config import EmbeddingSettings
-from xkg.embeddings.base import Reader, Text
-from xkg.embeddings.onnx import Embedder, OnnxEmbedder, make_embedder
+from xkg.embeddings.base import Embedder, Reader, Text
+from xkg.embeddings.factory import make_embedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import EmbeddingError
 

@@ -14,7 +14,7 @@ from xkg.build.sources.paper_source import Source
 from xkg.build.stage_cache import Event, StageReport, Workbench
 from xkg.build.techniques.extract import Extraction
 from xkg.config import Settings
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder
 from xkg.errors import LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Derivation, PaperBundle

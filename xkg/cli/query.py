@@ -127,7 +127,9 @@ def context(
 ) -> None:
     """Print a paper as Markdown for a prompt, within a budget of tokens; its last line says what was left out."""
 
-    with named_queries.KnowledgeGraph(settings_of(context)) as graph:
+    from xkg import api
+
+    with api.KnowledgeGraph(settings_of(context)) as graph:
         answer = graph.context(
             paper,
             budget_tokens=budget,

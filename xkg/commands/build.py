@@ -25,8 +25,8 @@ from xkg.files import private_folder
 
 if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.build.context import Built
+    from xkg.embeddings.base import Embedder
     from xkg.embeddings.cache import CachedEmbedder
-    from xkg.embeddings.onnx import Embedder
     from xkg.llm.client import LanguageModel
     from xkg.model import PaperBundle
     from xkg.sandbox.runner import Runner
@@ -40,7 +40,7 @@ def embedder(settings: Settings) -> "CachedEmbedder":
     from xkg.embeddings.cache import CachedEmbedder
 
     def make() -> "Embedder":
-        from xkg.embeddings.onnx import make_embedder
+        from xkg.embeddings.factory import make_embedder
 
         return make_embedder(settings.embedding)
 

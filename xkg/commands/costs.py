@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import LlmSettings
-from xkg.embeddings.onnx import encodable
+from xkg.embeddings.base import encodable
 from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
 from xkg.llm.ledger import LEDGER
 from xkg.llm.prices import Prices

@@ -82,7 +82,7 @@ def _programs() -> Iterator[Finding]:
 
 def _embedding(settings: Settings) -> Finding:
     """Loads the model, or asks the server, that the settings choose."""
-    from xkg.embeddings.onnx import make_embedder
+    from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import find_weights
 
     wanted = settings.embedding

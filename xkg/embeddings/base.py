@@ -1,4 +1,5 @@
-"""What a model makes of a text: one vector of the whole, and a vector of each of its words, for late interaction.
+"""The `Embedder` protocol, and what a model makes of a text: one vector of the whole, and one of each of its words, for
+late interaction.
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
 SIGIR 2020. Here no model is trained for it: the vectors are those that a sentence embedding model would pool. Of each
@@ -15,7 +16,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.embeddings.onnx import Embedder
+READ_CHARACTERS = 50_000
+
+
+class Embedder(Protocol):
+    """`embed` gives float32 of shape (len(texts), dimension), each row of unit length, row i for texts[i].
+    `model` names the vectors: equal names mean comparable vectors. Raises `EmbeddingError`."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
 
 class Reading(NamedTuple):
@@ -111,3 +125,8 @@ def words_of(
         tokens, own = zip(*counted, strict=True)
         np.add.at(sums, list(own), hidden[list(tokens)])
     return tuple(places), np.packbits(sums > 0, axis=1)
+
+
+def encodable(text: str) -> str:
+    """`text` with `?` for what has no UTF-8: lone surrogates."""
+    return text.encode("utf-8", "replace").decode()

@@ -20,8 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from xkg.embeddings.base import Documents, Reader
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Documents, Embedder, Reader
 from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder

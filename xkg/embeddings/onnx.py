@@ -1,12 +1,12 @@
-"""Text to unit vectors: the `Embedder` protocol, `make_embedder`, and the default runtime, ONNX with MiniLM."""
+"""Text to unit vectors with the default runtime: ONNX, with MiniLM."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import Reading, words_of
+from xkg.embeddings.base import READ_CHARACTERS, Reading, encodable, words_of
 from xkg.embeddings.onnx_weights import (
     MINILM,
     PACKAGES,
@@ -23,39 +23,9 @@ if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer befor
     from numpy.typing import NDArray
     from tokenizers import Encoding
 
-    from xkg.config import EmbeddingSettings
-
 _BATCH_TOKENS = 1024
 _PACK_TOKENS = 128
 _APART = -1e9
-READ_CHARACTERS = 50_000
-
-
-class Embedder(Protocol):
-    """`embed` gives float32 of shape (len(texts), dimension), each row of unit length, row i for texts[i].
-    `model` names the vectors: equal names mean comparable vectors. Raises `EmbeddingError`."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def dimension(self) -> int: ...
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
-
-
-def make_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The embedder that the settings choose; its `model` is `settings.vectors`. Only that provider's libraries are
-    imported. Raises `EmbeddingError` where they, weights or a key are missing; nothing is sent anywhere yet."""
-    if settings.provider == "openai":
-        from xkg.embeddings.openai import OpenAIEmbedder
-
-        return OpenAIEmbedder(settings.model, settings.base_url)
-    if settings.provider == "sentence-transformers":
-        from xkg.embeddings.sentence_transformers import SentenceTransformersEmbedder
-
-        return SentenceTransformersEmbedder(settings.model, settings.weights, settings.threads)
-    return OnnxEmbedder(settings.weights, settings.model, settings.threads)
 
 
 class OnnxEmbedder:
@@ -188,11 +158,6 @@ def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
 def _readable(text: str) -> str:
     # A word piece seldom spans more than a few characters: what is left out cannot count.
     return encodable(text[:READ_CHARACTERS])
-
-
-def encodable(text: str) -> str:
-    """`text` with `?` for what has no UTF-8: lone surrogates."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from xkg.config import OPENAI_URL
-from xkg.embeddings.onnx import encodable
+from xkg.embeddings.base import encodable
 from xkg.errors import EmbeddingError
 
 if TYPE_CHECKING:

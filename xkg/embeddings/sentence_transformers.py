@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import Reading, words_of
-from xkg.embeddings.onnx import READ_CHARACTERS, encodable
+from xkg.embeddings.base import READ_CHARACTERS, Reading, encodable, words_of
 from xkg.embeddings.onnx_weights import find_weights
 from xkg.errors import EmbeddingError
 

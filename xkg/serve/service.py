@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from xkg.build.grounding.working_copy import WorkingCopies
     from xkg.build.parsing.parsers import Parsers
     from xkg.config import Settings
+    from xkg.embeddings.base import Embedder
     from xkg.embeddings.cache import CachedEmbedder
-    from xkg.embeddings.onnx import Embedder
     from xkg.model import Paper
     from xkg.serve.answers import types
     from xkg.serve.context.context import ContextAnswer, View
@@ -69,7 +69,7 @@ class Service:
         *,
         filters: "Filters | None" = None,
         verify: bool = False,
-    ) -> "answers.SearchAnswer":
+    ) -> "types.SearchAnswer":
         """`papers` and `with_code` narrow it, or `filters` in their place. `verify` asks the language model, waits
         no longer than `xkg.serve.search.model_questions.WAIT_SECONDS`, and says where there was no answer."""
         from xkg.serve.search.filters import Filters
@@ -91,7 +91,7 @@ class Service:
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
-    ) -> "answers.ImplementationsAnswer":
+    ) -> "types.ImplementationsAnswer":
         """Techniques for each part of a task, `k` at most for one, and how to apply them; `full` adds their code."""
         from xkg.serve.search.filters import Filters
         from xkg.serve.search.find_implementations import find_implementations
@@ -107,19 +107,19 @@ class Service:
         with self._snapshot() as snapshot:
             return related_papers(snapshot, paper, k, exclude)
 
-    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "answers.PaperAnswer":
+    def paper(self, paper: str, *, include_code: bool = False, full: bool = False) -> "types.PaperAnswer":
         from xkg.serve.answers.lookup import paper_answer
 
         with self._snapshot() as snapshot:
             return paper_answer(snapshot, paper, include_code=include_code, full=full)
 
-    def technique(self, technique: str, *, full: bool = False) -> "answers.TechniqueAnswer":
+    def technique(self, technique: str, *, full: bool = False) -> "types.TechniqueAnswer":
         from xkg.serve.answers.lookup import technique_answer
 
         with self._snapshot() as snapshot:
             return technique_answer(snapshot, technique, full=full)
 
-    def code(self, code: str, *, full: bool = False) -> "answers.CodeAnswer":
+    def code(self, code: str, *, full: bool = False) -> "types.CodeAnswer":
         from xkg.serve.answers.lookup import code_answer
 
         with self._snapshot() as snapshot:
@@ -155,7 +155,7 @@ class Service:
 
     def locate(
         self, asked: str, repository: Path | None = None, k: int = 10, *, roots: "Sequence[Path] | None" = None
-    ) -> "answers.LocateAnswer":
+    ) -> "types.LocateAnswer":
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run, and
         nothing is read outside of `roots`, where they are given. A copy can be searched without a graph. Raises
         `InputError` too, for a folder that holds no readable source."""
@@ -179,7 +179,7 @@ class Service:
         with self._snapshot() as snapshot:
             return snapshot.papers()
 
-    def schema(self, *, full: bool = True) -> "answers.SchemaAnswer":
+    def schema(self, *, full: bool = True) -> "types.SchemaAnswer":
         from xkg.serve.answers.lookup import schema_answer
         from xkg.store.cypher import named_queries
         from xkg.store.cypher.named_queries import embedded_schema
@@ -187,7 +187,7 @@ class Service:
         with self._snapshot() as snapshot:
             return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
-    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "answers.CypherAnswer":
+    def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "types.CypherAnswer":
         """The rows of a statement, or of the named query of that name."""
         from xkg.serve.answers.lookup import cypher_answer
         from xkg.store.cypher import named_queries
@@ -247,7 +247,7 @@ class Service:
                 raise StoreError(self._empty())
             yield snapshot
 
-    def _answered(self, snapshot: "Snapshot") -> "Remembered[answers.SearchAnswer]":
+    def _answered(self, snapshot: "Snapshot") -> "Remembered[types.SearchAnswer]":
         """What was answered from this very state of the graph."""
         with self._turn:
             return self._answers.setdefault(snapshot, Remembered())
@@ -309,7 +309,7 @@ class Service:
     def _model(self) -> "Embedder":
         with self._turn:
             if self._embedder is None:
-                from xkg.embeddings.onnx import make_embedder
+                from xkg.embeddings.factory import make_embedder
 
                 self._embedder = make_embedder(self._settings.embedding)
             return self._embedder
@@ -322,7 +322,7 @@ class Service:
         filters: "Filters | None" = None,
         *,
         bar: float | None = None,
-    ) -> "answers.SearchAnswer":
+    ) -> "types.SearchAnswer":
         from xkg.serve.search.calibration import FITS
         from xkg.serve.search.search import EVERYTHING, search
 

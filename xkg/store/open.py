@@ -7,7 +7,7 @@ from xkg.config import Settings
 from xkg.store.graph_store import GraphStore
 
 if TYPE_CHECKING:
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
 
 
 def open_graph(settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False) -> GraphStore:

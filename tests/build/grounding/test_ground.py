@@ -18,7 +18,8 @@ from xkg.build.grounding.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document, Equation
 from xkg.build.sources.repository import fetch_repository
-from xkg.embeddings.onnx import Embedder, OnnxEmbedder
+from xkg.embeddings.base import Embedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Excerpt, Repository, Technique
 
 DATA = Path(__file__).parent.parent / "data" / "ground"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.sources.git_server import GitServer, serving
-from xkg.build.sources import repository
+from xkg.build.sources import repository as sources
 from xkg.build.sources.licenses import spdx
 from xkg.build.sources.repository import clone, fetch_repository
 from xkg.errors import InputError
@@ -43,7 +43,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def content(checkout: repository.Checkout, path: str = "pkg/é.py") -> bytes | None:
+def content(checkout: sources.Checkout, path: str = "pkg/é.py") -> bytes | None:
     return dict(checkout.read([path]))[path]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xkg.errors import CorruptStoreError, InputError, StoreError
-from xkg.serve.jobs import table
+from xkg.serve.jobs import table as job_table
 from xkg.serve.jobs.table import JobTable, Row
 
 
@@ -70,7 +70,7 @@ def test_too_many_are_refused(tmp_path: Path) -> None:
 
 
 def test_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "KEPT", 2)
+    monkeypatch.setattr(job_table, "KEPT", 2)
     table = JobTable(tmp_path)
     forgotten = []
     for name in "abcd":

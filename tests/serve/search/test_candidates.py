@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from xkg.embeddings.onnx import Embedder, OnnxEmbedder
+from xkg.embeddings.base import Embedder
+from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
 from xkg.serve.search import candidates
 from xkg.serve.search.search import search

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from neo4j import ManagedTransaction
 
 from tests.store.graphs import FakeHashEmbedder
-from xkg.embeddings.base import documents
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder, documents
 from xkg.model import PaperBundle
 from xkg.store.index_entries import entries, vector_text
 from xkg.store.neo4j import read, write

@@ -17,7 +17,7 @@ from xkg.build.grounding.symbol_index import Entry, SymbolIndex
 from xkg.build.grounding.symbol_roles import is_thin, role_factor
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder
 from xkg.model import Location, Technique
 
 _CANDIDATES = 50

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_index import FORWARD_METHODS, Entry, SymbolIndex, rendering
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 
 # Embedding is what costs time: in a larger repository only what the words of some technique reach is embedded.

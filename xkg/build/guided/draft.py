@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 from xkg.llm.prompt import Prompt, load_prompt
 
-PROMPTS = Path(__file__).parents[1] / "prompts"
+PROMPTS = Path(__file__).parent / "prompts"
 
 
 def prompt(name: str) -> Prompt:

@@ -21,6 +21,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from xkg.model import Code, Evidence, Level, Survivor
+from xkg.sandbox import guest
 from xkg.sandbox.evidence.failure_causes import Cause, cause_of
 from xkg.sandbox.evidence.mutation import Change, body_lines, mutants, plain_newlines, stubs
 from xkg.sandbox.evidence.python_ast import syntax_tree
@@ -339,7 +340,7 @@ def _defined(source: str) -> Iterator[str]:
 
 @functools.cache
 def _harness() -> str:
-    return Path(__file__).with_name("harness.py").read_text()
+    return (Path(guest.__file__).parent / "run_test.py").read_text()
 
 
 def _now() -> str:

@@ -29,7 +29,8 @@ from xkg.sandbox.isolation.watchdog import Followed, descendants, follow
 from xkg.sandbox.runner import Job, Limits, Outcome
 
 _INSIDE = {
-    f"xkg/inside/{name}.py": Path(landlock.__file__).with_name(f"{name}.py") for name in ("landlock", "keeper", "warm")
+    f"xkg/sandbox/guest/{name}.py": Path(landlock.__file__).with_name(f"{name}.py")
+    for name in ("landlock", "supervisor", "fork_server")
 }
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
 _IDLE = 4

@@ -50,7 +50,7 @@ _MOST_ANSWERED = 16 << 20
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
 # Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
-_SENT = ("inside/forward", "sandbox/installer", "sandbox/toml_text", "sandbox/wheel_names", "sandbox/wheels")
+_SENT = tuple("guest/forward packages/installer packages/toml_text packages/wheel_exports packages/wheels".split())
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
@@ -404,8 +404,8 @@ def _uv() -> Path:
 
 @functools.cache
 def _installer() -> dict[str, str]:
-    package = Path(__file__).parents[1]
-    return {f"xkg/{name}.py": (package / f"{name}.py").read_text() for name in _SENT}
+    sandbox = Path(__file__).parents[1]
+    return {f"xkg/sandbox/{name}.py": (sandbox / f"{name}.py").read_text() for name in _SENT}
 
 
 @functools.cache

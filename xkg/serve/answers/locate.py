@@ -14,7 +14,7 @@ from xkg.store.graph_store import Snapshot
 
 if TYPE_CHECKING:
     from xkg.build.grounding.working_copy import WorkingCopy
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
 
 _NAME_WORDS = 12
 _ROWS = 5

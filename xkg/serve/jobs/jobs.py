@@ -45,7 +45,7 @@ _FIRST_TO_GO = "500"
 
 # -P: nothing is imported from the folder that the server was started in, which may be a stranger's repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
-XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[2]))
+XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[3]))
 
 
 def check_bounds(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from xkg.embeddings.base import Reading, read
 from xkg.serve.remembering import Remembered
 
 if TYPE_CHECKING:
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
 
 KEPT = 1024
 """Readings of so many texts, about 2.5 KB each; those that were asked for least lately go first."""

@@ -14,7 +14,7 @@ from xkg.serve.search.model_questions import WAIT_SECONDS, Questions
 MOST_STEPS = 6
 _STEP_CHARACTERS = 600
 
-_PROMPT = Path(__file__).parent / "prompts_text" / "decompose.md"
+_PROMPT = Path(__file__).parent / "prompts" / "decompose.md"
 _ITEM = re.compile(r"^[ \t]*(?:[-*+\u2022]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+(?=\S)", re.M)
 _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=\S)|\n+")

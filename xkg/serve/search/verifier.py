@@ -42,7 +42,7 @@ MOST_DROPPED = 3
 """Of those that were dropped, the ones that the search put first are named: they are what misleads."""
 
 _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
-_PROMPT = Path(__file__).parent / "prompts_text" / "verify.md"
+_PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 _PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
 _HEAD = re.compile(r"(?:async )?(?:def|class) \w+")
 

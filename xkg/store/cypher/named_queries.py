@@ -259,8 +259,8 @@ def embedded(statement: str) -> str:
 
 def folder() -> Path:
     """The folder `cypher/`."""
-    packaged = Path(__file__).parent / "cypher"
-    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "cypher"
+    packaged = Path(__file__).parent / "files"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "cypher"
 
 
 def embedded_schema() -> str:

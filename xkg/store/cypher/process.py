@@ -16,7 +16,7 @@ from xkg.errors import QueryFailedError
 from xkg.store.cypher.parameters import checked_parameters, failure, one_line, overran
 from xkg.store.graph_store import Table
 
-_WORKER = Path(__file__).with_name("query_worker.py")
+_WORKER = Path(__file__).with_name("worker.py")
 _STARTING_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
 _LEAST_SECONDS = 0.05

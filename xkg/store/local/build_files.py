@@ -8,8 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.embeddings.base import documents
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder, documents
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile

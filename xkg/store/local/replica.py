@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
 
 _T = TypeVar("_T")
 log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from xkg.store.local.generations import Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 if TYPE_CHECKING:
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
 
 WAIT_SECONDS = 60.0
 """A writer waits this long for another: publishing one paper takes seconds."""

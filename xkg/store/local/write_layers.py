@@ -14,8 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.embeddings.base import documents
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder, documents
 from xkg.errors import ModelMismatchError
 from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import BundleFile

@@ -28,7 +28,7 @@ from xkg.store.neo4j.snapshot import RemoteSnapshot
 from xkg.store.rows import key
 
 if TYPE_CHECKING:
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
     from xkg.store.neo4j.search.indexes import SearchIndex
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from xkg.build.guided.reading.passages import Passages, read_passages
 from xkg.build.guided.reading.retrieval import TOP, Chunk, nearest_chunks
 from xkg.build.guided.reading.symbols_in_text import unsupported, unsupported_numbers
 from xkg.build.paper.document import Document
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique

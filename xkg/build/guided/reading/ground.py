@@ -16,7 +16,7 @@ from xkg.build.guided.coding.excerpts import excerpt, subject
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.parallel import each
 from xkg.build.paper.document import Document
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Location, Technique

@@ -12,7 +12,7 @@ from itertools import groupby
 from xkg.build.guided.reading.passages import Passage, Passages
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.section_roles import Role
-from xkg.embeddings.onnx import Embedder
+from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import Technique
 

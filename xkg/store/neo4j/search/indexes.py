@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
     from xkg.store.neo4j.db.connection import Connection
 
 VECTORS = "xkg_search_vectors"

@@ -15,7 +15,7 @@ from xkg.store.neo4j.search.entries import EntryRow, entry_rows
 from xkg.store.neo4j.search.indexes import SearchIndex
 
 if TYPE_CHECKING:
-    from xkg.embeddings.onnx import Embedder
+    from xkg.embeddings.base import Embedder
 
 
 class Search:
