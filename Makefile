@@ -49,6 +49,7 @@ lint: .venv/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 test: lint sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "not shared"

@@ -88,7 +88,8 @@ def embedding(texts: list[str], missing: list[str]) -> list[Row]:
 
 
 def index(count: int, missing: list[str]) -> list[Row]:
-    """Building and searching, exactly and with inverted lists of 16-bit numbers as `xkg.store.indexes.vectors` builds them."""
+    """Building and searching, exactly and with inverted lists of 16-bit numbers as `xkg.store.indexes.vectors` builds
+    them."""
     import faiss
 
     vectors = clustered(count)

@@ -29,8 +29,8 @@ from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import XkgError
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import Technique, unique_slugs
-from xkg.serve.answers.locate import locate
 from xkg.serve.answers.types import LocatedPlace
+from xkg.serve.search.locate import locate
 
 _CUT = 5
 

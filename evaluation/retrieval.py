@@ -4,8 +4,8 @@ plain fusion over the same indexes.
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
 
 Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
-rows (`xkg.serve.search.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key); its
-answers are kept in the graph's folder, so that a second run asks nothing. A cross-encoder of the settings
+rows (`xkg.serve.search.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key);
+its answers are kept in the graph's folder, so that a second run asks nothing. A cross-encoder of the settings
 (`XKG_SERVE__RERANKER`) is used too.
 
 A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by

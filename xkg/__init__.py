@@ -10,6 +10,8 @@ Nothing is loaded before it is used, so that the commands start at once."""
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from xkg.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from xkg.api import KnowledgeGraph as KnowledgeGraph
     from xkg.api import open as open
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from xkg.errors import UnsafeInputError as UnsafeInputError
     from xkg.errors import XkgError as XkgError
     from xkg.model import Level as Level
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "KnowledgeGraph": "xkg.api",

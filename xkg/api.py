@@ -173,11 +173,11 @@ class KnowledgeGraph:
         `view` is "planning" (components with their definitions, what uses what, what has code; no code) or
         "implementation" (pairs of a technique and its code, whole, in build order; as many as there is room for).
 
-        For studies, `include` are the kinds of nodes to put in (`xkg.serve.context.context.KINDS`; None: all), and `code` is
-        "raw" (the lines of the repository that code was made from), "rewritten" (the code node, whatever was proven of
-        it) or "verified" (of level `executed` or above). Raw lines are read from what the build has kept, or from
-        `repository`, a clone, where one is named; the last line says why they cannot be had. Raises `InputError` for a
-        budget that holds nothing, and a clone without the paper's commit.
+        For studies, `include` are the kinds of nodes to put in (`xkg.serve.context.context.KINDS`; None: all), and
+        `code` is "raw" (the lines of the repository that code was made from), "rewritten" (the code node, whatever was
+        proven of it) or "verified" (of level `executed` or above). Raw lines are read from what the build has kept, or
+        from `repository`, a clone, where one is named; the last line says why they cannot be had. Raises `InputError`
+        for a budget that holds nothing, and a clone without the paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

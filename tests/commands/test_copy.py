@@ -8,7 +8,7 @@ from xkg.commands import copy
 from xkg.commands.build import open_store
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError
-from xkg.store.concepts.decisions import Decision
+from xkg.store.graph_store import Decision
 
 
 def test_a_copy_has_all_papers_and_what_was_decided(graph: Path, tmp_path: Path) -> None:

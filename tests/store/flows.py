@@ -28,7 +28,8 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
-from xkg.store.concepts.decisions import Decision, judged, text_hash
+from xkg.store.concepts.decisions import judged, text_hash
+from xkg.store.graph_store import Decision
 
 FLOWS, AMORTISED = "arxiv:2301.00001", "arxiv:2302.00002"
 WARM_UP, LOOSE = "title:notes-on-warm-up", "doi:10.1/loose"

@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from xkg.serve.answers.text import Told
+    from xkg.serve.answer_text import Told
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -34,7 +34,7 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: "Told", as_json: bool) -> None:
-    from xkg.serve.answers.text import text
+    from xkg.serve.answer_text import text
 
     say(json_of(answer.model_dump()) if as_json else text(answer))
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from xkg.config import LlmSettings
-from xkg.embeddings.base import encodable
 from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
 from xkg.llm.ledger import LEDGER
 from xkg.llm.prices import Prices
+from xkg.unicode import encodable
 
 By = Literal["paper", "stage", "model"]
 

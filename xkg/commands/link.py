@@ -15,8 +15,7 @@ from xkg.errors import AnswerError, CorruptStoreError, LanguageModelError, Model
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.llm.client import Ask
     from xkg.store.concepts.ask_model import Pair
-    from xkg.store.concepts.decisions import Decision
-    from xkg.store.graph_store import GraphStore, Link
+    from xkg.store.graph_store import Decision, GraphStore, Link
 
 
 class LinkResult(BaseModel):

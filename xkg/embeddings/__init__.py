@@ -1,0 +1,4 @@
+"""Text to unit vectors: the `Embedder` protocol, its runtimes and its cache.
+
+May import: config, files, errors.
+"""

@@ -125,8 +125,3 @@ def words_of(
         tokens, own = zip(*counted, strict=True)
         np.add.at(sums, list(own), hidden[list(tokens)])
     return tuple(places), np.packbits(sums > 0, axis=1)
-
-
-def encodable(text: str) -> str:
-    """`text` with `?` for what has no UTF-8: lone surrogates."""
-    return text.encode("utf-8", "replace").decode()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import READ_CHARACTERS, Reading, encodable, words_of
+from xkg.embeddings.base import READ_CHARACTERS, Reading, words_of
 from xkg.embeddings.onnx_weights import (
     MINILM,
     PACKAGES,
@@ -17,6 +17,7 @@ from xkg.embeddings.onnx_weights import (
     weights_file,
 )
 from xkg.errors import EmbeddingError
+from xkg.unicode import encodable
 
 if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer before that
     import numpy as np

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from xkg.config import OPENAI_URL
-from xkg.embeddings.base import encodable
 from xkg.errors import EmbeddingError
+from xkg.unicode import encodable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import READ_CHARACTERS, Reading, encodable, words_of
+from xkg.embeddings.base import READ_CHARACTERS, Reading, words_of
 from xkg.embeddings.onnx_weights import find_weights
 from xkg.errors import EmbeddingError
+from xkg.unicode import encodable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from xkg.embeddings.base import encodable
 from xkg.errors import ModelUnavailableError
 from xkg.llm.credentials import Access
 from xkg.llm.prices import tokens
+from xkg.unicode import encodable
 
 if TYPE_CHECKING:
     import openai

@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from xkg.embeddings.base import encodable
 from xkg.errors import BudgetError, ConfigError, StoreError
 from xkg.files import private_file, private_folder, sync_folder
 from xkg.llm.endpoint import Ending, Message, Reply
 from xkg.llm.prices import Prices
+from xkg.unicode import encodable
 
 log = logging.getLogger(__name__)
 

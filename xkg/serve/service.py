@@ -159,7 +159,7 @@ class Service:
         """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run, and
         nothing is read outside of `roots`, where they are given. A copy can be searched without a graph. Raises
         `InputError` too, for a folder that holds no readable source."""
-        from xkg.serve.answers.locate import locate
+        from xkg.serve.search.locate import locate
 
         copy = None if repository is None else self._working_copies().read(repository, roots)
         with self._opened().snapshot() as snapshot:

@@ -56,7 +56,7 @@ PREPARE_AFTER_SECONDS = 0.02
 def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
     """The server over `service`. Its tools are there from the first message after `initialize` on; what a caller names
     on this machine must lie under `roots`. None for `jobs` leaves out the tools that build."""
-    from xkg import __version__
+    from xkg.version import __version__
 
     told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from xkg.model import PaperBundle
-from xkg.store.concepts.decisions import Decision
+from xkg.store.graph_store import Decision
 
 
 class Position(NamedTuple):

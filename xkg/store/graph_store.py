@@ -14,11 +14,32 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from xkg.store.concepts.decisions import Decision
-
 
 class _Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Relation = Literal["same", "variant", "different"]
+"""`variant`: one changes, extends, applies or is a part of the other."""
+
+
+class Decision(_Value):
+    """`first` and `second` are technique ids, the lower one first; `judged` is the hash of both texts (`judged`), and
+    `by` the identity of the prompt that was answered."""
+
+    first: str
+    second: str
+    judged: str
+    relation: Relation
+    by: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.first, self.second, self.judged
+
+
+Decisions = Mapping[tuple[str, str, str], Decision]
+"""Decisions by their `key`."""
 
 
 class Hit(NamedTuple):

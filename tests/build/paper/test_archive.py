@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build.parse import papers
+from tests.build.paper import papers
 from xkg.build.paper import archive
 from xkg.build.paper.read import parse_paper
 from xkg.errors import InputError, UnsafeInputError

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build.parse import papers
+from tests.build.paper import papers
 from xkg.build.paper.document import Document, Section
 from xkg.build.paper.files import LARGEST_TEXT
 from xkg.build.paper.plain import plain

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, cut, says, status, tarball, without_end, zipped
-from tests.build.parse.pdfs import column, encrypted, pdf
+from tests.build.paper.pdfs import column, encrypted, pdf
 from xkg.build.paper.archive import MOST_UNPACKED
 from xkg.build.paper.read import parse_paper
 from xkg.build.parsing.parsers import Parsers

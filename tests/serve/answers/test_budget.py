@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from xkg.llm.prices import tokens
 from xkg.model import Evidence, Level, Reference
+from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers.budget import TOKENS, Detail, fitted, size
-from xkg.serve.answers.text import text_for_agents
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,

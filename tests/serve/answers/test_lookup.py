@@ -7,8 +7,8 @@ import pytest
 
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
+from xkg.serve.answer_text import text
 from xkg.serve.answers.lookup import code_answer, paper_answer, resolve_paper, technique_answer
-from xkg.serve.answers.text import text
 from xkg.serve.answers.types import uri
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore

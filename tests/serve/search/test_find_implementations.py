@@ -9,7 +9,7 @@ import pytest
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent
 from tests.serve.search.test_verifier import SCORING, STEAM, service, verdict
 from xkg.errors import InputError
-from xkg.serve.answers.text import text
+from xkg.serve.answer_text import text
 from xkg.serve.search import model_questions
 from xkg.serve.search.find_implementations import CODE_CHARACTERS
 from xkg.serve.service import Service

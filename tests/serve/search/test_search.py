@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, Technique, code_id
-from xkg.serve.answers.text import text
+from xkg.serve.answer_text import text
 from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.candidates import parts
 from xkg.serve.search.filters import Filters

@@ -20,7 +20,7 @@ from xkg.commands.costs import costs
 from xkg.config import HttpSettings, LlmSettings, ServeSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Level, Paper, PaperBundle
-from xkg.serve.answers.text import text, text_for_agents
+from xkg.serve.answer_text import text, text_for_agents
 from xkg.serve.search import model_questions
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore

@@ -13,8 +13,8 @@ from xkg.embeddings.base import Reading
 from xkg.errors import CorruptStoreError
 from xkg.model import Paper, PaperBundle, Technique
 from xkg.store.concepts import linking, names
-from xkg.store.concepts.decisions import Decision, judged, text_hash
-from xkg.store.graph_store import Link
+from xkg.store.concepts.decisions import judged, text_hash
+from xkg.store.graph_store import Decision, Link
 from xkg.store.index_entries import Entry
 from xkg.store.indexes.vectors import VectorsInfo, neighbours
 from xkg.store.local.store import EmbeddedStore

@@ -24,8 +24,8 @@ from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
 from xkg.errors import CorruptStoreError, EmbeddingError, StoreError, StoreUnreachableError, UnknownIdError
 from xkg.model import PaperBundle
 from xkg.store.change_feed import Changes, Position
-from xkg.store.concepts.decisions import Decision, Relation, judged, text_hash
-from xkg.store.graph_store import Hit
+from xkg.store.concepts.decisions import judged, text_hash
+from xkg.store.graph_store import Decision, Hit, Relation
 from xkg.store.indexes import vectors
 from xkg.store.local import generation
 from xkg.store.local.generation import Layers

@@ -15,7 +15,8 @@ from tests.store.test_bundles import any_bundle
 from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import Code, Finding, Location, Paper, PaperBundle, Symbol, Technique
 from xkg.store.change_feed import Position
-from xkg.store.concepts.decisions import Decision, judged, text_hash
+from xkg.store.concepts.decisions import judged, text_hash
+from xkg.store.graph_store import Decision
 from xkg.store.local.store import EmbeddedStore
 from xkg.store.neo4j.db.migrations import read_state
 from xkg.store.neo4j.store import Neo4jStore

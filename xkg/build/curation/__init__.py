@@ -1,0 +1,4 @@
+"""From a target paper to the papers and repositories that are worth building around it.
+
+May import: sources and paper of build, and what lies below build.
+"""

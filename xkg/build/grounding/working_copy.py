@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
+from xkg.build.code.source_files import Skips, is_wanted
 from xkg.build.grounding.symbol_index import SymbolIndex
 from xkg.build.parsing.parsers import Parsers, deadly
 from xkg.build.sources.repository import Checkout, read_folder
-from xkg.build.sources.source_files import Skips, is_wanted
 
 _MOST = 4
 _AT_ONCE = 500  # files in memory

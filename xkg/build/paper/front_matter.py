@@ -1,10 +1,6 @@
-"""What a paper says of itself before it begins: authors, year, identifiers."""
+"""What a paper says of itself before it begins: identifiers, year, what is a person's name."""
 
 import re
-from collections.abc import Iterable, Mapping
-
-from xkg.build.paper.latex.macros import expand
-from xkg.build.paper.latex.text import latex_text
 
 ARXIV = re.compile(
     r"(?ai)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
@@ -25,10 +21,6 @@ _PARTICLES = frozenset(
      "ter", "ten", "y", "e", "st", "jr", "jr.", "iii", "ii",)
 )  # fmt: skip
 _NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[^\W\d_]\.)*")
-_MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
-    r"(?:\[[^\]]*\])?\{[^{}]*\}"
-)
 
 
 def arxiv_id_in(text: str) -> str | None:
@@ -51,34 +43,6 @@ def first_year(arxiv_id: str | None) -> int | None:
     """The year in a new-style arXiv id (`2006.10726` → 2020)."""
     match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", arxiv_id or "")
     return 2000 + int(match[1]) if match else None
-
-
-def authors_in(
-    sources: Iterable[str], macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
-) -> tuple[str, ...]:
-    r"""The names in the arguments of `\author` and its kin: what stands before the first thing that is no name."""
-    names: list[str] = []
-    for source in sources:
-        body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
-        for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN)(?![a-zA-Z])", body):
-            names += _names(chunk)
-    return tuple(dict.fromkeys(names))
-
-
-def _names(chunk: str) -> list[str]:
-    names: list[str] = []
-    for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\n\s*\n|\\newline", chunk):
-        marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+", ",", line)
-        text = latex_text(marked).replace("\n\n", ", ")
-        pieces = [
-            re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|\s{2,}", text)
-        ]
-        pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
-        for piece in pieces:
-            if not is_person(piece):
-                return names
-            names.append(piece)
-    return names
 
 
 def is_person(text: str) -> bool:

@@ -1,2 +1,4 @@
-"""Code that runs inside what it confines: the standard library alone, since it must start in milliseconds and the rest
-of xkg is not to be had in there."""
+"""Code that runs inside what it confines.
+
+May import: the standard library alone, since it starts in milliseconds and the rest of xkg is not to be had in there.
+"""

@@ -1,4 +1,5 @@
-"""A process that has imported modules, and is forked once for each job: the warm half of `xkg.sandbox.isolation.fork_server`.
+"""A process that has imported modules, and is forked once for each job: the warm half of
+`xkg.sandbox.isolation.fork_server`.
 
 It stands in a sandbox already. Each job is a fork in a Landlock domain of its own, below this process's: it can neither
 signal, trace nor look into this process; has limits, output and session of its own; and when it ends, whatever came of

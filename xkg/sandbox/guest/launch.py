@@ -1,7 +1,7 @@
 """The Landlock runner's first process: a script that leaves root, takes its domain, and keeps the job.
 
-Its standard input is one JSON object, `xkg.sandbox.isolation.landlock` writes it. On descriptor `status` it answers with one
-line: the job's wait status, or `refused` and why nothing was run.
+Its standard input is one JSON object, `xkg.sandbox.isolation.landlock` writes it. On descriptor `status` it answers
+with one line: the job's wait status, or `refused` and why nothing was run.
 """
 
 import ctypes

@@ -1,9 +1,10 @@
 """Runs that start from modules imported already: one sandboxed process for each environment, forked for each job.
 
 Importing torch costs seconds a run, a fork of a process that has imported it milliseconds. The process stands in a
-runner's sandbox, and each job is a fork of it (`xkg.sandbox.guest.fork_server`) in a Landlock domain, session and limits of its own,
-one at a time; afterwards its processes are killed and the scratch folders emptied. Namespaces belong to the sandbox,
-since nothing inside may make new ones: between two jobs that share one, in turn, the domain stands in for them.
+runner's sandbox, and each job is a fork of it (`xkg.sandbox.guest.fork_server`) in a Landlock domain, session and
+limits of its own, one at a time; afterwards its processes are killed and the scratch folders emptied. Namespaces belong
+to the sandbox, since nothing inside may make new ones: between two jobs that share one, in turn, the domain stands in
+for them.
 
 Where that cannot be had (a kernel before 6.12, modules that start threads or share memory, arguments other than a
 script or `-c`), each job runs in a sandbox of its own as without it.

@@ -2,9 +2,10 @@
 
 The job keeps the files that it needs (the interpreter, the system's libraries, its packages; its scratch folder to
 write), sees no content of any others, makes no socket, and signals, traces and looks into nobody but its own.
-`xkg.sandbox.guest.launch` is its first process and `xkg.sandbox.guest.supervisor` ends whatever it leaves behind; root leaves for an
-unused uid, an ordinary user's job keeps that user's uid, so that what Landlock does not cover (modes, owners, times and
-attributes of files, priorities and limits of processes, on old kernels signals and truncation) is refused by number.
+`xkg.sandbox.guest.launch` is its first process and `xkg.sandbox.guest.supervisor` ends whatever it leaves behind; root
+leaves for an unused uid, an ordinary user's job keeps that user's uid, so that what Landlock does not cover (modes,
+owners, times and attributes of files, priorities and limits of processes, on old kernels signals and truncation) is
+refused by number.
 """
 
 import contextlib

@@ -26,7 +26,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from xkg import __version__
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
 from xkg.serve.allowed_folders import open_roots
@@ -45,6 +44,7 @@ from xkg.serve.service import Service
 from xkg.serve.stdio import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
 from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
+from xkg.version import __version__
 
 log = logging.getLogger(__name__)
 

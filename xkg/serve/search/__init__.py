@@ -1,0 +1,4 @@
+"""From a query to ranked techniques: candidates, grouping, calibration, the verifier.
+
+May import: answers, and what lies below serve.
+"""

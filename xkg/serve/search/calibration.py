@@ -2,8 +2,8 @@
 
 Neither search says that by itself: BM25 grows with the length of a query, and cosines lie differently for each model
 and query. What says it: how much of the query's words the technique has, how near it comes to each of the others
-(`xkg.embeddings.base`), and how far its cosine to the query rises above the background of that query's cosines, in several at
-once.
+(`xkg.embeddings.base`), and how far its cosine to the query rises above the background of that query's cosines, in
+several at once.
 """
 
 import math

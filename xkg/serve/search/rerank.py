@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from xkg.embeddings.base import encodable
 from xkg.embeddings.onnx_weights import ONNX, load_session, load_tokenizer, read_json, weights_file
 from xkg.errors import EmbeddingError
 from xkg.store.graph_store import Snapshot
+from xkg.unicode import encodable
 
 RERANKED = 20
 TEXT_CHARACTERS = 2000

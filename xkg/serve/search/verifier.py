@@ -25,8 +25,8 @@ words: one in twenty paraphrases has its answer there."""
 RELATIVES = 3
 
 WORTH = 0.2
-"""The score from which on a query is worth a question. It lies below what fits alone (`xkg.serve.search.calibration`), since the
-verifier tells what that loses from what has no answer; what scores less is gibberish, or of another world."""
+"""The score from which on a query is worth a question. It lies below what fits alone (`xkg.serve.search.calibration`),
+since the verifier tells what that loses from what has no answer; what scores less is gibberish, or of another world."""
 
 HOPELESS = 0.1
 """Rows that score less, beside better ones, are not looked at."""

@@ -11,10 +11,10 @@ from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, T
 from pydantic import Field
 
 from xkg.errors import XkgError
+from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import budget, paging
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.answers.text import text_for_agents
 from xkg.serve.answers.types import Value
 from xkg.serve.remembering import Remembered
 from xkg.serve.tool_errors import refusal

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from xkg.llm.client import AnswerType, Ask
 from xkg.llm.prompt import load_prompt
-from xkg.store.concepts.decisions import Decision, Relation, judged, text_hash
-from xkg.store.graph_store import TechniqueView
+from xkg.store.concepts.decisions import judged, text_hash
+from xkg.store.graph_store import Decision, Relation, TechniqueView
 
 PAIRS = 12
 """In one question: the instructions cost as much as two pairs, and an answer that fails leaves these open."""

@@ -6,40 +6,17 @@ old answer is kept, for a text that comes back. The name of a file is the hash o
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from xkg.errors import CorruptStoreError
 from xkg.files import write_whole
 from xkg.model import Technique
+from xkg.store.graph_store import Decision, Decisions
 
 FOLDER = "links"
-Relation = Literal["same", "variant", "different"]
-"""`variant`: one changes, extends, applies or is a part of the other."""
-
-
-class Decision(BaseModel):
-    """`first` and `second` are technique ids, the lower one first; `judged` is the hash of both texts (`judged`), and
-    `by` the identity of the prompt that was answered."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    first: str
-    second: str
-    judged: str
-    relation: Relation
-    by: str
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        return self.first, self.second, self.judged
-
-
-Decisions = Mapping[tuple[str, str, str], Decision]
-"""Decisions by their `key`."""
 _FILE = TypeAdapter(tuple[Decision, ...])
 
 

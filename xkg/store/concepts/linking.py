@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from xkg.store.concepts.decisions import Decisions, judged, text_hash
+from xkg.store.concepts.decisions import judged, text_hash
 from xkg.store.concepts.names import Names, names
+from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import Entry
 
 if TYPE_CHECKING:

@@ -354,7 +354,8 @@ class Catalogue:
         return found
 
     def sharing(self, forms: Iterable[str], *, terse: bool) -> list[tuple[int, int]]:
-        """Rows of techniques that go by one of these forms (`xkg.store.concepts.names`), with the numbers of their papers."""
+        """Rows of techniques that go by one of these forms (`xkg.store.concepts.names`), with the numbers of their
+        papers."""
         found: set[tuple[int, int]] = set()
         for part in _batches(list(forms)):
             marks = ",".join("?" * len(part))

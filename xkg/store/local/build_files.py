@@ -12,8 +12,8 @@ from xkg.embeddings.base import Embedder, documents
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
-from xkg.store.concepts.decisions import Decisions
 from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
+from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import entries, vector_text
 from xkg.store.indexes.catalogue import Catalogue, CatalogueWriter
 from xkg.store.indexes.text import TextWriter

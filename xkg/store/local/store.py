@@ -15,8 +15,7 @@ from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
-from xkg.store.concepts.decisions import Decision
-from xkg.store.graph_store import Table
+from xkg.store.graph_store import Decision, Table
 from xkg.store.local import generation
 from xkg.store.local.generation import REBUILD, Current, Generation
 from xkg.store.local.generations import Generations, one_line

@@ -1,8 +1,8 @@
 """The next generation from the one before and what changed: a layer above its base, at the cost of what changed.
 
 The base is shared by hard links, where the file system has them. Rows of papers that changed are dead below and new
-above. What links two papers follows from these two alone (`xkg.store.concepts.linking`), so only pairs of which one changed are
-looked at, and pairs about which something else was decided.
+above. What links two papers follows from these two alone (`xkg.store.concepts.linking`), so only pairs of which one
+changed are looked at, and pairs about which something else was decided.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from xkg.embeddings.base import Embedder, documents
 from xkg.errors import ModelMismatchError
 from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import BundleFile
-from xkg.store.concepts.decisions import Decision, Decisions
 from xkg.store.concepts.linking import OPEN, Concept, RowLink, concept, link
+from xkg.store.graph_store import Decision, Decisions
 from xkg.store.index_entries import Entry, entries, vector_text
 from xkg.store.indexes.catalogue import CatalogueWriter
 from xkg.store.indexes.text import TextWriter

@@ -15,7 +15,7 @@ from xkg.errors import CorruptStoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.change_feed import Changes, Position
-from xkg.store.concepts.decisions import Decision
+from xkg.store.graph_store import Decision
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State, read_state, require_schema

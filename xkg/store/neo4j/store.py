@@ -17,8 +17,7 @@ from xkg.errors import StoreError, UnknownIdError
 from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
-from xkg.store.concepts.decisions import Decision
-from xkg.store.graph_store import Snapshot, Table
+from xkg.store.graph_store import Decision, Snapshot, Table
 from xkg.store.local.replica import Replica
 from xkg.store.neo4j import cross_paper_edges, read, write
 from xkg.store.neo4j.db import migrations

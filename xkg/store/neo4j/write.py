@@ -16,7 +16,7 @@ import neo4j
 from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles as files
-from xkg.store.concepts.decisions import Decision
+from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.parse import papers
+from tests.build.paper import papers
 from xkg.build.paper.document import Document
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper

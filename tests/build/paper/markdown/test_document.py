@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.parse import papers
+from tests.build.paper import papers
 from xkg.build.paper.document import Document
 from xkg.build.paper.headings import is_noun_phrase, run_in, split_number
 from xkg.build.paper.plain import plain

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build.parse.pdfs import Put, column, encrypted, pdf, scan
+from tests.build.paper.pdfs import Put, column, encrypted, pdf, scan
 from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.plain import plain

@@ -1,0 +1,4 @@
+"""LaTeX to a `Document`.
+
+May import: what the formats of papers share.
+"""

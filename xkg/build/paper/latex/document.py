@@ -5,12 +5,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xkg.build.paper.algorithms import LABEL, latex_algorithm
-from xkg.build.paper.bibliography import latex_references
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation
 from xkg.build.paper.files import PaperFiles
-from xkg.build.paper.front_matter import arxiv_id_in, authors_in, doi_in, first_year, venue_year
+from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_year
 from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
+from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
+from xkg.build.paper.latex.authors import authors_in
+from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.flatten import flatten
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
 from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, latex_text, math

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from xkg.build.paper.algorithms import LABEL, latex_algorithm
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
 from xkg.build.paper.files import PaperFiles
-from xkg.build.paper.front_matter import arxiv_id_in, authors_in, doi_in, first_year, is_person, venue_year
+from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, is_person, venue_year
 from xkg.build.paper.headings import (
     Heading,
     is_noun_phrase,
@@ -20,6 +19,8 @@ from xkg.build.paper.headings import (
     tree,
     without_running_heads,
 )
+from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
+from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.macros import expand, find_macros
 from xkg.build.paper.latex.text import latex_text, math
 from xkg.build.paper.latex.tokens import Tex

@@ -13,11 +13,11 @@ from typing import TypeVar
 import neo4j
 from neo4j.exceptions import IncompleteCommit, ServiceUnavailable
 
-from xkg import __version__
 from xkg.config import StoreSettings
 from xkg.errors import StoreError, StoreUnreachableError
 from xkg.files import read_regular
 from xkg.store.neo4j.db.error_messages import DRIVER_ERRORS, explained
+from xkg.version import __version__
 
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0

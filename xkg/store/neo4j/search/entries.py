@@ -1,11 +1,11 @@
 """What Neo4j's own indexes search: bookkeeping nodes `(:SearchEntry)`, one for each visible technique.
 
-A technique's text is one property, as it is one field of Tantivy's: the terms that `xkg.store.indexes.text` makes of it,
-indexed as they stand (Lucene's whitespace analyzer), since Lucene's English analyzer has other stop words and another
-stemmer. One without any holds a word that no query has, because Lucene weighs a term by the documents that have its
-field at all. `drawn` is a hash of the technique's id: the first few in its order are a sample that is the same each
-time, and changes as little as the graph does. `codes` are those of the text's words (`xkg.embeddings.base`), if the model
-gives such.
+A technique's text is one property, as it is one field of Tantivy's: the terms that `xkg.store.indexes.text` makes of
+it, indexed as they stand (Lucene's whitespace analyzer), since Lucene's English analyzer has other stop words and
+another stemmer. One without any holds a word that no query has, because Lucene weighs a term by the documents that have
+its field at all. `drawn` is a hash of the technique's id: the first few in its order are a sample that is the same each
+time, and changes as little as the graph does. `codes` are those of the text's words (`xkg.embeddings.base`), if the
+model gives such.
 
 `(:Meta {search_model})` names the embedding model of the vectors. Where it is set, every writer keeps the entries,
 whatever its own settings say, so that no reader misses a paper.

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.build.paper import bibtex
-from xkg.build.paper.bibliography import cited_keys, latex_references, parse_bbl
 from xkg.build.paper.files import MemoryReader, PaperFiles
+from xkg.build.paper.latex import bibtex
+from xkg.build.paper.latex.bibliography import cited_keys, latex_references, parse_bbl
 from xkg.build.paper.reference_text import reference_from_text
 from xkg.model import Reference
 

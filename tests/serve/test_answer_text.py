@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from xkg.serve.answer_text import text, text_for_agents
 from xkg.serve.answers.json import as_json, structured
 from xkg.serve.answers.quoting import NOTICE, escaped, hidden_in
-from xkg.serve.answers.text import text, text_for_agents
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,

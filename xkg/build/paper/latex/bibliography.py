@@ -5,9 +5,9 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-from xkg.build.paper import bibtex
 from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import ARXIV
+from xkg.build.paper.latex import bibtex
 from xkg.build.paper.latex.macros import find_macros
 from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.latex.tokens import Tex

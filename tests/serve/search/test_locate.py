@@ -17,7 +17,7 @@ from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
-from xkg.serve.answers.locate import described
+from xkg.serve.search.locate import described
 from xkg.serve.service import Service
 from xkg.serve.stdio import make_server
 from xkg.store.local.store import EmbeddedStore

@@ -1,0 +1,41 @@
+"""The authors that a LaTeX source names."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from xkg.build.paper.front_matter import is_person
+from xkg.build.paper.latex.macros import expand
+from xkg.build.paper.latex.text import latex_text
+
+_MARKS = re.compile(
+    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"(?:\[[^\]]*\])?\{[^{}]*\}"
+)
+
+
+def authors_in(
+    sources: Iterable[str], macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
+) -> tuple[str, ...]:
+    r"""The names in the arguments of `\author` and its kin: what stands before the first thing that is no name."""
+    names: list[str] = []
+    for source in sources:
+        body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
+        for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN)(?![a-zA-Z])", body):
+            names += _names(chunk)
+    return tuple(dict.fromkeys(names))
+
+
+def _names(chunk: str) -> list[str]:
+    names: list[str] = []
+    for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\n\s*\n|\\newline", chunk):
+        marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+", ",", line)
+        text = latex_text(marked).replace("\n\n", ", ")
+        pieces = [
+            re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|\s{2,}", text)
+        ]
+        pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
+        for piece in pieces:
+            if not is_person(piece):
+                return names
+            names.append(piece)
+    return names
