@@ -1,12 +1,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import grimp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from xkg.build.stage_cache import StageReport, Workbench, stage_key
+import xkg
+from xkg.build.stage_cache import DECIDING, StageReport, Workbench, stage_key
 from xkg.errors import StoreError
 
 
@@ -147,3 +149,18 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_no_half_output(
     with pytest.raises(StoreError, match="No space left on device; free space or rights are needed"):
         split()
     assert list(split.folder.iterdir()) == []
+
+
+def test_the_version_of_the_pipeline_covers_all_that_decides_an_output() -> None:
+    """Every module that `build` imports, at whatever remove, but for those whose change cannot change what a stage
+    gives: settings that count are inputs of it, and what a model is asked has an identity of its own."""
+    graph = grimp.build_graph("xkg", cache_dir=None)
+    used = graph.find_upstream_modules("xkg.build", as_package=True) - {"xkg"}
+    deciding = {f"xkg.{place.removesuffix('.py')}" for place in DECIDING}
+    outside = {name for name in used if not any(name == top or name.startswith(f"{top}.") for top in deciding)}
+    assert {name for name in outside if not name.startswith("xkg.llm")} == {
+        "xkg.config",
+        "xkg.errors",
+        "xkg.files",
+    }
+    assert all((Path(xkg.__file__).parent / place).exists() for place in DECIDING)

@@ -21,6 +21,9 @@ R = TypeVar("R")
 # {"sha256": "…", "output": …}: the digest is that of the bytes of the output as they stand.
 _OUTPUT = b'", "output": '
 
+# Files and folders of xkg/ that decide what a stage gives; a test holds them against the imports of `build`.
+DECIDING = ("model.py", "fusion.py", "unicode.py", "embeddings", "sandbox", "build")
+
 
 class StageReport(BaseModel):
     """One stage of one build: wall seconds, whether its output was there already, and what it gave in a few words."""
@@ -62,15 +65,14 @@ def levels(code: Sequence[Code]) -> str:
 @cache
 def pipeline_version() -> str:
     """12 hex digits over the source of every module, and every table, that a stage's output depends on: code that
-    changed never meets an output that the old code made."""
+    changed never meets an output that the old code made. What a language model is asked has an identity of its own
+    (`LanguageModel.identity`), which the stages that ask it add to their inputs."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
-    files = [root / "model.py", root / "ranking.py", root / "embed.py"]
-    for folder in ("build", "sandbox"):
-        files += sorted(f for f in (root / folder).rglob("*") if f.suffix in (".py", ".toml", ".txt"))
-    for file in files:
-        if file.is_file():
-            digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    for place in DECIDING:
+        files = [f for f in sorted((root / place).rglob("*")) if f.suffix in (".py", ".toml", ".txt")]
+        for file in files or [root / place]:
+            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
 
