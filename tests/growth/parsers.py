@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
+from xkg.build.paper.bibliography import parse_bbl
+from xkg.build.paper.bibtex import entries
 
 from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
@@ -19,8 +21,6 @@ from xkg.build.guided.coding.draft_check import documentation_faults
 from xkg.build.guided.coding.run_report import steady
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.guided.reading.symbols_in_text import unsupported, unsupported_numbers
-from xkg.build.paper.bibliography import parse_bbl
-from xkg.build.paper.bibtex import entries
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.document import parse_latex

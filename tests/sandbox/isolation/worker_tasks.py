@@ -1,4 +1,5 @@
-"""What a taken-over worker might try: each task is run by `tests.sandbox.isolation.test_confined_worker` in a confined call."""
+"""What a taken-over worker might try: each task is run by `tests.sandbox.isolation.test_confined_worker` in a confined
+call."""
 
 import ctypes
 import errno

@@ -28,8 +28,8 @@ _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """In this process: `xkg.build.parsing.parsers` has a confined one do it. `mark` hears which file is worked on, '' where it
-    is all of them; files in `without` are left out for the reason that stands there.
+    """In this process: `xkg.build.parsing.parsers` has a confined one do it. `mark` hears which file is worked on, ''
+    where it is all of them; files in `without` are left out for the reason that stands there.
 
     Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
     skipped = Skips()

@@ -1,5 +1,6 @@
 """Papers and repositories, parsed where nothing can happen: in a confined process that is started when the first is
-asked for (`xkg.sandbox.isolation.confined_worker`). Files are read here, under bounds on their size, and what comes back is validated."""
+asked for (`xkg.sandbox.isolation.confined_worker`). Files are read here, under bounds on their size, and what comes
+back is validated."""
 
 import time
 from dataclasses import replace

@@ -1,5 +1,5 @@
-"""What the confined worker does for `xkg.build.parsing.parsers`: papers and repositories, with every parser that they can need
-imported before the first is asked for, since nothing can be imported afterwards."""
+"""What the confined worker does for `xkg.build.parsing.parsers`: papers and repositories, with every parser that they
+can need imported before the first is asked for, since nothing can be imported afterwards."""
 
 import encodings
 import importlib

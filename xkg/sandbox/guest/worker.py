@@ -1,13 +1,14 @@
-"""A process that has imported parsers, and is forked once for each call: the inner half of `xkg.sandbox.isolation.confined_worker`.
+"""A process that has imported parsers, and is forked once for each call: the inner half of
+`xkg.sandbox.isolation.confined_worker`.
 
 What a call brings, this process never reads: the fork does, and first gives up files, network, other processes and new
 descriptors, so that whoever takes it over has a processor, some memory and one socket. The next call finds what the
 first found.
 
-Its standard input is one JSON object that `xkg.sandbox.isolation.confined_worker` writes. On the socket `control` it says one line of JSON
-when it is ready; then each message to it is a call's megabytes of memory and two descriptors, its own socket and its
-leash: closing the leash's other end ends the call, and the call's wait status is written to it. Frames on a call's
-socket are a letter, a length and as many bytes.
+Its standard input is one JSON object that `xkg.sandbox.isolation.confined_worker` writes. On the socket `control` it
+says one line of JSON when it is ready; then each message to it is a call's megabytes of memory and two descriptors, its
+own socket and its leash: closing the leash's other end ends the call, and the call's wait status is written to it.
+Frames on a call's socket are a letter, a length and as many bytes.
 """
 
 import contextlib

@@ -1,9 +1,9 @@
 """A confined worker: untrusted bytes are parsed in a process that can do nothing but compute.
 
 One process imports the parsers, once; each call is a fork of it (milliseconds) that gives up files, network and other
-processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`), works under limits on processor time, wall
-time and memory, and ends with its answer. So calls run side by side, one that dies takes nothing with it, and whoever
-takes one over finds nothing of another's and cannot change what another answers.
+processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`), works under limits on processor time,
+wall time and memory, and ends with its answer. So calls run side by side, one that dies takes nothing with it, and
+whoever takes one over finds nothing of another's and cannot change what another answers.
 
 What a call says is not believed: it is bytes, limited in number, and whoever calls validates them.
 """

@@ -7,8 +7,8 @@ can open a clause: a word that is no listed keyword never follows a finished exp
 
 What runs is written anew from those tokens, without comments, so the engine reads what was checked.
 `xkg.store.cypher.tokens` refuses what the engines could split differently, `xkg.store.cypher.bounds` and
-`xkg.store.cypher.expression_cost` what no time limit of theirs may reach. One rule holds for both engines, though LadybugDB runs in
-a process that can be killed: a statement that passes on one store passes on the other.
+`xkg.store.cypher.expression_cost` what no time limit of theirs may reach. One rule holds for both engines, though
+LadybugDB runs in a process that can be killed: a statement that passes on one store passes on the other.
 """
 
 import unicodedata
