@@ -23,7 +23,7 @@ from xkg.build.grounding.ground import Grounding, ground
 from xkg.build.grounding.identifier_words import content_stems
 from xkg.build.grounding.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.working_copy import WorkingCopy
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import XkgError

@@ -144,8 +144,10 @@ def test_addresses_are_read() -> None:
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "192.0.2.1", "no.such.host.invalid")] == [False] * 4
 
 
-HOSTILE = "from xkg.build import parsing; from tests.build.parsing.hostile_parsers import HostileParsers;
-parsing.Parsers = {}; "
+HOSTILE = (
+    "from xkg.build.parsing import parsers; from tests.build.parsing.hostile_parsers import HostileParsers; "
+    "parsers.Parsers = {}; "
+)
 
 
 def test_one_folder_that_stops_a_parser_stops_nothing_else(graph: Path, tmp_path: Path) -> None:

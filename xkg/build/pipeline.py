@@ -9,8 +9,8 @@ from xkg.build.context import Built, Contents, Opened, Workshop
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
+from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.sources.paper_source import find_paper
-from xkg.build.sources.repository import Checkout, fetch_repository
 from xkg.build.stage_cache import StageReport, Workbench, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError

@@ -268,7 +268,7 @@ def _version(distribution: str) -> str | None:
 
 
 def _registry_reachable() -> bool:
-    from xkg.sandbox.packages.registry_proxy import configured_index
+    from xkg.sandbox.isolation.host_proxy import configured_index
 
     for host, port in sorted(configured_index().hosts):
         try:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from xkg.build.code.notebook import notebook_source, python_cell
 from xkg.build.code.repository import parse_repository
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 
 
 def notebook(*cells: str | list[str], language: str = "python") -> bytes:

@@ -4,7 +4,7 @@ import pytest
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import InputError
 
 TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"

@@ -8,7 +8,7 @@ from xkg.build.code.codebase import Codebase, SourceSymbol
 from xkg.build.code.grammars import SUFFIXES, grammars_of
 from xkg.build.code.repository import parse_repository
 from xkg.build.code.symbols import outline
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 
 LANGUAGES = Path(__file__).parents[2] / "data" / "languages"
 FILES = sorted(str(p.relative_to(LANGUAGES)) for p in LANGUAGES.rglob("*.*"))

@@ -17,7 +17,7 @@ from xkg.build.grounding.query import technique_queries
 from xkg.build.grounding.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document, Equation
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Excerpt, Repository, Technique

@@ -12,7 +12,7 @@ from xkg.build.code.codebase import Codebase, Module, SourceSymbol
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding import relocate as relocating
 from xkg.build.grounding.relocate import Found, relocate
-from xkg.build.sources.repository import fetch_repository, read_folder
+from xkg.build.repositories.checkout import fetch_repository, read_folder
 from xkg.model import Repository, Symbol, symbol_id
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "svgd" / "code"

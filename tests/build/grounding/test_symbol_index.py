@@ -11,7 +11,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.symbol_index import SymbolIndex, _parameters, code_of
 from xkg.build.grounding.symbol_roles import is_abstract, is_thin, role_factor
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 
 DATA = Path(__file__).parent.parent / "data" / "ground"
 SOURCE = '''

@@ -5,7 +5,7 @@ import pytest
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.symbol_index import SymbolIndex
 from xkg.build.grounding.symbol_roles import role_factor
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 
 BODY = "    total = x * 2\n    total = total + 1\n    total = total / 3\n    return total\n"
 

@@ -9,7 +9,7 @@ import pytest
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.working_copy import WorkingCopies
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.sources.repository import Checkout, read_folder
+from xkg.build.repositories.checkout import Checkout, read_folder
 from xkg.errors import InputError
 
 

@@ -13,7 +13,7 @@ from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.working_copy import WorkingCopies
 from xkg.build.paper.read import parse_paper
 from xkg.build.parsing.parsers import MOST_DEADLY, Parsers, deadly
-from xkg.build.sources.repository import read_folder
+from xkg.build.repositories.checkout import read_folder
 from xkg.errors import InputError, UnsafeInputError
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ import pytest
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
+from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.slicing.code_node import code_node
-from xkg.build.sources.repository import Checkout, File
 from xkg.errors import UnknownIdError
 from xkg.model import Repository
 from xkg.sandbox.evidence.static_checks import check_parsed

@@ -13,8 +13,8 @@ from pyflakes import checker, messages
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
+from xkg.build.repositories.checkout import Checkout, File, fetch_repository
 from xkg.build.slicing.slice import slice_symbols
-from xkg.build.sources.repository import Checkout, File, fetch_repository
 from xkg.errors import UnknownIdError
 from xkg.model import Repository
 

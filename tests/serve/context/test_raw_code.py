@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.sources.git_server import serving
+from tests.build.repositories.git_server import serving
 from tests.serve.conftest import code, technique
 from xkg.build.code.repository import parse_repository
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.sources.repository import clone, fetch_repository
+from xkg.build.repositories.checkout import clone, fetch_repository
 from xkg.errors import InputError
 from xkg.model import Derivation, Level, Paper, PaperBundle
 from xkg.serve.context.raw_code import raw_code

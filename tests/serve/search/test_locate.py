@@ -11,7 +11,7 @@ import pytest
 from mcp import Client
 
 from xkg.build.code.repository import parse_repository
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 from xkg.cli.main import main
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder

@@ -273,7 +273,10 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
 
 def test_a_client_that_goes_while_a_question_is_open_ends_the_server(graph_copy: Path) -> None:
     """Over a real pipe: the server waits for a model that never answers, and not for it to end."""
-    patient = "from xkg.serve import questions; questions.WAIT_SECONDS = 3600; from xkg.cli.main import main; main()"
+    patient = (
+        "from xkg.serve.search import model_questions; model_questions.WAIT_SECONDS = 3600; "
+        "from xkg.cli.main import main; main()"
+    )
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     verifying = {"name": "search_techniques", "arguments": {"query": QUERY, "verify": True}}
     messages = [

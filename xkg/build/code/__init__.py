@@ -1,4 +1,4 @@
 """A repository to a `Codebase`: symbols, imports, calls, in each language.
 
-May import: sources, and what lies below build.
+May import: repositories, and what lies below build.
 """

@@ -13,7 +13,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.source_files import Skips, is_wanted
 from xkg.build.grounding.symbol_index import SymbolIndex
 from xkg.build.parsing.parsers import Parsers, deadly
-from xkg.build.sources.repository import Checkout, read_folder
+from xkg.build.repositories.checkout import Checkout, read_folder
 
 _MOST = 4
 _AT_ONCE = 500  # files in memory

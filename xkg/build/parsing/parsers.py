@@ -14,7 +14,7 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.read import paper_on_disk
 from xkg.build.parsing.paper_exchange import described, given
 from xkg.build.parsing.source_kind import SourceKind
-from xkg.build.sources.repository import Checkout
+from xkg.build.repositories.checkout import Checkout
 from xkg.errors import UnsafeInputError
 from xkg.model import symbol_id
 from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, Reason, WorkerDiedError

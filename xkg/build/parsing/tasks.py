@@ -19,7 +19,7 @@ from xkg.build.code.repository import parse_repository
 from xkg.build.paper.read import parse_found
 from xkg.build.parsing.paper_exchange import asked
 from xkg.build.parsing.source_kind import source_kind
-from xkg.build.sources.repository import Checkout, File
+from xkg.build.repositories.checkout import Checkout, File
 from xkg.model import Repository
 from xkg.sandbox.guest.worker import Call
 

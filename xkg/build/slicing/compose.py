@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.code.repository import parse_repository
+from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scopes import ModuleScope, Statement, module_scope
 from xkg.build.slicing.slice import slice_symbols, undefined_names
-from xkg.build.sources.repository import Checkout, File
 from xkg.errors import InputError
 from xkg.model import Repository, slug
 from xkg.sandbox.evidence.python_ast import syntax_tree

@@ -1,4 +1,4 @@
-"""Where papers and repositories come from: arXiv, downloads, git, folders.
+"""Where papers come from: arXiv, downloads, files.
 
-May import: what lies below build.
+May import: parsing, paper, and what lies below build.
 """

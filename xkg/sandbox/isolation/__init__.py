@@ -1,4 +1,4 @@
-"""What contains a job: bubblewrap, Landlock, seccomp, the watchdog.
+"""What contains a job, a program or a parser: bubblewrap, Landlock, seccomp, the watchdog, one host by proxy.
 
 May import: guest, and what lies below sandbox.
 """

@@ -37,10 +37,10 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     kernel_limits,
     unused_uid,
 )
+from xkg.sandbox.isolation.host_proxy import proxy_port, registry_socket
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.watchdog import Ended, Streams
-from xkg.sandbox.packages.registry_proxy import proxy_port, registry_socket
 from xkg.sandbox.runner import Limits, Outcome
 
 Wall = Literal["bubblewrap", "landlock"]

@@ -38,9 +38,9 @@ from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
+from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import prune
-from xkg.sandbox.packages.registry_proxy import configured_index, registry_socket
 from xkg.sandbox.packages.requirement_hints import from_elsewhere, otherwise, version_hints
 from xkg.sandbox.runner import Environment, Limits, Runner
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.sources.repository import Checkout, fetch_repository, fetched
+from xkg.build.repositories.checkout import Checkout, fetch_repository, fetched
 from xkg.build.stage_cache import folder_name, outputs
 from xkg.errors import InputError
 from xkg.model import PaperBundle, Repository, Symbol

@@ -16,7 +16,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import candidates
 from xkg.build.guided.reading.ground import GuidedGrounding, batches, ground_with_model
-from xkg.build.sources.repository import fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import AnswerError, BudgetError
 from xkg.model import Repository, Technique
 

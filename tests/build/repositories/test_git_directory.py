@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.sources.test_repository import git
-from xkg.build.sources.git_directory import find
-from xkg.build.sources.repository import Checkout, fetch_repository, read_folder
+from tests.build.repositories.test_checkout import git
+from xkg.build.repositories.checkout import Checkout, fetch_repository, read_folder
+from xkg.build.repositories.git_directory import find
 from xkg.errors import InputError
 
 SECRET = b"def secret():\n    return 'theirs'\n"

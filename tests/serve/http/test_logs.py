@@ -9,8 +9,8 @@ from typing import Any
 
 PROGRAM = """
 from opentelemetry import trace
-from xkg.serve import tracing
-stop = tracing.start()
+from xkg.serve.http import logs
+stop = logs.start()
 with trace.get_tracer("mcp-python-sdk").start_as_current_span("tools/call get_code"): pass
 stop()
 """

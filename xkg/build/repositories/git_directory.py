@@ -112,7 +112,7 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """A bare repository that `xkg.build.sources.git.fetch` made, wherever it lies."""
+    """A bare repository that `xkg.build.repositories.git.fetch` made, wherever it lies."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.sources.git_server import serving
-from tests.build.sources.test_repository import git
-from xkg.build.sources.repository import Checkout, fetch_repository, read_folder
+from tests.build.repositories.git_server import serving
+from tests.build.repositories.test_checkout import git
+from xkg.build.repositories.checkout import Checkout, fetch_repository, read_folder
 from xkg.errors import InputError
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.runner import Limits
@@ -335,7 +335,7 @@ def test_git_has_no_variable_of_ours(repository: Path, tmp_path: Path, monkeypat
         seen.append({"all": ran(asked).output.decode()})
         return ran(program, given)
 
-    monkeypatch.setattr("xkg.build.sources.git.run", watched)
+    monkeypatch.setattr("xkg.build.repositories.git.run", watched)
     for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GIT_TRACE", "LD_PRELOAD_X", "HTTPS_PROXY_PASSWORD"):
         monkeypatch.setenv(name, "sk-secret")
     fetch_repository(str(repository), tmp_path / "cache")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from xkg.build.sources.git_directory import GitDirectory, link_objects, read_small
+from xkg.build.repositories.git_directory import GitDirectory, link_objects, read_small
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.isolation.programs import Program, Ran, lend, run
 from xkg.sandbox.runner import Limits

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.sources.git_server import GitServer, serving
-from xkg.build.sources import repository as sources
-from xkg.build.sources.licenses import spdx
-from xkg.build.sources.repository import clone, fetch_repository
+from tests.build.repositories.git_server import GitServer, serving
+from xkg.build.repositories import checkout as sources
+from xkg.build.repositories.checkout import clone, fetch_repository
+from xkg.build.repositories.licenses import spdx
 from xkg.errors import InputError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.index import Index, serving
-from xkg.sandbox.packages.registry_proxy import configured_index, registry_socket
+from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
 from xkg.sandbox.packages.wheels import top_level
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from xkg.build.sources import git, git_directory
-from xkg.build.sources.git_directory import GitDirectory
-from xkg.build.sources.licenses import FILE_NAME, spdx
+from xkg.build.repositories import git, git_directory
+from xkg.build.repositories.git_directory import GitDirectory
+from xkg.build.repositories.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnsafeInputError
 from xkg.files import private_folder
 from xkg.model import Repository, slug
