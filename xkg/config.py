@@ -162,13 +162,6 @@ class StoreSettings(_Section):
         return None if url is None else neo4j_url(url)
 
 
-class IndexSettings(_Section):
-    """`vectors`: `local` keeps vectors and texts of the graph in files on this machine; `neo4j` searches the indexes of
-    the Neo4j that holds the graph, so that a server keeps nothing."""
-
-    vectors: Literal["local", "neo4j"] = "local"
-
-
 def _listed(value: object) -> object:
     """The environment gives `a, b`."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
@@ -283,7 +276,6 @@ class Settings(BaseSettings):
     environment: EnvironmentSettings = EnvironmentSettings()
     prune: PruneSettings = PruneSettings()
     store: StoreSettings = StoreSettings()
-    index: IndexSettings = IndexSettings()
     serve: ServeSettings = ServeSettings()
 
     @classmethod

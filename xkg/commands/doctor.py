@@ -231,9 +231,9 @@ def _neo4j(settings: Settings) -> Iterator[Finding]:
         return
 
     def look() -> str:
-        from xkg.store.neo4j.search.index_status import examine as examined
+        from xkg.store.neo4j.status import examine
 
-        return examined(settings.store)
+        return examine(settings.store)
 
     yield _try(
         f"Neo4j at {settings.store.url}",

@@ -5,12 +5,10 @@ from collections.abc import Iterator, Sequence
 from neo4j import ManagedTransaction
 
 from tests.store.graphs import FakeHashEmbedder
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder
 from xkg.model import PaperBundle
-from xkg.store.index_entries import entries, vector_text
 from xkg.store.neo4j import read, write
 from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.search.entries import EntryRow, entry_rows
 
 EMBEDDER = FakeHashEmbedder()
 
@@ -37,11 +35,5 @@ class Graph:
         return iter(self.connection.read(lambda transaction: list(self.read(transaction, papers))))
 
     def _commit(self, new: Sequence[PaperBundle], gone: Sequence[str], embedder: Embedder) -> None:
-        def search(bundle: PaperBundle) -> list[EntryRow]:
-            visible = list(entries(bundle))
-            if not visible:
-                return []
-            return entry_rows(bundle, visible, documents(embedder, [vector_text(entry) for entry in visible]))
-
-        task = write.Write(new, gone, embedder.model, search)
+        task = write.Write(new, gone, embedder.model)
         self.connection.write(lambda transaction: write.replace(transaction, write.begin(transaction), task))

@@ -18,7 +18,7 @@ from xkg.errors import StoreUnreachableError
 from xkg.model import Finding, PaperBundle
 from xkg.store import bundles, outbox
 from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.search.index_status import examine
+from xkg.store.neo4j.status import examine
 
 WRITER = """
 import sys

@@ -5,7 +5,6 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
 
 from neo4j import ManagedTransaction
@@ -17,10 +16,8 @@ from xkg.store import rows
 from xkg.store.concepts.citations import among, cited
 from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.index_entries import encodable, entries
-from xkg.store.indexes import text
 from xkg.store.indexes.catalogue import name_key
-from xkg.store.indexes.late_interaction import interaction
-from xkg.store.neo4j.search import name_lookup
+from xkg.store.neo4j import name_lookup
 from xkg.store.unknown_id import unknown_id
 
 if TYPE_CHECKING:
@@ -28,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from xkg.store.neo4j.db.connection import Connection
-    from xkg.store.neo4j.search.indexes import SearchIndex
 
 ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle]]
 """Papers by their own ids, those that are not there left out."""
@@ -37,9 +33,6 @@ _MOST_BUNDLES = 256
 """Papers that are kept once read: more than one answer speaks of."""
 _MOST_NAMES = 10_000
 """Looked-up names that are kept: every query is one."""
-_MOST_TERMS = 100_000
-_SAMPLE = 500
-"""Vectors that stand for all of them: 1.5 MB each time the graph has changed."""
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 """How `rows.key` ends what stands for an id that no engine holds."""
 
@@ -58,35 +51,25 @@ class RemoteSnapshot:
     """`xkg.store.Snapshot` over a Neo4j at or after `generation`.
 
     What was read once is kept by id, so an answer that asks twice sees one state; what vanished between a search and a
-    look-up is left out of `techniques`. Without an index, names and ids are looked up as always, and searches find
-    nothing. Safe to use from several threads. Raises what the connection raises."""
+    look-up is left out of `techniques`. Names and ids are looked up; what needs the indexes of a copy finds nothing.
+    Safe to use from several threads. Raises what the connection raises."""
 
-    def __init__(
-        self,
-        connection: "Connection",
-        generation: int,
-        read_bundles: ReadBundles,
-        *,
-        index: "SearchIndex | None" = None,
-    ) -> None:
+    searchable = False
+
+    def __init__(self, connection: "Connection", generation: int, read_bundles: ReadBundles) -> None:
         self._connection = connection
         self._read_bundles = read_bundles
-        self._index = index
         self._turn = threading.RLock()
         self._kept: OrderedDict[str, _PaperViews | None] = OrderedDict()
         self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
         self._papers: _Papers | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
-        self._having: dict[str, int] = {}
-        self._count: int | None = None
-        self._sample: NDArray[np.float32] | None = None
         self.generation = generation
-        self.searchable = index is not None
 
     def embedding_model(self) -> str:
-        """The model of the vectors; empty where there are none."""
-        return self._index.model if self._index else ""
+        """Empty: there are no vectors."""
+        return ""
 
     def papers(self) -> Sequence[Paper]:
         """All papers in id order, as the graph's own nodes say them; to count them costs no more than a count. What an
@@ -165,48 +148,23 @@ class RemoteSnapshot:
         wanted = set(ids)
         return [link for link in self.links() or () if link.first in wanted or link.second in wanted]
 
-    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
-        if self._index is None:
-            return []
-        self._require(papers)
-        return self._index.find_text(query, k, papers)
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:  # noqa: ARG002
+        return []
 
-    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and
-        `UnknownIdError` for a paper that is not here."""
-        if self._index is None:
-            return []
-        self._require(papers)
-        return self._index.find_vector(vector, k, papers)
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:  # noqa: ARG002
+        return []
 
-    def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
-        """How many techniques have a word is asked of the text index, once for each word until the next commit."""
-        if self._index is None:
-            return {}, 0.0
-        weights = self._rarity(self._index, text.query_terms(query))
-        found = self._index.texts(ids)
-        shared = {t: sum(weights[term] for term in weights.keys() & {*terms}) for t, terms in found.items()}
-        return shared, sum(weights.values())
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:  # noqa: ARG002
+        return {}, 0.0
 
-    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:
-        if self._index is None or not reading.words:
-            return {}
-        return interaction(reading, self._index.codes(ids), partial(self._rarity, self._index))
+    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:  # noqa: ARG002
+        return {}
 
-    def background(self, vector: "NDArray[np.float32]") -> Background:
-        if self._index is None:
-            return Background(0.0, 0.0, 0)
-        with self._turn:
-            if self._sample is None:
-                self._sample = self._index.sample(_SAMPLE)
-        if not len(self._sample):
-            return Background(0.0, 0.0, 0)
-        cosines = self._sample @ vector
-        return Background(float(cosines.mean()), float(cosines.std()), self._techniques_in(self._index))
+    def background(self, vector: "NDArray[np.float32]") -> Background:  # noqa: ARG002
+        return Background(0.0, 0.0, 0)
 
-    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":
-        return self._index.vectors(ids) if self._index else {}
+    def vectors(self, ids: Sequence[str]) -> "dict[str, NDArray[np.float32]]":  # noqa: ARG002
+        return {}
 
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
         return {view.technique.id: _facts(view) for view in self.techniques(ids)}
@@ -233,24 +191,6 @@ class RemoteSnapshot:
     def paper_bundle(self, paper: str) -> PaperBundle | None:
         views = self._views([paper])[paper]
         return None if views is None else views.bundle
-
-    def _techniques_in(self, index: "SearchIndex") -> int:
-        with self._turn:
-            if self._count is None:
-                self._count = index.count()
-            return self._count
-
-    def _rarity(self, index: "SearchIndex", terms: Sequence[str]) -> dict[str, float]:
-        return text.rarity(self._having_of(index, terms), self._techniques_in(index))
-
-    def _having_of(self, index: "SearchIndex", terms: Sequence[str]) -> dict[str, int]:
-        with self._turn:
-            if len(self._having) > _MOST_TERMS:
-                self._having.clear()
-            missing = [term for term in terms if term not in self._having]
-            if missing:
-                self._having.update(index.having(missing))
-            return {term: self._having[term] for term in terms}
 
     def _own_ids(self, keys: Collection[str]) -> dict[str, str]:
         """Techniques' own ids by those that the graph has; another one where an id has what no engine holds."""

@@ -22,13 +22,11 @@ from xkg.store.local.replica import Replica
 from xkg.store.neo4j import cross_paper_edges, read, write
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.search.queries import Search
 from xkg.store.neo4j.snapshot import RemoteSnapshot
 from xkg.store.rows import key
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
-    from xkg.store.neo4j.search.indexes import SearchIndex
 
 T = TypeVar("T")
 
@@ -52,24 +50,15 @@ class Neo4jStore:
         self._turn = threading.RLock()
         self._copy: Replica | None = None
         self._remote: tuple[Position, RemoteSnapshot] | None = None
-        self._search = Search(self.connection, embedder, background=background)
         self._written = False
         self._prepared: migrations.State | None = None
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The graph as it is now: from its copy on this machine, or, where the settings say so or the copy is being
-        made in the background, from the server. Raises `StoreError` where it cannot be reached, and what the copy or
-        the server's own indexes raise."""
-        if self._settings.index.vectors == "neo4j":
-            at = self.position()
-            yield self._direct(at, self._search.index() if at.counter else None)
-            return
+        """The graph as it is now: from its copy on this machine, or from the server while the copy is being made in the
+        background. Raises `StoreError` where it cannot be reached, and what the copy raises."""
         with self._replica().snapshot() as snapshot:
-            if snapshot is not None:
-                yield snapshot
-            else:
-                yield self._direct(self.position(), None)
+            yield self._direct(self.position()) if snapshot is None else snapshot
 
     def publish(self, new: Sequence[PaperBundle]) -> int:
         """Adds or replaces papers, and gives the number of the commit. A batch that is too large for one transaction
@@ -81,9 +70,7 @@ class Neo4jStore:
             raise StoreError("one paper was given twice: give each once")
         for bundle in new:
             bundles.validate(bundle)
-        prepared = self._prepare()
-        for bundle in new if prepared.search else ():
-            self._search.entries(bundle)  # embedded before others have to wait for it
+        self._prepare()
         done = [self._replace(part, ()) for part in _parts(new)]
         return done[-1] if done else self.position().counter
 
@@ -168,7 +155,6 @@ class Neo4jStore:
         number of the commit, and notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
-        self._search.rebuild()
         return self._connect(), []
 
     def check(self) -> list[str]:
@@ -224,15 +210,14 @@ class Neo4jStore:
                 copy, self._copy = self._copy, None
             if copy is not None:
                 copy.close()
-            self._search.close()
             self.connection.close()
 
-    def _direct(self, at: Position, index: "SearchIndex | None") -> RemoteSnapshot:
+    def _direct(self, at: Position) -> RemoteSnapshot:
         """What was read once serves every answer until the next commit."""
         with self._turn:
             held = self._remote
-            if held is None or held[0] != at or held[1].searchable != (index is not None):
-                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, read.bundles, index=index)
+            if held is None or held[0] != at:
+                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, read.bundles)
             return held[1]
 
     def _replica(self) -> Replica:
@@ -246,7 +231,7 @@ class Neo4jStore:
         return Replica(folder, self, self._embedder, model=self._model, background=background)
 
     def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> write.Write:
-        return write.Write(new, gone, self._model, self._search.entries)
+        return write.Write(new, gone, self._model)
 
     def _prepare(self) -> migrations.State:
         """The graph as it was before this store wrote to it, made where there was none: every commit looks again."""

@@ -8,7 +8,7 @@ anew; and what it had before and has no longer goes, unless another paper has it
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import neo4j
@@ -18,19 +18,18 @@ from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
+from xkg.store.neo4j import name_lookup
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
-from xkg.store.neo4j.search import name_lookup
-from xkg.store.neo4j.search.entries import EntryRow, write_entries
-from xkg.store.neo4j.search.name_lookup import NameRow, name_rows
+from xkg.store.neo4j.name_lookup import NameRow, name_rows
 from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
 _COUNT = (
     "MATCH (m:Meta {id: 'graph'}) SET m.generation = m.generation + 1 "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
-    "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
+    "m.connected AS connected, m.forgotten AS forgotten"
 )
 # One property, and so never half of it: a reader counts that it sees all of the newest commit.
 _STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
@@ -43,13 +42,11 @@ _SHARERS = (
 
 
 class Write(NamedTuple):
-    """What one transaction is to do, the embedding model that the graph is linked with, and what makes the entries of a
-    paper for the graph's own search indexes, which is asked where the graph has some."""
+    """What one transaction is to do, and the embedding model that the graph is linked with."""
 
     new: Sequence[PaperBundle]
     gone: Sequence[str]
     model: str
-    search: Callable[[PaperBundle], list[EntryRow]]
 
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
@@ -92,10 +89,6 @@ def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -
     }
     transaction.run(_WRITE, all=everything)
     _drop_shared(transaction, earlier.values(), rows, papers)
-    if state.search:
-        touched = [*(bundle.paper.id for bundle in write.new), *gone]
-        found = [row for bundle in write.new for row in write.search(bundle)]
-        write_entries(transaction, touched, found, write.model if write.new else state.search)
 
 
 def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:

@@ -27,7 +27,7 @@ _AT_ONCE = 20
 _STATE = (
     "MATCH (m:Meta {id: 'graph'}) "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
-    "m.connected AS connected, m.forgotten AS forgotten, coalesce(m.search_model, '') AS search"
+    "m.connected AS connected, m.forgotten AS forgotten"
 )
 # Two that migrate at once draw two names, and the constraint lets one of them in.
 _RECORD = (
@@ -40,8 +40,8 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'Bundle'))}) RETURN n.id AS id LIMIT 1
 
 class State(NamedTuple):
     """What `(:Meta)` says: the graph's name, the number of its last commit, that of its last migration, the embedding
-    model that it is linked with, up to which commit it is linked, from which on tombstones are kept, and the model of
-    its own search indexes where it has some. All zero and empty in a database without a graph."""
+    model that it is linked with, up to which commit it is linked, and from which on tombstones are kept. All zero and
+    empty in a database without a graph."""
 
     graph: str = ""
     generation: int = 0
@@ -49,7 +49,6 @@ class State(NamedTuple):
     model: str = ""
     connected: int = 0
     forgotten: int = 0
-    search: str = ""
 
 
 class Migration(NamedTuple):
