@@ -5,8 +5,7 @@ plain fusion over the same indexes.
 
 Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
 rows (`xkg.serve.search.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key);
-its answers are kept in the graph's folder, so that a second run asks nothing. A cross-encoder of the settings
-(`XKG_SERVE__RERANKER`) is used too.
+its answers are kept in the graph's folder, so that a second run asks nothing.
 
 A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by
 any of its techniques. Recall@k is the share of groups met among the first k rows, MRR the reciprocal rank of the first
@@ -41,7 +40,6 @@ from xkg.serve.search import verifier
 from xkg.serve.search.calibration import FITS
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.model_questions import Questions
-from xkg.serve.search.rerank import CrossEncoder
 from xkg.serve.search.search import EVERYTHING, Seek, search
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
@@ -124,13 +122,12 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines() if line]
     embedder = OnnxEmbedder()
-    reranker = CrossEncoder(folder) if (folder := Settings(kg=kg).serve.reranker) else None
     store = EmbeddedStore(kg, lambda: embedder)
 
     def seek(
         snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
     ) -> SearchAnswer:
-        return search(snapshot, embedder.read, query, k, filters, reranker, bar=bar)
+        return search(snapshot, embedder.read, query, k, filters, bar=bar)
 
     console = Console(width=130)
     with store.snapshot() as snapshot:

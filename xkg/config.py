@@ -241,11 +241,9 @@ class ServeBuildSettings(_Section):
 
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies; empty opens none. None is, over stdio, the
-    folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP it opens none.
-    `reranker`: the folder of a cross-encoder that looks at what a search found once more; None for none."""
+    folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP it opens none."""
 
     roots: tuple[Path, ...] | None = None
-    reranker: Path | None = None
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()

@@ -14,7 +14,6 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +42,9 @@ def find_weights(model: str) -> Path | None:
     return next((folder for folder in folders if (folder / "tokenizer.json").is_file() and weights_file(folder)), None)
 
 
-ONNX = ("model.onnx", "onnx/model.onnx")
-
-
-def weights_file(folder: Path, names: Sequence[str] = ("model.safetensors", *ONNX)) -> Path | None:
+def weights_file(folder: Path) -> Path | None:
     """The file to run; safetensors first, since it loads without optimising and without a copy."""
+    names = ("model.safetensors", "model.onnx", "onnx/model.onnx")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 

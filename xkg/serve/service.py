@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from xkg.serve.search.filters import Filters
     from xkg.serve.search.model_questions import Questions
     from xkg.serve.search.related import RelatedAnswer
-    from xkg.serve.search.rerank import Reranker
     from xkg.store.graph_store import GraphStore, Snapshot
 
 QUERY_SECONDS = 10.0
@@ -46,7 +45,6 @@ class Service:
         self._store: GraphStore | None = None
         self._embedder: Embedder | None = None
         self._cached: CachedEmbedder | None = None
-        self._reranker: Reranker | None = None
         self._copies: WorkingCopies | None = None
         self._parsers: Parsers | None = None
         self._questions: Questions | None = None
@@ -327,18 +325,7 @@ class Service:
         from xkg.serve.search.search import EVERYTHING, search
 
         chosen, least = filters or EVERYTHING, FITS if bar is None else bar
-        return search(snapshot, self._read, query, k, chosen, self._second_look(), bar=least)
-
-    def _second_look(self) -> "Reranker | None":
-        weights = self._settings.serve.reranker
-        if weights is None:
-            return None
-        with self._turn:
-            if self._reranker is None:
-                from xkg.serve.search.rerank import CrossEncoder
-
-                self._reranker = CrossEncoder(weights, self._settings.embedding.threads)
-            return self._reranker
+        return search(snapshot, self._read, query, k, chosen, bar=least)
 
     def _cached_model(self) -> "Embedder":
         """The model behind the graph's cache of vectors: a repository is embedded once. Without a graph, the model."""

@@ -10,14 +10,13 @@ from xkg.serve.search.calibration import EXAMINED, FITS, scores
 from xkg.serve.search.candidates import Read, candidates
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.grouping import MOST_RELATIVES, Family, above, apart, families, spread
-from xkg.serve.search.rerank import Reranker, reranked
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 EVERYTHING = Filters()
 
 
 class Seek(Protocol):
-    """`search` by a model that was chosen, and a reranker if one was."""
+    """`search` by a model that was chosen."""
 
     def __call__(
         self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
@@ -30,14 +29,13 @@ def search(
     query: str,
     k: int = 5,
     filters: Filters = EVERYTHING,
-    reranker: Reranker | None = None,
     *,
     bar: float = FITS,
 ) -> SearchAnswer:
     """The techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
 
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
-    long, of its parts (`candidates`), then as `reranker` has it. Of a technique and those above and below it the one
+    long, of its parts (`candidates`). Of a technique and those above and below it the one
     that answers best, or best for one of several needs, is a row, and the others that matched are inside it
     (`families`); of two of one name in a paper the one with code. The score of a row is how well it fits (`fit`), or a
     row after it where that fits better. Where none of the strongest scores `bar`, nothing does.
@@ -50,7 +48,7 @@ def search(
         return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
     exact = _named(snapshot, query, filters, papers)
     found = candidates(snapshot, read, query, filters, papers, 4 * k)
-    strength = found.strength if reranker is None else reranked(snapshot, reranker, query, found.strength)
+    strength = found.strength
     rows = spread(families(strength, exact, max(50, 4 * k), apart(found.needs)), strength, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
