@@ -18,7 +18,8 @@ PROMPT = Prompt("p", "ground", "code_model", ("x",), "Any", 1, "You.", "Where is
         ("gpt-4o-2024-11-20", 2.50 + 10.00),
         ("gpt-4o-2024-05-13", 5.00 + 15.00),
         ("llama3.3:70b", None),
-        ("o4-mini-deep-research", None),
+        ("deepseek-chat:7b", None),
+        ("o4-mini-of-nobody", None),
     ],
 )
 def test_a_million_tokens_each_way_cost_what_is_listed(model: str, dollars: float | None) -> None:

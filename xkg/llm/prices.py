@@ -1,11 +1,9 @@
 """What a call costs, and what one would cost."""
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import get_args
 
 from xkg.config import LlmSettings, Price
@@ -14,6 +12,8 @@ from xkg.llm.prompt import Prompt, Role
 
 # Published for this method: 102,950 output tokens in 41.6 calls a paper.
 TYPICAL_OUTPUT = 2500
+_ORDINARY = 1000
+"""Tokens of a prompt that no provider charges more for because of its length."""
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 
 
@@ -27,7 +27,7 @@ class Estimate:
 
 
 class Prices:
-    """The prices that xkg knows (`prices.toml`), extended by those of the settings."""
+    """The prices that `genai-prices` knows, extended by those of the settings."""
 
     def __init__(self, own: Mapping[str, Price]) -> None:
         self._own = own
@@ -35,13 +35,12 @@ class Prices:
     def of(self, model: str) -> Price | None:
         """None where no price is known. A dated snapshot costs what its model does, and a name that a gateway prefixes
         (`openai/o4-mini`) what it names, unless they have a price of their own."""
-        known = _known()
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:
                     return self._own[candidate]
-                if candidate in known:
-                    return known[candidate]
+                if (known := _published(candidate)) is not None:
+                    return known
         return None
 
     def dollars(self, model: str, input_tokens: int, cached_tokens: int, output_tokens: int) -> float | None:
@@ -88,6 +87,21 @@ def estimate(
 
 
 @cache
-def _known() -> dict[str, Price]:
-    table = tomllib.loads((Path(__file__).parent / "prices.toml").read_text(encoding="utf-8"))
-    return {model: Price(**price) for model, price in table.items()}
+def _published(model: str) -> Price | None:
+    """The provider's price of today, for prompts of ordinary length, without discounts for batches; from the table that
+    the installed package holds."""
+    if ":" in model:  # a tag names weights that run on one's own machine: `deepseek-r1:14b`
+        return None
+    from genai_prices import Usage, calc_price
+
+    def dollars(usage: Usage) -> float:
+        return float(calc_price(usage, model).total_price * 1_000_000 / _ORDINARY)
+
+    try:
+        return Price(
+            input=dollars(Usage(input_tokens=_ORDINARY)),
+            output=dollars(Usage(output_tokens=_ORDINARY)),
+            cached=dollars(Usage(input_tokens=_ORDINARY, cache_read_tokens=_ORDINARY)),
+        )
+    except LookupError:
+        return None
