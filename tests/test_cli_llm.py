@@ -82,7 +82,7 @@ def desk(
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     monkeypatch.setenv("XKG_SANDBOX__SECONDS", "10")
-    monkeypatch.setattr("xkg.llm.endpoint._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
     monkeypatch.setitem(LanguageModel.__init__.__kwdefaults__ or {}, "patience", 0.2)
     (tmp_path / "kg").mkdir()
     (tmp_path / "kg/embeddings.sqlite").write_bytes(embeddings)

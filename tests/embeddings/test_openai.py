@@ -139,7 +139,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.embeddings.openai._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
 
 
 def connected(server: Server, *, patience: float = 30, timeout: float = 20) -> OpenAIEmbedder:
@@ -212,7 +212,7 @@ def test_a_refused_key_is_not_tried_again_and_not_shown(server: Server, code: in
 def test_a_refused_request_says_in_the_servers_words_why(server: Server) -> None:
     server.faults = [status(404, f"The model `some-model`\ndoes not exist for {KEY} \x1b[2J")]
     line = refused(connected(server))
-    assert "HTTP 404 (The model `some-model` does not exist for [key]" in line
+    assert "HTTP 404 for model some-model (The model `some-model` does not exist for [key]" in line
     assert "embedding.model" in line
     assert line.isprintable()
     assert len(server.requests) == 1
@@ -325,14 +325,14 @@ def test_the_key_of_openai_goes_to_no_other_server(server: Server, monkeypatch: 
 
 def test_openai_itself_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XKG_EMBEDDING_KEY")
-    with pytest.raises(EmbeddingError, match="XKG_EMBEDDING_KEY or OPENAI_API_KEY"):
+    with pytest.raises(EmbeddingError, match="OPENAI_API_KEY or XKG_EMBEDDING_KEY"):
         OpenAIEmbedder("text-embedding-3-small")
 
 
 @pytest.mark.parametrize("key", ["sk-a\nb", "sk-\u201c", "sk-\x1b[0m"])
 def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_EMBEDDING_KEY", key)
-    with pytest.raises(EmbeddingError) as caught:
+    with pytest.raises(ConfigError, match="XKG_EMBEDDING_KEY") as caught:
         OpenAIEmbedder("m", "http://127.0.0.1:9/v1")
     assert "sk-" not in "".join(traceback.format_exception(caught.value))
 

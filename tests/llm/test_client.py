@@ -37,7 +37,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("xkg.llm.endpoint._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
 
 
 class Desk:

@@ -1,33 +1,27 @@
 """Embeddings from any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/embeddings.
 
-The key is `XKG_EMBEDDING_KEY` of the environment. `OPENAI_API_KEY` is used for OpenAI's own service alone: a settings
-file that names another server must not be enough to send it there. No key is part of a setting, a log line or an error.
+The key is `XKG_EMBEDDING_KEY` of the environment, or `OPENAI_API_KEY` for OpenAI's own service alone.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import random
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from xkg.config import OPENAI_URL
 from xkg.errors import EmbeddingError
+from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.unicode import encodable
 
 if TYPE_CHECKING:
     import numpy as np
-    import openai
     from numpy.typing import NDArray
 
 _BATCH = 32  # what text-embeddings-inference lets through unasked; others take more
 _CHARACTERS = 8000  # OpenAI refuses a text of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
-_SHOWN = 200
 
 
 class OpenAIEmbedder:
@@ -38,20 +32,24 @@ class OpenAIEmbedder:
     seconds a request; an attempt that hears nothing for `timeout` seconds, or has no whole answer then, has failed.
     Safe to call from several threads.
 
-    Raises `EmbeddingError`: from the constructor without a key or with one that no header can carry, later where the
-    server refuses, does not answer, or answers with what is no list of equally long vectors.
+    Raises `ConfigError` from the constructor for a key that no header can carry, and `EmbeddingError`: there without a
+    key, later where the server refuses, does not answer, or answers with what is no list of equally long vectors.
     """
 
     def __init__(
         self, model: str, base_url: str = OPENAI_URL, *, patience: float = 60.0, timeout: float = 30.0
     ) -> None:
-        self._key = _key(base_url)
+        self._access = found = access("embedding", base_url, "XKG_EMBEDDING_KEY")
+        if is_openai(base_url) and not found.key:
+            raise EmbeddingError(
+                f"no key for {found.at}: set {found.variables}, or embedding.base_url to another server"
+            )
         import openai
 
-        # Servers without keys ignore this one; the SDK insists on one. Attempts are counted here, not there.
-        self._client = openai.OpenAI(api_key=self._key or "none", base_url=base_url, max_retries=0)
+        # Tries are counted here, not in the SDK.
+        self._client = openai.OpenAI(api_key=found.sent_key, base_url=base_url, max_retries=0)
         self._requested = model
-        self._at = urlsplit(base_url).netloc
+        self._at = found.at
         self._patience = patience
         self._timeout = timeout
         self._dimension = 0
@@ -102,35 +100,18 @@ class OpenAIEmbedder:
         import httpx2
         import openai
 
-        give_up = time.monotonic() + self._patience
-        wait = _FIRST_WAIT
+        patience = Patience(self._patience)
         while True:
-            left = give_up - time.monotonic()
-            asked = 0.0
             try:
-                return self._attempt(texts, min(self._timeout, max(left, 0.1)))
-            except openai.APIStatusError as error:
-                line = self._refusal(error)
-                if error.status_code not in (408, 409, 429) and error.status_code < 500:
-                    raise EmbeddingError(line) from None
-                if error.code == "insufficient_quota":
-                    raise EmbeddingError(line) from None
-                asked = _retry_after(error.response.headers.get("retry-after", ""))
-            except (openai.APITimeoutError, httpx2.TimeoutException):
-                line = f"{self._at} did not answer in time: check embedding.base_url, or try again"
-            except (openai.APIConnectionError, httpx2.TransportError) as error:
-                cause = type(error.__cause__ or error).__name__
-                line = f"{self._at} cannot be reached, or cuts the connection ({cause}): check embedding.base_url"
+                return self._attempt(texts, min(self._timeout, max(patience.left, 0.1)))
             except (openai.OpenAIError, httpx2.HTTPError, UnicodeError) as error:
-                raise EmbeddingError(
-                    f"no embeddings from {self._at} ({type(error).__name__}): check embedding.base_url"
-                ) from None
-            pause = max(asked, wait * random.uniform(0.75, 1))
-            if time.monotonic() + pause >= give_up:
-                waits = f"; it asks for a pause of {asked:.0f} s" if asked > wait else ""
-                raise EmbeddingError(f"{line}; given up after {self._patience:.0f} s of trying{waits}") from None
+                why = failure(error, self._access, self._requested)
+            if not why.passes:
+                raise EmbeddingError(why.line)
+            pause = patience.pause(why.pause)
+            if pause is None:
+                raise EmbeddingError(patience.ended(why.line, why.pause))
             time.sleep(pause)
-            wait = min(2 * wait, _LONGEST_WAIT)
 
     def _attempt(self, texts: list[str], seconds: float) -> bytes:
         """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
@@ -154,19 +135,6 @@ class OpenAIEmbedder:
                     raise httpx2.ReadTimeout("the answer trickles")
         return bytes(body)
 
-    def _refusal(self, error: openai.APIStatusError) -> str:
-        status = error.status_code
-        if status in (401, 403):
-            # A server's words on a key may hold the key.
-            return f"{self._at} refuses the key (HTTP {status}): set {_variables(self._at)} to one that may embed"
-        said = error.body.get("message") if isinstance(error.body, dict) else None
-        words = " ".join(str(said).split()) if isinstance(said, str) else ""
-        if self._key:
-            words = words.replace(self._key, "[key]")
-        words = ascii(words[:_SHOWN])[1:-1]
-        todo = "try again later" if status == 429 or status >= 500 else "check embedding.model and embedding.base_url"
-        return f"{self._at} answered HTTP {status}{f' ({words})' if words else ''}: {todo}"
-
 
 def _rows(body: bytes, count: int) -> list[list[float]]:
     """The vectors in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError` for any other answer."""
@@ -180,30 +148,3 @@ def _rows(body: bytes, count: int) -> list[list[float]]:
     if len(data) != count:
         raise ValueError("another number of vectors")
     return [rows[index] for index in range(count)]
-
-
-def _key(base_url: str) -> str:
-    """The key of the environment, or none; OpenAI's own service needs one."""
-    at = urlsplit(base_url).netloc
-    key = os.environ.get("XKG_EMBEDDING_KEY", "").strip()
-    if not key and at == urlsplit(OPENAI_URL).netloc and base_url.startswith("https:"):
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
-        if not key:
-            raise EmbeddingError(f"no key for {at}: set {_variables(at)}, or embedding.base_url to another server")
-    if not (key.isascii() and key.isprintable()):
-        raise EmbeddingError(f"the key of the environment holds characters that no key has: set {_variables(at)} again")
-    return key
-
-
-def _variables(at: str) -> str:
-    own = at == urlsplit(OPENAI_URL).netloc
-    return "XKG_EMBEDDING_KEY or OPENAI_API_KEY" if own else "XKG_EMBEDDING_KEY"
-
-
-def _retry_after(header: str) -> float:
-    """Seconds; 0 where the header is none, or a date, which the usual pauses cover."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        return 0.0
-    return seconds if 0 < seconds < float("inf") else 0.0

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import email.utils
 import json
-import random
 import re
 import threading
 import time
@@ -15,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from xkg.errors import ModelUnavailableError
-from xkg.llm.credentials import Access
 from xkg.llm.prices import tokens
+from xkg.openai_server import Access, Patience, failure
 from xkg.unicode import encodable
 
 if TYPE_CHECKING:
@@ -28,10 +26,8 @@ Ending = Literal["ok", "refused", "cut", "late", "barred"]
 PATIENCE = 300.0
 CLOSED = "the language model was closed while it was asked: start again"
 _MAX_BYTES = 16 << 20
-_FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 _NO_COMPLETIONS = 3
 _CONNECT = 15.0
-_SHOWN = 200
 _FENCED = (
     "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
     "JSON schema:\n"
@@ -128,9 +124,9 @@ class Endpoint:
         if self._loop is None:
             import openai
 
-            # Servers without keys ignore this one; the SDK insists on one. Attempts are counted here, not there.
+            # Tries are counted here, not in the SDK.
             self._client = openai.AsyncOpenAI(
-                api_key=self._where.key or "none", base_url=self._where.base_url, max_retries=0
+                api_key=self._where.sent_key, base_url=self._where.base_url, max_retries=0
             )
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="llm", daemon=True)
@@ -139,20 +135,17 @@ class Endpoint:
 
     async def _answer(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
         start = time.monotonic()
-        wait, failures = _FIRST_WAIT, 0
+        patience, failures = Patience(self._patience), 0
         while True:
             try:
                 reply = await self._asked(model, messages, schema)
                 return replace(reply, seconds=time.monotonic() - start)
             except _PassingError as error:
                 failures += 1
-                pause = max(error.pause, wait * random.uniform(0.5, 1))
-                tried = time.monotonic() - start
-                if tried + pause >= self._patience or (error.attempts is not None and failures >= error.attempts):
-                    asks = f"; it asks for a pause of {error.pause:.0f} s" if error.pause > wait else ""
-                    raise ModelUnavailableError(f"{error}; given up after {tried:.0f} s of trying{asks}") from None
+                pause = patience.pause(error.pause)
+                if pause is None or (error.attempts is not None and failures >= error.attempts):
+                    raise ModelUnavailableError(patience.ended(str(error), error.pause)) from None
             await asyncio.sleep(pause)
-            wait = min(2 * wait, _LONGEST_WAIT)
 
     async def _asked(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
         """With the schema as a parameter; in words where that is refused."""
@@ -201,21 +194,14 @@ class Endpoint:
                     if len(body) > _MAX_BYTES:
                         raise ModelUnavailableError(f"{self._where.at} answers without end: check llm.base_url")
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
-            if _never_connected(error):
-                raise _PassingError(f"{self._where.at} cannot be reached (no connection in time)") from None
+            if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
+                raise self._failed(error, model) from None
             # What was sent may be billed all the same.
             return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
         except openai.APIStatusError:
             raise
-        except (openai.APIConnectionError, httpx2.TransportError) as error:
-            cause = type(error.__cause__ or error).__name__
-            raise _PassingError(
-                f"{self._where.at} cannot be reached, or cuts the connection ({cause}): check llm.base_url"
-            ) from None
         except (openai.OpenAIError, httpx2.HTTPError, UnicodeError) as error:
-            raise ModelUnavailableError(
-                f"no answer from {self._where.at} ({type(error).__name__}): check llm.base_url"
-            ) from None
+            raise self._failed(error, model) from None
         return self._read(bytes(body), sent)
 
     def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
@@ -251,7 +237,8 @@ class Endpoint:
     def _no_completion(self, body: bytes) -> Exception:
         """Gateways tell what went wrong behind them in a body of their own, with status 200."""
         try:
-            words = self._words(json.loads(body)["error"])
+            told = json.loads(body)["error"]
+            words = self._where.words(told if isinstance(told, dict) else {"message": told})
         except (ValueError, TypeError, KeyError, RecursionError):
             words = ""
         line = f"{self._where.at} answered with what is no chat completion{f' ({words})' if words else ''}"
@@ -260,37 +247,17 @@ class Endpoint:
     def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
         """A refusal of this one question. Raises `_PassingError` for what may pass, `ModelUnavailableError` for what
         no further question would change."""
-        status, at = error.status_code, self._where.at
-        body = error.body if isinstance(error.body, dict) else {}
-        words = self._words(body)
-        said = f" ({words})" if words else ""
-        if status == 401 or (status == 403 and not _FILTERED.search(words)):
-            # A server's words on a key may hold the key.
-            raise ModelUnavailableError(
-                f"{at} refuses the key (HTTP {status}): set {self._where.variables} to one that may use {model}"
-            ) from None
-        if status == 402 or "insufficient_quota" in (error.code, error.type):
-            raise ModelUnavailableError(
-                f"the quota at {at} is exhausted{said}: add credit there, or choose another llm.base_url"
-            ) from None
-        if status in (408, 409, 429) or status >= 500:
-            raise _PassingError(f"{at} answered HTTP {status}{said}: try again later", _pause(error)) from None
-        if status in (400, 403, 413, 422) and (status == 413 or _TOO_LONG.search(f"{error.code} {words}")):
-            return Reply("barred", f"the question is too long for {model}{said}")
+        status, words = error.status_code, self._where.words(error.body)
+        because = f" ({words})" if words else ""
+        if status in (400, 413, 422) and (status == 413 or _TOO_LONG.search(f"{error.code} {words}")):
+            return Reply("barred", f"the question is too long for {model}{because}")
         if status in (400, 403, 422) and _FILTERED.search(f"{error.code} {words}"):
-            return Reply("barred", f"the endpoint's filter holds it back{said}")
-        raise ModelUnavailableError(
-            f"{at} answered HTTP {status} for model {model}{said}: check the name of the model (llm.model, or that of "
-            "a role) and llm.base_url"
-        ) from None
+            return Reply("barred", f"the endpoint's filter holds it back{because}")
+        raise self._failed(error, model) from None
 
-    def _words(self, body: Any) -> str:
-        """The server's words, in one printable line without the key."""
-        said = body.get("message") if isinstance(body, dict) else body
-        words = " ".join(said.split()) if isinstance(said, str) else ""
-        if self._where.key:
-            words = words.replace(self._where.key, "[key]")
-        return ascii(words[:_SHOWN])[1:-1]
+    def _failed(self, error: Exception, model: str) -> Exception:
+        why = failure(error, self._where, model)
+        return _PassingError(why.line, why.pause) if why.passes else ModelUnavailableError(why.line)
 
 
 def _may_refuse_schema(error: openai.APIStatusError) -> bool:
@@ -302,12 +269,6 @@ def _may_refuse_schema(error: openai.APIStatusError) -> bool:
     return error.status_code in (400, 422) or _SCHEMA_WORDS.search(words) is not None
 
 
-def _never_connected(error: Exception) -> bool:
-    import httpx2
-
-    return isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout)
-
-
 def _text(content: Any) -> str:
     """A message's text; some endpoints give it in parts."""
     if isinstance(content, list):
@@ -317,16 +278,3 @@ def _text(content: Any) -> str:
 
 def _count(told: Any, estimate: int) -> int:
     return told if type(told) is int and told >= 0 else estimate
-
-
-def _pause(error: openai.APIStatusError) -> float:
-    """Seconds that the endpoint asks to wait, 0 where it asks for none: a number, or a date."""
-    header = error.response.headers.get("retry-after", "")
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, TypeError, OverflowError):
-            return 0.0
-    return seconds if 0 < seconds < float("inf") else 0.0

@@ -62,7 +62,7 @@ class Pipeline:
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeline]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("XKG_LLM_KEY", "a-key-of-mine")
-    monkeypatch.setattr("xkg.llm.endpoint._FIRST_WAIT", 0.001)
+    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
     made = Pipeline(tmp_path)
     with made.endpoint:
         yield made

@@ -1,6 +1,5 @@
 """Files from the web: politely paced, tried again where that helps, bounded in size and time."""
 
-import email.utils
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import requests
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from xkg.errors import InputError, UnsafeInputError
+from xkg.retry_after import seconds_to_wait
 
 _TRIES = 4
 _CONNECT, _SILENCE = 10.0, 30.0  # seconds to reach a server, and without a byte from it
@@ -97,7 +97,7 @@ class Web:
                                 f"{url} was not there after {self._seconds:.0f} seconds; try later, or {self._remedy}"
                             )
                         write(piece)
-                return answer.status_code, _seconds_asked(answer.headers.get("Retry-After", ""))
+                return answer.status_code, seconds_to_wait(answer.headers.get("Retry-After"))
         finally:
             self._free_at = time.monotonic() + self._pause
 
@@ -112,13 +112,3 @@ def _refused(error: Exception) -> bool:
     """Whether no connection came about at all: no such host, nobody listening, no network."""
     reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     return isinstance(getattr(reason, "reason", None), NewConnectionError)
-
-
-def _seconds_asked(header: str) -> float:
-    """A `Retry-After` header: seconds, or a date; 0 for none (RFC 9110, 10.2.3)."""
-    if header.strip().isdecimal():
-        return float(header)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(header).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return 0.0

@@ -1,0 +1,147 @@
+"""What chat completions and embeddings share of a server that speaks OpenAI's protocol: which key goes where, what its
+failures mean, and how long to wait before the next try.
+
+A key comes from the environment alone. `OPENAI_API_KEY` is used for OpenAI's own service, and for an address that the
+environment names: a settings file that names another server must not be enough to send it there. No key is part of a
+setting, a log line or an error.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from xkg.config import OPENAI_URL
+from xkg.errors import ConfigError
+from xkg.retry_after import seconds_to_wait
+
+if TYPE_CHECKING:
+    import openai
+
+_SHOWN = 200
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+"""Seconds between tries where the server asks for none, doubled each time."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where a server is, and with which key; none where it is empty. `section` of the settings names it, `variables` of
+    the environment may hold the key."""
+
+    base_url: str
+    section: str
+    variables: str
+    key: str = field(repr=False)
+
+    @property
+    def at(self) -> str:
+        return urlsplit(self.base_url).netloc
+
+    @property
+    def sent_key(self) -> str:
+        """Servers without keys ignore this one; the SDK insists on one."""
+        return self.key or "none"
+
+    def words(self, body: Any) -> str:
+        """The message in the body of an error, as one printable line without the key; empty where it has none."""
+        message = body.get("message") if isinstance(body, dict) else None
+        words = " ".join(message.split()) if isinstance(message, str) else ""
+        if self.key:
+            words = words.replace(self.key, "[key]")
+        return ascii(words[:_SHOWN])[1:-1]
+
+
+def is_openai(base_url: str) -> bool:
+    """Whether this is OpenAI's own service."""
+    return base_url.startswith("https:") and urlsplit(base_url).netloc == urlsplit(OPENAI_URL).netloc
+
+
+def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
+    """The way to a server, with the key of `variable`, else, for OpenAI's own service and the addresses `named` by the
+    environment, of `OPENAI_API_KEY`. Raises `ConfigError` for a key that no header can carry."""
+    variables, key = variable, os.environ.get(variable, "").strip()
+    if is_openai(base_url) or base_url.rstrip("/") in {url.rstrip("/") for url in named}:
+        variables = f"OPENAI_API_KEY or {variable}"
+        key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(f"the key of the environment holds characters that no key has: set {variables} again")
+    return Access(base_url, section, variables, key)
+
+
+class Failure(NamedTuple):
+    """Why there is no answer. What `passes` may be gone when tried again, after the `pause` in seconds that the server
+    asks for."""
+
+    line: str
+    passes: bool = False
+    pause: float = 0.0
+
+
+def failure(error: Exception, at: Access, model: str) -> Failure:
+    """What an exception of the SDK, or of its transport, means."""
+    import httpx2
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _refusal(error, at, model)
+    cause = type(error.__cause__ or error).__name__
+    if isinstance(error, (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException)):
+        if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
+            return Failure(f"{at.at} cannot be reached (no connection in time)", passes=True)
+        return Failure(f"{at.at} did not answer in time: check {at.section}.base_url, or try again", passes=True)
+    if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
+        return Failure(
+            f"{at.at} cannot be reached, or cuts the connection ({cause}): check {at.section}.base_url", passes=True
+        )
+    return Failure(f"no answer from {at.at} ({type(error).__name__}): check {at.section}.base_url")
+
+
+def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
+    status = error.status_code
+    words = at.words(error.body)
+    because = f" ({words})" if words else ""
+    if status in (401, 403):
+        # A server's words on a key may hold the key.
+        return Failure(f"{at.at} refuses the key (HTTP {status}): set {at.variables} to one that may use {model}")
+    if status == 402 or "insufficient_quota" in (error.code, error.type):
+        return Failure(
+            f"the quota at {at.at} is exhausted{because}: add credit there, or choose another {at.section}.base_url"
+        )
+    if status in (408, 409, 429) or status >= 500:
+        pause = seconds_to_wait(error.response.headers.get("retry-after"))
+        return Failure(f"{at.at} answered HTTP {status}{because}: try again later", passes=True, pause=pause)
+    return Failure(
+        f"{at.at} answered HTTP {status} for model {model}{because}: check the name of the model "
+        f"({at.section}.model) and {at.section}.base_url"
+    )
+
+
+class Patience:
+    """The pauses between tries of one question, which take at most `seconds` in all."""
+
+    def __init__(self, seconds: float) -> None:
+        self._begin = time.monotonic()
+        self._seconds = seconds
+        self._wait = FIRST_WAIT
+
+    @property
+    def left(self) -> float:
+        return self._begin + self._seconds - time.monotonic()
+
+    def pause(self, asked: float) -> float | None:
+        """Seconds to wait, at least what the server asked for; None where that is more than are left."""
+        pause = max(asked, self._wait * random.uniform(0.5, 1))
+        if pause >= self.left:
+            return None
+        self._wait = min(2 * self._wait, LONGEST_WAIT)
+        return pause
+
+    def ended(self, line: str, asked: float) -> str:
+        """`line`, and that no further try is made."""
+        waits = f"; it asks for a pause of {asked:.0f} s" if asked > self._wait else ""
+        return f"{line}; given up after {time.monotonic() - self._begin:.0f} s of trying{waits}"
