@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
+
+from xkg.value import Value
 
 
-class Node(BaseModel):
+class Node(Value):
     """Base of all stored values: immutable, and strict about unknown fields so that a typo is never stored."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Level(StrEnum):
@@ -79,7 +79,7 @@ class Paper(Node):
     pipeline_version: str | None = None
     built_at: str | None = None
     cost_usd: float = 0.0
-    claims: dict[str, Any] = {}
+    claims: dict[str, Any] = Field(default={})
 
 
 class Technique(Node):
@@ -170,7 +170,7 @@ class Code(Node):
     packages: tuple[str, ...] = ()
     level: Level = Level.NONE
     evidence: tuple[Evidence, ...] = ()
-    claims: dict[str, Any] = {}
+    claims: dict[str, Any] = Field(default={})
 
 
 class Repository(Node):

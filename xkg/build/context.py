@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.ground import Grounding
 from xkg.build.paper.document import Document
@@ -19,6 +17,7 @@ from xkg.errors import LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Derivation, PaperBundle
 from xkg.sandbox.runner import EnvironmentMaker, Runner
+from xkg.value import Value
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,8 @@ class Opened:
     bench: Workbench
 
 
-class CodeNodes(BaseModel):
+class CodeNodes(Value):
     """Code of located techniques. `final` is False where another run may reach more (a registry was down)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()

@@ -10,8 +10,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.fidelity import is_met
 from xkg.build.prune import pruned
 from xkg.build.slicing.imported_names import imported_names
@@ -21,12 +19,11 @@ from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
+from xkg.value import Value
 
 
-class NodeResult(BaseModel):
+class NodeResult(Value):
     """What came of one code node: its level `before` and now, and why it is no higher."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: str
     before: Level

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import Settings
 from xkg.errors import (
     ConfigError,
@@ -22,6 +20,7 @@ from xkg.errors import (
     UnknownIdError,
 )
 from xkg.files import private_folder
+from xkg.value import Value
 
 if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
     from xkg.build.context import Built
@@ -67,20 +66,14 @@ def open_service(settings: Settings) -> "Iterator[Service]":
         yield service
 
 
-class _Printed(BaseModel):
-    """What a command prints: as JSON its fields, for a person its `__str__`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StageSeconds(_Printed):
+class StageSeconds(Value):
     name: str
     seconds: float
     reused: bool
     summary: str
 
 
-class BuildResult(_Printed):
+class BuildResult(Value):
     """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it, or
     holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
     techniques by the reason why they are not shown. `incomplete` says, a line each, why `state` is `partial`."""
@@ -119,7 +112,7 @@ class BuildResult(_Printed):
         )
 
 
-class PlannedCalls(_Printed):
+class PlannedCalls(Value):
     stage: str
     calls: int
     input_tokens: int
@@ -127,7 +120,7 @@ class PlannedCalls(_Printed):
     dollars: float | None
 
 
-class BuildPlan(_Printed):
+class BuildPlan(Value):
     """What a build would still ask of a language model, stage by stage, and about what that would cost: `dollars` is
     None where the price of a model is unknown. `spent` dollars went into this paper before."""
 
@@ -159,7 +152,7 @@ class BuildPlan(_Printed):
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
-class ImportResult(_Printed):
+class ImportResult(Value):
     """Papers that came in, and one line for each file that did not."""
 
     papers: tuple[str, ...]
@@ -173,7 +166,7 @@ class ImportResult(_Printed):
         return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
 
 
-class PushResult(_Printed):
+class PushResult(Value):
     """Papers that waited and are in the graph now, and one line for each that is not."""
 
     sent: tuple[str, ...]
@@ -187,14 +180,14 @@ class PushResult(_Printed):
         return "\n".join([*lines, f"{len(self.sent)} sent, {len(self.problems)} left; generation {self.generation}"])
 
 
-class ExportResult(_Printed):
+class ExportResult(Value):
     files: tuple[str, ...]
 
     def __str__(self) -> str:
         return "\n".join(self.files)
 
 
-class IndexReport(_Printed):
+class IndexReport(Value):
     """What is wrong with the stored graph, one line each; empty where every file is as it was written. `generation` is
     the one that was found whole, 0 for a graph that holds nothing, None where there are problems."""
 

@@ -5,23 +5,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import NEO4J_SCHEMES, Settings, StoreSettings, neo4j_url
 from xkg.errors import ConfigError, StoreError, UnknownIdError
 from xkg.model import PaperBundle
 from xkg.store.bundles import serialise
 from xkg.store.graph_store import GraphStore
+from xkg.value import Value
 
 BATCH = 50
 """Papers in one step to a server: an interrupted copy keeps the steps that were made."""
 
 
-class CopyResult(BaseModel):
+class CopyResult(Value):
     """What was copied: nodes by kind, the hash of all copied papers as they were found in both places, and the papers
     that were in the target beside them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: str
     target: str

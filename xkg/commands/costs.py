@@ -6,23 +6,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import LlmSettings
 from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
 from xkg.llm.ledger import LEDGER
 from xkg.llm.prices import Prices
 from xkg.unicode import encodable
+from xkg.value import Value
 
 By = Literal["paper", "stage", "model"]
 
 
-class Cost(BaseModel):
+class Cost(Value):
     """What the calls of one paper, stage or model took. `unusable` of the `calls` gave no usable answer; `reused`
     answers were kept from before and took nothing. `dollars` leaves out the calls counted in `unpriced`, whose model
     has no known price."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     calls: int = 0
@@ -40,11 +37,9 @@ class Cost(BaseModel):
         return Cost(name=self.name, **sums)
 
 
-class Costs(BaseModel):
+class Costs(Value):
     """The rows, dearest first, and their sum. `open` calls are under way, or were cut off with their process: they may
     be billed, at about `open_dollars`, and count nowhere else. `unpriced_models` have no known price."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: By
     rows: tuple[Cost, ...]

@@ -7,18 +7,15 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import Settings
 from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import XkgError
 from xkg.sandbox.isolation import programs
+from xkg.value import Value
 
 
-class Finding(BaseModel):
+class Finding(Value):
     """One thing looked at: whether it works, what was seen, and where it does not what that costs and what mends it."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     ok: bool
@@ -32,10 +29,8 @@ class Finding(BaseModel):
         return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | mend: {self.remedy}"
 
 
-class Report(BaseModel):
+class Report(Value):
     """Everything the doctor looked at, in the order in which a build needs it."""
-
-    model_config = ConfigDict(frozen=True)
 
     findings: tuple[Finding, ...]
 

@@ -7,10 +7,9 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import Settings
 from xkg.errors import AnswerError, CorruptStoreError, LanguageModelError, ModelUnavailableError, UnknownIdError
+from xkg.value import Value
 
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.llm.client import Ask
@@ -18,11 +17,9 @@ if TYPE_CHECKING:  # imported by the job itself
     from xkg.store.graph_store import Decision, GraphStore, Link
 
 
-class LinkResult(BaseModel):
+class LinkResult(Value):
     """What linking gave. `linked` counts `SAME_CONCEPT` by what they rest on, `decided` what the model said just now,
     by relation; `open` pairs wait for a decision. `notes` are what a person should know, one line each."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     generation: int
     linked: dict[str, int]

@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import Settings
 from xkg.errors import UnknownIdError
 from xkg.model import Level, paper_of
+from xkg.value import Value
 
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.build.verify import NodeResult
@@ -19,11 +18,9 @@ if TYPE_CHECKING:  # imported by the job itself
 _EXAMPLE = 90
 
 
-class VerifiedNode(BaseModel):
+class VerifiedNode(Value):
     """One code node: its level before and now, the cause that it is no higher (`passes` where its test passes and is
     proven to be able to fail), and that cause in one line."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: str
     paper: str
@@ -36,11 +33,9 @@ class VerifiedNode(BaseModel):
     mutation_score: float | None
 
 
-class VerifyResult(BaseModel):
+class VerifyResult(Value):
     """What a verification gave. `generation` is the one that shows it, `raised` and `lowered` count nodes whose level
     changed, `causes` and `levels` count nodes; `notes` are what a person should know, one line each."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     papers: int
     generation: int

@@ -12,8 +12,6 @@ from types import TracebackType
 from typing import Protocol, TypeVar
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm.credentials import access
@@ -22,6 +20,7 @@ from xkg.llm.ledger import Asked, Ledger, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm.prompt import Prompt
+from xkg.value import Value
 
 _ATTEMPTS = 4  # the question, twice again with what was wrong, and once afresh to the expert model
 _LATE = 2
@@ -36,11 +35,9 @@ _AGAIN = {
 }
 
 
-class AnswerType(BaseModel):
+class AnswerType(Value):
     """Base of all answers. Every field is required, as structured output wants it; what may be absent is `None` or
     empty."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 A = TypeVar("A", bound=AnswerType)

@@ -8,9 +8,9 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 
 from xkg.errors import XkgError
 from xkg.serve.answers.json import as_json
-from xkg.serve.answers.types import Value
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import refusal
+from xkg.value import Value
 
 
 def add_resources(server: MCPServer, service: Service) -> None:

@@ -12,21 +12,20 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from xkg.errors import CorruptStoreError, InputError
 from xkg.files import write_whole
 from xkg.model import PaperBundle, paper_of
+from xkg.value import Value
 
 _HEAD = b'{"format":"xkg-bundle-1","sha256":"'
 _MIDDLE = b'","bundle":'
 _HASH_END = len(_HEAD) + 64
 
 
-class BundleFile(BaseModel):
+class BundleFile(Value):
     """A bundle file as a manifest lists it; `sha256` is that of the bundle inside."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     size: int

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.embeddings.base import Reading
 from xkg.model import Code, Level, Paper, PaperBundle, Technique
+from xkg.value import Value
 
 if TYPE_CHECKING:
     # Opening a graph needs no arrays, and importing numpy takes longer than opening it.
@@ -15,15 +14,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 Relation = Literal["same", "variant", "different"]
 """`variant`: one changes, extends, applies or is a part of the other."""
 
 
-class Decision(_Value):
+class Decision(Value):
     """`first` and `second` are technique ids, the lower one first; `judged` is the hash of both texts (`judged`), and
     `by` the identity of the prompt that was answered."""
 
@@ -49,7 +44,7 @@ class Hit(NamedTuple):
     score: float
 
 
-class Link(_Value):
+class Link(Value):
     """Two techniques of different papers, the lower id first, and the cosine similarity of their texts. `how` says what
     makes them one concept: their names, vectors that are all but equal, or a decision of the model; `open` pairs wait
     for one."""
@@ -60,7 +55,7 @@ class Link(_Value):
     how: Literal["name", "vectors", "model", "open"]
 
 
-class Table(_Value):
+class Table(Value):
     """The rows of a query; `truncated` says that rows were left out by the limit."""
 
     columns: tuple[str, ...]
@@ -68,7 +63,7 @@ class Table(_Value):
     truncated: bool = False
 
 
-class TechniqueView(_Value):
+class TechniqueView(Value):
     """A technique with its place: `path` are names from the top down to itself, `children` its components in order."""
 
     technique: Technique
@@ -78,7 +73,7 @@ class TechniqueView(_Value):
     code: Code | None
 
 
-class Facts(_Value):
+class Facts(Value):
     """What a technique can be chosen by: `level` is `none`, and `language` empty, where it has no code."""
 
     paper: str

@@ -2,20 +2,15 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.model import Repository, Symbol
+from xkg.value import Value
 
 LanguageName = Literal["python", "javascript", "typescript", "c", "cpp", "cuda", "julia", "rust"]
 # Languages whose comments begin with `#`; the others' begin with `//`.
 HASH_COMMENTS: frozenset[LanguageName] = frozenset({"python", "julia"})
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Import(_Value):
+class Import(Value):
     """One name that an import statement binds: `import a.b as c` → name c, module "a.b", attribute None;
     `from .m import f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*".
     `target` is the path inside the repository that `module` resolves to, None for what is outside it."""
@@ -27,7 +22,7 @@ class Import(_Value):
     target: str | None = None
 
 
-class SourceSymbol(_Value):
+class SourceSymbol(Value):
     """A symbol with what retrieval and slicing need. `calls` are ids of symbols of the same repository that its body
     refers to by a resolvable name (calls, base classes, decorators, uses), in order of first use. `names` are all
     free names that its source uses."""
@@ -40,7 +35,7 @@ class SourceSymbol(_Value):
     names: tuple[str, ...] = ()
 
 
-class Module(_Value):
+class Module(Value):
     """A source file that was parsed. `broken` where the grammar met errors (Python 2, cut files): symbols may miss.
     Of a notebook `text` is its code cells one after the other, and lines count in that."""
 
@@ -61,7 +56,7 @@ SkipReason = Literal[
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
-class Skipped(_Value):
+class Skipped(Value):
     """Files that were not parsed, by reason, with a few examples."""
 
     reason: SkipReason
@@ -69,7 +64,7 @@ class Skipped(_Value):
     examples: tuple[str, ...] = ()
 
 
-class Codebase(_Value):
+class Codebase(Value):
     """`files` lists every path of the commit; `requirements` are lines as `requirement_lines` gives them."""
 
     repository: Repository

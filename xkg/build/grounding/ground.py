@@ -8,8 +8,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.identifier_words import stems
 from xkg.build.grounding.query import TechniqueQuery, technique_queries
@@ -19,6 +17,7 @@ from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document
 from xkg.embeddings.base import Embedder
 from xkg.model import Location, Technique
+from xkg.value import Value
 
 _CANDIDATES = 50
 _KEPT = 5
@@ -51,12 +50,10 @@ _OTHERS_SHARE = 0.4
 _OTHERS_PRIOR = (0.7, 0.7)
 
 
-class Grounding(BaseModel):
+class Grounding(Value):
     """`locations` by technique in the order given, best first; a technique that fits nowhere has none. `primaries`
     names, for each located technique, the symbol that its code is made from. `doubtful` are techniques that are located
     only because less support than `LEAST_SUPPORT` was asked for, or of which the model that located them was unsure."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.llm.prompt import Prompt, load_prompt
+from xkg.value import Value
 
 PROMPTS = Path(__file__).parent / "prompts"
 
@@ -14,12 +13,10 @@ def prompt(name: str) -> Prompt:
     return load_prompt(PROMPTS / f"{name}.md")
 
 
-class Draft(BaseModel):
+class Draft(Value):
     """A candidate code node: one self-contained module, the test script that imports it as `implementation`, and what
     was written about it. `technique` is the id of what it does, and `name` how that is called; `sources` are ids of the
     symbols it was made from, `excerpt` the source lines of these, as the model saw them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     technique: str
     name: str

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import Opened, Workshop
 from xkg.build.grounding.ground import ground
@@ -21,6 +19,7 @@ from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask, accept
 from xkg.llm.prices import Prices, estimate, model_of
 from xkg.llm.prompt import Prompt
+from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
@@ -30,10 +29,8 @@ _OUTPUT = {"extract": 2000, "enrich": 1300, "overview": 600, "ground": 400, "mod
 _AFTER = {"debug": (0.5, 8000, 400), "check": (1.2, 3300, 150)}
 
 
-class PlannedStage(BaseModel):
+class PlannedStage(Value):
     """Calls and tokens that a stage would take, and dollars, None where a price is unknown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
     calls: int

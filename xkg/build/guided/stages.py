@@ -3,8 +3,6 @@
 import functools
 from collections.abc import Collection, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import CodeNodes, Contents, Opened, Stopped, Workshop
 from xkg.build.grounding.ground import Grounding
@@ -25,12 +23,11 @@ from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, Technique
 from xkg.sandbox.runner import Environment
 from xkg.sandbox.select import limits_for
+from xkg.value import Value
 
 
-class Overview(BaseModel):
+class Overview(Value):
     """What was written about a repository."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
 

@@ -2,16 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from xkg.model import Reference
+from xkg.value import Value
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Section(_Value):
+class Section(Value):
     """A heading and what is under it: offsets into `Document.text`, end exclusive.
 
     `start` is at the heading, `body_start` after it, `end` at the next heading of the same or a higher level (so
@@ -28,7 +25,7 @@ class Section(_Value):
     children: tuple["Section", ...] = ()
 
 
-class Equation(_Value):
+class Equation(Value):
     """A displayed equation; `latex` is its body without the environment, macros expanded."""
 
     start: int
@@ -37,7 +34,7 @@ class Equation(_Value):
     label: str | None = None
 
 
-class Algorithm(_Value):
+class Algorithm(Value):
     """`title` is the caption as readable text without "Algorithm 1", `body` the steps as readable text, one a line."""
 
     start: int
@@ -47,7 +44,7 @@ class Algorithm(_Value):
     label: str | None = None
 
 
-class Emphasis(_Value):
+class Emphasis(Value):
     """A term that the author set apart in running text; `text` is readable, offsets cover the markup too."""
 
     start: int
@@ -56,7 +53,7 @@ class Emphasis(_Value):
     style: Literal["italic", "bold", "small-caps", "monospace"]
 
 
-class SourceSpan(_Value):
+class SourceSpan(Value):
     """`text[start:end]` was copied verbatim from `path` (relative to the paper's folder), from its line `line` on."""
 
     start: int
@@ -65,7 +62,7 @@ class SourceSpan(_Value):
     line: int
 
 
-class Document(_Value):
+class Document(Value):
     """A paper as one text with its structure.
 
     `text` keeps the author's markup (a LaTeX paper with its inputs in place and comments gone; a Markdown paper as it
@@ -89,8 +86,8 @@ class Document(_Value):
     algorithms: tuple[Algorithm, ...] = ()
     emphases: tuple[Emphasis, ...] = ()
     references: tuple[Reference, ...] = ()
-    macros: dict[str, tuple[int, str]] = {}
-    macro_defaults: dict[str, str] = {}
+    macros: dict[str, tuple[int, str]] = Field(default={})
+    macro_defaults: dict[str, str] = Field(default={})
     spans: tuple[SourceSpan, ...] = ()
     warnings: tuple[str, ...] = ()
     source_sha256: str = ""

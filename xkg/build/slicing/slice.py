@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
@@ -31,11 +31,12 @@ from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scopes import ModuleScope, module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import Symbol, symbol_id
+from xkg.value import Value
 
 MAX_LINES = 1500
 
 
-class Slice(BaseModel):
+class Slice(Value):
     """`source` is one module, empty where `refused` says why there can be none (another language, Python 2, a broken
     file).
 
@@ -44,13 +45,11 @@ class Slice(BaseModel):
     from outside the standard library. `missing` are names that it uses and nothing defines, with the reason; `cut` ids
     of what was needed but would have made it longer than the limit; `notes` what static slicing cannot see through."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     source: str
     entries: tuple[str, ...] = ()
     derived_from: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
-    missing: dict[str, str] = {}
+    missing: dict[str, str] = Field(default={})
     cut: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refused: str = ""

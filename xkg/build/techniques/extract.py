@@ -6,8 +6,6 @@ One thing told twice, as a heading, a caption, a term or an abbreviation, is one
 
 from collections.abc import Iterator, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.paper.document import Document
 from xkg.build.paper.sentences import sentences as prose
 from xkg.build.techniques import claims
@@ -18,12 +16,11 @@ from xkg.build.techniques.section_roles import Part, outline
 from xkg.build.techniques.terms import add_terms
 from xkg.build.techniques.tree import Node, Tree
 from xkg.model import Finding, Resource, Technique, unique_slugs
+from xkg.value import Value
 
 
-class Extraction(BaseModel):
+class Extraction(Value):
     """`techniques` in preorder: a parent stands before its components, siblings in the paper's order."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     techniques: tuple[Technique, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from xkg.llm.prices import tokens
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.truncation import Kind, Limits, Part, cut, part
-from xkg.serve.answers.types import Value
+from xkg.value import Value
 
 Detail = Literal["concise", "full"]
 

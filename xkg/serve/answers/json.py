@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from xkg.serve.answers.quoting import encodable, hidden_in, visible
-from xkg.serve.answers.types import SOURCE, Value
+from xkg.serve.answers.types import SOURCE
+from xkg.value import Value
 
 
 def structured(answer: Value) -> dict[str, Any]:

@@ -7,10 +7,11 @@ structured content of the tools. `answer_text` says the same facts as text.
 import urllib.parse
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from xkg.model import Evidence, Excerpt, Reference
 from xkg.serve.answers.quoting import NOTICE
+from xkg.value import Value
 
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
@@ -25,10 +26,6 @@ PROSE = frozenset(
 
 UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
 """Lists that are whole or of no use."""
-
-
-class Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Quoting(Value):
@@ -287,7 +284,7 @@ class CodeAnswer(Quoting):
     proven: str = ""
     derived_from: tuple[Place, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    claims: dict[str, Any] = {}
+    claims: dict[str, Any] = Field(default={})
     cut: str = ""
     uri: str | None = None
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.answers.types import Value
 from xkg.serve.jobs.table import Row, State
+from xkg.value import Value
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs

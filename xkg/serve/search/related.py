@@ -6,8 +6,9 @@ from typing import ClassVar
 
 from xkg.model import paper_of
 from xkg.serve.answers.lookup import resolve_paper
-from xkg.serve.answers.types import MORE_ROWS, Quoting, Value
+from xkg.serve.answers.types import MORE_ROWS, Quoting
 from xkg.store.graph_store import Link, Snapshot, TechniqueView
+from xkg.value import Value
 
 MOST_PAIRS = 5
 NEIGHBOURS = 50

@@ -15,9 +15,9 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import budget, paging
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.answers.types import Value
 from xkg.serve.remembering import Remembered
 from xkg.serve.tool_errors import refusal
+from xkg.value import Value
 
 P = ParamSpec("P")
 Answer = TypeVar("Answer", bound=Value)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from xkg.value import Value
 
 if TYPE_CHECKING:
     # Not at run time: opening a graph reads `VectorsInfo` and needs no arrays.
@@ -33,10 +33,8 @@ _SAMPLE = 500
 SLACK = 0.01
 
 
-class VectorsInfo(BaseModel):
+class VectorsInfo(Value):
     """How an index was built; `recall` is recall@10 against exact search over its own vectors with `probes` lists."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0

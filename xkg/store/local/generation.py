@@ -18,7 +18,7 @@ import shutil
 from pathlib import Path
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.files import blake3_of, hold, sync_file, sync_folder, unheld, write_whole
@@ -26,6 +26,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.concepts import decisions
 from xkg.store.indexes.vectors import VectorsInfo
+from xkg.value import Value
 
 FORMAT = 4
 KEPT = 2
@@ -40,16 +41,12 @@ _sound: set[tuple[int, int, int, int, str]] = set()
 generations have in common is not read again for each."""
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class FileStamp(_Value):
+class FileStamp(Value):
     size: int
     blake3: str
 
 
-class Layers(_Value):
+class Layers(Value):
     """A generation that stands on the files of an earlier one, `base/`, which it has in common with it.
 
     Rows and papers have the base's numbers below `base_rows` and `base_papers`; `rows` and `papers` is how far numbers
@@ -63,7 +60,7 @@ class Layers(_Value):
     dead_rows: int
 
 
-class Manifest(_Value):
+class Manifest(Value):
     """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
     `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
     `decisions` is the name of a file in `links/`, empty for none. `position` is how far the graph was that this
@@ -84,7 +81,7 @@ class Manifest(_Value):
     layers: Layers | None = None
 
 
-class Current(_Value):
+class Current(Value):
     """`highest` is the largest number ever given out: numbers are not used twice."""
 
     generation: int = 0

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.guided.coding.edits import EditError, Repair, applied
 from xkg.build.guided.coding.run_report import report, steady
 from xkg.build.guided.draft import Draft, prompt
@@ -13,6 +11,7 @@ from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.prove import Proof
+from xkg.value import Value
 
 ROUNDS = 8
 MOST_CODE = 52_100
@@ -36,13 +35,11 @@ _HINTS = {
 }
 
 
-class Debugged(BaseModel):
+class Debugged(Value):
     """What debugging came to. `proof` is that of `draft`; `first` the evidence of the first run. `repairs` are those
     that `draft` went through, `refused` those that the guard did not let pass, `rounds` how often a model was asked.
     `stopped` says why there is no further round though the test does not pass, `failed` that the model gave no answer
     that can be used."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     draft: Draft
     proof: Proof

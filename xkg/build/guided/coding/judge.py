@@ -1,8 +1,6 @@
 """From a draft that was debugged to what is proven of it: a test that can fail, then fidelity to the sources, each
 mended once where it is not there."""
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code_similarity import statements
 from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
 from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, debug, room_for
@@ -15,15 +13,14 @@ from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import Evidence, Fidelity, Level
 from xkg.sandbox.evidence.prove import Proof
+from xkg.value import Value
 
 
-class Checked(BaseModel):
+class Checked(Value):
     """What came of a draft. `evidence` is what a code node keeps: where it was mended, that of the first run, then that
     of its level. `proof` is of `draft` as it was run, without fidelity. `refused` repairs did not pass the guard,
     `rounds` of debugging were taken. `unrelated` says why the code is not the technique's at all, `failed` which check
     could not be made for want of an answer."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     draft: Draft
     proof: Proof

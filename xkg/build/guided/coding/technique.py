@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.guided.coding.debug import debug
 from xkg.build.guided.coding.judge import check
@@ -23,6 +21,7 @@ from xkg.llm.client import Ask
 from xkg.llm.prompt import Prompt
 from xkg.model import Code, Derivation, Evidence, Level, Technique
 from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.value import Value
 
 PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise")
 
@@ -36,13 +35,11 @@ class Model(Protocol):
         ...
 
 
-class Coded(BaseModel):
+class Coded(Value):
     """What came of one technique: `code`, with the symbols and lines it was made from, or `reason` why there is none.
     `failed` says what the model could not be brought to, `first` the level of the first run, `repairs` how often code
     or test were mended, `refused` how many repairs were no repairs. `final` is False where another run may reach
     more."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     technique: str
     code: Code | None = None

@@ -5,8 +5,6 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.fidelity import left_out
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
@@ -17,6 +15,7 @@ from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import needed_imports
+from xkg.value import Value
 
 _ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -25,10 +24,8 @@ _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _REPEATED = 0.15
 
 
-class Component(BaseModel):
+class Component(Value):
     """Code of a component, ready to be called by what it is part of. `sources` and `excerpt` are those of its draft."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     technique: str
@@ -37,10 +34,8 @@ class Component(BaseModel):
     excerpt: str = ""
 
 
-class Declined(BaseModel):
+class Declined(Value):
     """What is located does not do the technique, for the reason that the model gives."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     technique: str
     reason: str

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.parallel import each
@@ -22,6 +22,7 @@ from xkg.embeddings.base import Embedder
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique
+from xkg.value import Value
 
 BATCH = 6  # techniques a question
 ROOM = 28_000  # characters of passages a question
@@ -40,13 +41,11 @@ class Definitions(AnswerType):
     definitions: list[Definition]
 
 
-class Enriched(BaseModel):
+class Enriched(Value):
     """The techniques in the order given. `failed` says for those that keep their definition why, by id."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     techniques: tuple[Technique, ...]
-    failed: dict[str, str] = {}
+    failed: dict[str, str] = Field(default={})
 
 
 def enrich_with_model(

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.ground import Grounding, candidates, primary
 from xkg.build.grounding.symbol_index import Entry, SymbolIndex
@@ -20,6 +18,7 @@ from xkg.embeddings.base import Embedder
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Location, Technique
+from xkg.value import Value
 
 CANDIDATES = 10
 KEPT = 5
@@ -54,11 +53,9 @@ class Places(AnswerType):
     techniques: tuple[Judged, ...]
 
 
-class GuidedGrounding(BaseModel):
+class GuidedGrounding(Value):
     """`why` says by technique, in the model's words, which code it needs and what has it, or that nothing does;
     `failed` why no answer could be used: such a technique is not located."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     grounding: Grounding
     why: Mapping[str, str] = {}
