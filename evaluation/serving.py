@@ -32,9 +32,9 @@ from evaluation.latency import BARE, Pipe, ours, starts
 from evaluation.metrics import recall_of
 from evaluation.perturbed_graph import KEPT_VECTORS
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.serve.remembering import KEPT
 from xkg.serve.search.candidates import DEPTH
 from xkg.serve.search.query_encoder import QueryReadings
+from xkg.serve.service import ANSWERS
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 
@@ -83,7 +83,7 @@ def asked(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> Ask
 
 def worked_out(questions: Sequence[str]) -> list[str]:
     """The same to the embedding model, and too many that differ for their answers to be remembered."""
-    return [question + " " * spaces for spaces in range(3 * KEPT // len(questions)) for question in questions]
+    return [question + " " * spaces for spaces in range(3 * ANSWERS // len(questions)) for question in questions]
 
 
 def tool_calls(found: Asked) -> dict[str, tuple[str, list[Arguments]]]:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
-    from xkg.serve.search.filters import Filters
     from xkg.serve.search.related import RelatedAnswer
 
 Folder = str | PathLike[str]
@@ -127,7 +126,9 @@ class KnowledgeGraph:
         be None), with code of this level or a higher one, that needs all these packages, in this language; not those
         in `exclude` (ids of papers, techniques or code). With `verify` the language model keeps what serves the step
         and says how to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
-        chosen = _filters(papers, years, level, packages, language, exclude, with_code)
+        from xkg.serve.search.filters import Filters
+
+        chosen = Filters(papers, years, _level(level), packages, language, exclude, with_code)
         return self._service.search(query, _number(k), filters=chosen, verify=verify)
 
     def find_implementations(
@@ -146,7 +147,9 @@ class KnowledgeGraph:
         """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
         to apply them; without a model the parts are the task's own lines, and nothing is verified. The rest is as in
         `search`."""
-        chosen = _filters(papers, years, level, packages, language, exclude, with_code)
+        from xkg.serve.search.filters import Filters
+
+        chosen = Filters(papers, years, _level(level), packages, language, exclude, with_code)
         return self._service.find_implementations(task, _number(k), filters=chosen, full=True)
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
@@ -215,20 +218,6 @@ class KnowledgeGraph:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _filters(
-    papers: Sequence[str],
-    years: tuple[int | None, int | None],
-    level: "Level | str | None",
-    packages: Sequence[str],
-    language: str | None,
-    exclude: Sequence[str],
-    with_code: bool,
-) -> "Filters":
-    from xkg.serve.search.filters import Filters
-
-    return Filters(tuple(papers), years, _level(level), tuple(packages), language, tuple(exclude), with_code)
 
 
 def _level(level: "Level | str | None") -> "Level | None":

@@ -139,7 +139,7 @@ def prompt_files() -> list[Path]:
 
 
 def answer_types() -> list[type[AnswerType]]:
-    for module in pkgutil.walk_packages(xkg.build.guided.__path__, "xkg.build.guided.draft."):
+    for module in pkgutil.walk_packages(xkg.build.guided.__path__, "xkg.build.guided."):
         importlib.import_module(module.name)
 
     def below(kind: type[AnswerType]) -> list[type[AnswerType]]:

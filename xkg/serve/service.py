@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from cachetools import LRUCache
+
 from xkg.errors import InputError, StoreError, XkgError
-from xkg.serve.remembering import Remembered
 from xkg.serve.search.query_encoder import QueryReadings
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from xkg.serve.search.related import RelatedAnswer
     from xkg.store.graph_store import GraphStore, Snapshot
 
+ANSWERS = 256
+"""Answers of some ten kilobytes each that are kept of one state of the graph."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
 """A graph of a million techniques is loaded within so many."""
@@ -51,7 +54,7 @@ class Service:
         self._closed = False
         self._warming: threading.Thread | None = None
         self._read = QueryReadings(self._model)
-        self._answers: WeakKeyDictionary[Snapshot, Remembered[types.SearchAnswer]] = WeakKeyDictionary()
+        self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
         """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
@@ -77,8 +80,7 @@ class Service:
         chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
         if not verify:
             with self._snapshot() as snapshot:
-                asked = (query, k, repr(chosen))
-                return self._answered(snapshot).get(asked, lambda: self._seek(snapshot, query, k, chosen))
+                return self._found(snapshot, query, k, chosen)
         from xkg.serve.search import verifier
         from xkg.serve.search.model_questions import WAIT_SECONDS
 
@@ -245,10 +247,17 @@ class Service:
                 raise StoreError(self._empty())
             yield snapshot
 
-    def _answered(self, snapshot: "Snapshot") -> "Remembered[types.SearchAnswer]":
-        """What was answered from this very state of the graph."""
+    def _found(self, snapshot: "Snapshot", query: str, k: int, filters: "Filters") -> "types.SearchAnswer":
+        """As `_seek`, from memory where this very state of the graph was asked the same lately."""
+        key = (query, k, repr(filters))
         with self._turn:
-            return self._answers.setdefault(snapshot, Remembered())
+            answers = self._answers.setdefault(snapshot, LRUCache(ANSWERS))
+            answer = answers.get(key)
+        if answer is None:
+            answer = self._seek(snapshot, query, k, filters)
+            with self._turn:
+                answers[key] = answer
+        return answer
 
     @property
     def _place(self) -> str:

@@ -32,6 +32,12 @@ class Page:
         self._question = _digest([tool, *asked], _QUESTION)
         self._before = b"" if cursor is None else _read(cursor, self._question)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Page) and (self._question, self._before) == (other._question, other._before)
+
+    def __hash__(self) -> int:
+        return hash((self._question, self._before))
+
     def start(self, keys: Sequence[str]) -> int:
         """How many of a list come before the page; `keys` tell its rows apart. Raises `InputError` where the cursor
         was given for another list."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from cachetools import LRUCache
+
 from xkg.embeddings.base import Reading, read
-from xkg.serve.remembering import Remembered
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
@@ -33,7 +34,7 @@ class QueryReadings:
 
     def __init__(self, embedder: "Callable[[], Embedder]", kept: int = KEPT) -> None:
         self._embedder = embedder
-        self._readings: Remembered[Reading] = Remembered(kept)
+        self._readings: LRUCache[str, Reading] = LRUCache(kept)
         self._turn = threading.Lock()
         self._running = threading.Lock()
         self._next: _Run | None = None
@@ -41,11 +42,13 @@ class QueryReadings:
     def __call__(self, texts: Sequence[str]) -> list[Reading]:
         """A reading of each text. Raises what the model raises."""
         wanted = dict.fromkeys(texts)
-        known = self._readings.known(wanted)
+        with self._turn:
+            known = {text: self._readings[text] for text in wanted if text in self._readings}
         missing = [text for text in wanted if text not in known]
         if missing:
             made = self._made(missing)
-            self._readings.keep({text: made[text] for text in missing})
+            with self._turn:
+                self._readings.update({text: made[text] for text in missing})
             known.update(made)
         return [known[text] for text in texts]
 

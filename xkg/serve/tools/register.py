@@ -15,7 +15,6 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import budget, paging
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.remembering import Remembered
 from xkg.serve.tool_errors import refusal
 from xkg.value import Value
 
@@ -35,6 +34,8 @@ Cursor = Annotated[
 ]
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
+REPEATED = 256
+"""Answers of some ten kilobytes each that are kept, where one is given often."""
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 """What holds of a tool that only looks into the graph."""
 
@@ -42,7 +43,7 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 class Tool(Protocol):
     """Decorates a function that takes what a client may say and returns an answer; its docstring is the description.
     One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile. Answers of
-    one that `repeats` are written out once, however often they are given: they must be hashable."""
+    one that `repeats` are kept as they were written out, and must be hashable."""
 
     def __call__(
         self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
@@ -57,7 +58,7 @@ def registering(server: MCPServer) -> Tool:
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
-            told = _told(ask, Remembered() if repeats else None)
+            told = _told(ask, functools.lru_cache(REPEATED)(_written) if repeats else _written)
             server.add_tool(_given_up(told) if waits else told, title=title, annotations=titled, structured_output=True)
             return ask
 
@@ -66,14 +67,14 @@ def registering(server: MCPServer) -> Tool:
     return tool
 
 
-def _told(ask: Callable[P, Answer], written: "Remembered[CallToolResult] | None" = None) -> Callable[P, CallToolResult]:
+def _told(ask: Callable[P, Answer], written: Callable[[Value], CallToolResult]) -> Callable[P, CallToolResult]:
     @functools.wraps(ask)
     def told(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
         try:
             answer = ask(*args, **kwargs)
         except XkgError as error:
             raise ToolError(refusal(error)) from error
-        return written.get(answer, lambda: _written(answer)) if written is not None else _written(answer)
+        return written(answer)
 
     told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return told

@@ -1,20 +1,21 @@
 """Tools that find techniques and papers."""
 
 from dataclasses import astuple
+from functools import lru_cache
 from typing import Annotated
 
 from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.model import Level
+from xkg.serve.answers import budget
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.paging import Page
 from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, SearchAnswer
-from xkg.serve.remembering import Remembered
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.register import Cursor, Detail, Id, registering
+from xkg.serve.tools.register import REPEATED, Cursor, Detail, Id, registering
 
 ROW_TOKENS = 170
 """What a row takes with the beginning of its definition and ids that are long: who asks for ten rows wants ten."""
@@ -22,7 +23,6 @@ ROW_TOKENS = 170
 
 def add(server: MCPServer, service: Service) -> None:
     tool = registering(server)
-    fits: Remembered[SearchAnswer] = Remembered()
 
     @tool("Search techniques", waits=True, repeats=True)
     def search_techniques(
@@ -68,17 +68,7 @@ def add(server: MCPServer, service: Service) -> None:
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.shown, filters=filters, verify=verify)
-        rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
-
-        def more(n: int) -> str | None:
-            left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
-            return page.beyond([row.id for row in rows[:n]]) if left else None
-
-        def fit() -> SearchAnswer:
-            most = max(TOKENS[detail], ROW_TOKENS * len(rows))
-            return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)
-
-        return fits.get((answer, k, cursor, detail, repr(filters), verify), fit)
+        return _on_page(answer, k, page, detail)
 
     @tool("Find implementations", waits=True)
     def find_implementations(
@@ -124,3 +114,16 @@ def add(server: MCPServer, service: Service) -> None:
             return page.after(keys[: start + n]) if start + n < len(keys) or MORE_ROWS in answer.cut else None
 
         return fitted(answer.model_copy(update={"rows": answer.rows[start:]}), detail, more=more)
+
+
+@lru_cache(REPEATED)
+def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail) -> SearchAnswer:
+    """The rows that were not shown before the page, at most `k`, as many as there is room for."""
+    rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
+
+    def more(n: int) -> str | None:
+        left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
+        return page.beyond([row.id for row in rows[:n]]) if left else None
+
+    most = max(TOKENS[detail], ROW_TOKENS * len(rows))
+    return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)

@@ -3,10 +3,10 @@
 import json
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
 
+from cachetools import LRUCache
 from neo4j import ManagedTransaction
 
 from xkg.embeddings.base import Reading
@@ -60,7 +60,7 @@ class RemoteSnapshot:
         self._connection = connection
         self._read_bundles = read_bundles
         self._turn = threading.RLock()
-        self._kept: OrderedDict[str, _PaperViews | None] = OrderedDict()
+        self._kept: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
         self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
         self._papers: _Papers | None = None
@@ -221,16 +221,14 @@ class RemoteSnapshot:
         there."""
         wanted = dict.fromkeys(papers)
         with self._turn:
-            missing = [paper for paper in wanted if paper not in self._kept]
+            found = {paper: self._kept[paper] for paper in wanted if paper in self._kept}
+            missing = [paper for paper in wanted if paper not in found]
             if missing:
                 read = self._connection.read(lambda transaction: list(self._read_bundles(transaction, missing)))
                 by_id = {bundle.paper.id: _PaperViews(bundle) for bundle in read}
-                self._kept.update((paper, by_id.get(paper)) for paper in missing)
-            for paper in wanted:
-                self._kept.move_to_end(paper)
-            found = {paper: self._kept[paper] for paper in wanted}
-            while len(self._kept) > _MOST_BUNDLES:
-                self._kept.popitem(last=False)
+                fresh = {paper: by_id.get(paper) for paper in missing}
+                self._kept.update(fresh)
+                found.update(fresh)
             return found
 
     def _read(self, statement: LiteralString, **parameters: Any) -> list[tuple[Any, ...]]:
