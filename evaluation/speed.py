@@ -52,7 +52,7 @@ class Figure(NamedTuple):
 
 def build(kg: Path) -> Seconds:
     """The generated paper and repository, with the embedding model loaded and every cache empty."""
-    from xkg.build.context import Workshop
+    from xkg.build.context import BuildContext
     from xkg.build.pipeline import build_paper
     from xkg.commands.build import embedder, open_store
     from xkg.config import Settings
@@ -70,7 +70,7 @@ def build(kg: Path) -> Seconds:
         runner = None
     environments = UvEnvironments(kg / "environments", settings.environment, runner) if runner else None
     started = time.perf_counter()
-    built = build_paper(kg / "paper.tex", str(kg / "code"), Workshop(settings, model, runner, environments))
+    built = build_paper(kg / "paper.tex", str(kg / "code"), BuildContext(settings, model, runner, environments))
     published = time.perf_counter()
     with open_store(settings) as store:
         store.publish([built.bundle])

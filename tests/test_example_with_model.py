@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import EXAMPLE, ROOT
 from tests.llm_endpoint import ScriptedEndpoint
 from tests.replayed_model import replay
-from xkg.build.context import Built, Workshop
+from xkg.build.context import BuildContext, Built
 from xkg.build.pipeline import build_paper
 from xkg.config import LlmSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
@@ -42,8 +42,8 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Built, 
 
         def build() -> Built:
             with LanguageModel(settings.llm, settings.kg) as model:
-                shop = Workshop(settings, OnnxEmbedder(), BubblewrapRunner(), Lent(), model=model)
-                return build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), shop)
+                context = BuildContext(settings, OnnxEmbedder(), BubblewrapRunner(), Lent(), model=model)
+                return build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), context)
 
         first = build()
         asked = len(endpoint.requests)

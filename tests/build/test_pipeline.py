@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from xkg.build.context import Built, Workshop
+from xkg.build.context import BuildContext, Built
 from xkg.build.pipeline import build_paper
 from xkg.build.stage_cache import Event, StageReport, levels
 from xkg.config import PruneSettings, Settings
@@ -57,8 +57,8 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
 @pytest.fixture(scope="module")
 def built_once(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
     kg = tmp_path_factory.mktemp("kg")
-    shop = Workshop(Settings(kg=kg), embedder, BubblewrapRunner(), Lent())
-    return kg, build_paper(PAPER, CODE, shop)
+    context = BuildContext(Settings(kg=kg), embedder, BubblewrapRunner(), Lent())
+    return kg, build_paper(PAPER, CODE, context)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def build(tmp_path: Path, embedder: Embedder) -> Build:
         kg: Path = tmp_path / "kg",
     ) -> Built:
         settings = Settings(kg=kg, prune=prune)
-        return build_paper(paper, repository, Workshop(settings, embedder, runner, environments or Lent(), notify))
+        return build_paper(paper, repository, BuildContext(settings, embedder, runner, environments or Lent(), notify))
 
     return run
 

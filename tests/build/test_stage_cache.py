@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import xkg
-from xkg.build.stage_cache import DECIDING, StageReport, Workbench, stage_key
+from xkg.build.stage_cache import DECIDING, StageCache, StageReport, stage_key
 from xkg.errors import StoreError
 
 
@@ -29,8 +29,8 @@ class Counter:
             self.runs += 1
             return Words(words=tuple(text.split(" ")))
 
-        bench = Workbench(self.folder, self.reports.append)
-        return bench.stage("split", {"text": text}, Words, compute, lambda w: f"{len(w.words)} words", keep=keep)
+        cache = StageCache(self.folder, self.reports.append)
+        return cache.stage("split", {"text": text}, Words, compute, lambda w: f"{len(w.words)} words", keep=keep)
 
 
 @pytest.fixture
@@ -87,22 +87,22 @@ def test_what_may_not_be_kept_is_made_every_time(split: Counter) -> None:
 
 
 def test_a_stage_that_fails_keeps_nothing_and_is_not_reported(tmp_path: Path) -> None:
-    bench = Workbench(tmp_path)
+    cache = StageCache(tmp_path)
 
     def fail() -> Words:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        bench.stage("split", {}, Words, fail, str)
+        cache.stage("split", {}, Words, fail, str)
     assert list(tmp_path.iterdir()) == []
-    assert bench.reports == []
+    assert cache.reports == []
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=8), max_size=3))
 def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder = tmp_path_factory.mktemp("work")
     for _ in range(2):
-        made = Workbench(folder).stage("w", {"w": words}, Words, lambda: Words(words=tuple(words)), str)
+        made = StageCache(folder).stage("w", {"w": words}, Words, lambda: Words(words=tuple(words)), str)
         assert made.words == tuple(words)
 
 
@@ -116,7 +116,7 @@ def test_the_key_follows_each_input_and_not_their_order(inputs: dict[str, object
 def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = 0.0
     monkeypatch.setattr("time.perf_counter", lambda: clock)
-    bench = Workbench(tmp_path)
+    cache = StageCache(tmp_path)
 
     def spend(seconds: float) -> str:
         nonlocal clock
@@ -125,11 +125,11 @@ def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest
 
     def outer() -> str:
         spend(1)
-        bench.timed("inner", lambda: spend(10), lambda t: (t, False))
+        cache.timed("inner", lambda: spend(10), lambda t: (t, False))
         return spend(2)
 
-    bench.timed("outer", outer, lambda t: (t, False))
-    assert [(r.name, r.seconds) for r in bench.reports] == [("inner", 10), ("outer", 3)]
+    cache.timed("outer", outer, lambda t: (t, False))
+    assert [(r.name, r.seconds) for r in cache.reports] == [("inner", 10), ("outer", 3)]
 
 
 def test_a_folder_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
@@ -162,5 +162,7 @@ def test_the_version_of_the_pipeline_covers_all_that_decides_an_output() -> None
         "xkg.config",
         "xkg.errors",
         "xkg.files",
+        "xkg.openai_server",
+        "xkg.retry_after",
     }
     assert all((Path(xkg.__file__).parent / place).exists() for place in DECIDING)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.verify import Bench, apply, environments_for, forget, later, verify
+from xkg.build.verify import apply, environments_for, forget, later, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -74,8 +74,7 @@ class Registry:
 def test_nodes_get_the_level_that_holds_and_the_others_go_on(tmp_path: Path) -> None:
     papers = [bundle("p", "x = 1\n", "fails = 1\n"), bundle("q", "dies = 1\n", "y = (\n")]
     heard: list[str] = []
-    bench = Bench(tmp_path, Scripted(), None, LIMITS, jobs=2)
-    results = verify(papers, bench, lambda result: heard.append(result.code))
+    results = verify(papers, tmp_path, Scripted(), None, LIMITS, jobs=2, notify=lambda r: heard.append(r.code))
     assert [(r.level, r.cause) for r in results] == [
         (Level.EXECUTED, Cause.PROVES_NOTHING),
         (Level.IMPORTED, Cause.OWN_BUG),
@@ -89,17 +88,17 @@ def test_nodes_get_the_level_that_holds_and_the_others_go_on(tmp_path: Path) -> 
 def test_what_was_finished_before_a_kill_is_not_run_again(tmp_path: Path) -> None:
     paper = bundle("p", "x = 1\n", "dies = 1\n", "interrupt = 1\n")
     with pytest.raises(KeyboardInterrupt):
-        verify([paper], Bench(tmp_path, Scripted(), None, LIMITS))
+        verify([paper], tmp_path, Scripted(), None, LIMITS)
     again = Scripted()
     finished = paper.model_copy(update={"code": paper.code[:2]})
-    results = verify([finished], Bench(tmp_path, again, None, LIMITS))
+    results = verify([finished], tmp_path, again, None, LIMITS)
     assert again.ran == ["dies = 1\n"], "a run that was killed is tried again, one that ended is not"
     assert [r.cause for r in results] == [Cause.PROVES_NOTHING, Cause.KILLED]
     other_limits = Scripted()
-    verify([finished], Bench(tmp_path, other_limits, None, Limits(seconds=6)))
+    verify([finished], tmp_path, other_limits, None, Limits(seconds=6))
     assert len(other_limits.ran) == 2
     forget(tmp_path, [code.id for code in paper.code])
-    verify([finished], Bench(tmp_path, again, None, LIMITS))
+    verify([finished], tmp_path, again, None, LIMITS)
     assert again.ran.count("x = 1\n") == 1
 
 
@@ -207,11 +206,11 @@ def test_a_node_that_has_run_gets_the_packages_it_ran_with(evidence: Evidence, e
 
 def test_no_id_reaches_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    bench = Bench(tmp_path / "a/b/c", Scripted(), None, LIMITS)
+    folder = tmp_path / "a/b/c"
     paper = bundle("../kept", "x = 1\n")
     hostile = paper.model_copy(update={"code": (paper.code[0].model_copy(update={"id": "../kept#t@../../../kept"}),)})
-    verify([hostile], bench)
-    forget(bench.folder, [hostile.code[0].id])
+    verify([hostile], folder, Scripted(), None, LIMITS)
+    forget(folder, [hostile.code[0].id])
     assert [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*"))] == [
         *("a", "a/b", "a/b/c", "kept")
     ]

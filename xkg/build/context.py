@@ -9,19 +9,19 @@ from xkg.build.grounding.ground import Grounding
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.sources.paper_source import Source
-from xkg.build.stage_cache import Event, StageReport, Workbench
+from xkg.build.stage_cache import Event, StageCache, StageReport
 from xkg.build.techniques.extract import Extraction
 from xkg.config import Settings
 from xkg.embeddings.base import Embedder
 from xkg.errors import LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Derivation, PaperBundle
-from xkg.sandbox.runner import EnvironmentMaker, Runner
+from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
 from xkg.value import Value
 
 
 @dataclass(frozen=True)
-class Workshop:
+class BuildContext:
     """What a build works with. Without `runner` nothing here can contain code, so levels stop at `parsed`; without
     `environments` code has the standard library alone, without `sources` papers are files, and without `model` the
     build is static analysis. Folders lie under `roots`, where they are given."""
@@ -36,9 +36,17 @@ class Workshop:
     parsers: Parsers = field(default_factory=Parsers)
     roots: Sequence[Path] | None = None
 
+    def environment(
+        self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None
+    ) -> Environment:
+        """As `EnvironmentMaker.make`; of the standard library alone without `environments`."""
+        if self.environments is None:
+            return Environment(site=None, hash="")
+        return self.environments.make(imports, requirements, written)
+
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedPaper:
     """A paper and its repository as they were read. `written` is the day (YYYY-MM-DD) that the code is from, as far as
     that is known; `source` determines what is read from them, as JSON values."""
 
@@ -48,7 +56,7 @@ class Opened:
     codebase: Codebase | None
     written: str | None
     source: Mapping[str, object]
-    bench: Workbench
+    cache: StageCache
 
 
 class CodeNodes(Value):

@@ -5,20 +5,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.context import Built, Contents, Opened, Workshop
+from xkg.build.context import Built, Contents, OpenedPaper, BuildContext
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.sources.paper_source import find_paper
-from xkg.build.stage_cache import StageReport, Workbench, folder_name, pipeline_version
+from xkg.build.stage_cache import StageReport, StageCache, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id
 
 
-def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, given_id: str | None = None) -> Built:
-    """Builds one paper, a path or a name that one of the shop's sources knows; nothing is published. Every stage's
+def build_paper(
+    paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
+) -> Built:
+    """Builds one paper, a path or a name that one of the context's sources knows; nothing is published. Every stage's
     output is kept, so that a run after a kill, or a second run, does only what is new.
 
     With a model, what could not be done for some techniques, or not any more, makes the paper partial
@@ -28,18 +30,18 @@ def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, gi
     when the folder of the graph cannot be written, `EmbeddingError` without weights, and `LanguageModelError` where the
     model gave not even techniques.
     """
-    opened, checkout = open_paper(paper, repository, shop, given_id)
-    document, bench = opened.document, opened.bench
-    if shop.model is None:
-        contents = static_stages(opened, shop)
+    opened, checkout = open_paper(paper, repository, context, given_id)
+    document, cache = opened.document, opened.cache
+    if context.model is None:
+        contents = static_stages(opened, context)
     else:
         from xkg.build.guided.stages import guided_stages
 
-        contents = guided_stages(opened, shop, shop.model)
+        contents = guided_stages(opened, context, context.model)
     if not contents.extraction.techniques:
         odd = f" ({'; '.join(document.warnings[:3])})" if document.warnings else ""
         raise InputError(f"no technique was found in {paper}{odd}: has it sections that are marked as headings?")
-    bundle = bench.stage(
+    bundle = cache.stage(
         "prune",
         {
             **opened.source,
@@ -49,16 +51,16 @@ def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, gi
             "overview": contents.overview,
             "incomplete": list(contents.incomplete),
             "said": [document.title, document.authors, document.year],
-            "runner": shop.runner is not None,
-            "min_level": shop.settings.prune.min_level,
+            "runner": context.runner is not None,
+            "min_level": context.settings.prune.min_level,
         },
         PaperBundle,
-        lambda: _bundle(opened, contents, shop),
+        lambda: _bundle(opened, contents, context),
         _kept,
         keep=lambda _: contents.nodes.final,
     )
-    if shop.model is not None:
-        cost = shop.model.spent(opened.identity) or 0.0
+    if context.model is not None:
+        cost = context.model.spent(opened.identity) or 0.0
         bundle = bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"cost_usd": cost})})
     notes = (
         *document.warnings,
@@ -66,31 +68,31 @@ def build_paper(paper: str | Path, repository: str | None, shop: Workshop, *, gi
         *_unread(opened.codebase),
         *contents.nodes.notes,
         *contents.incomplete,
-        *_advice(bundle, shop),
+        *_advice(bundle, context),
     )
-    return Built(bundle, tuple(bench.reports), notes, contents.stopped)
+    return Built(bundle, tuple(cache.reports), notes, contents.stopped)
 
 
 def open_paper(
-    paper: str | Path, repository: str | None, shop: Workshop, given_id: str | None = None
-) -> tuple[Opened, Checkout | None]:
+    paper: str | Path, repository: str | None, context: BuildContext, given_id: str | None = None
+) -> tuple[OpenedPaper, Checkout | None]:
     """Fetches and parses a paper and its repository; what was read of the repository is kept. Raises `InputError` and
     `StoreError`."""
     started = time.perf_counter()
-    found = find_paper(str(paper), shop.sources)
-    document = found.described(shop.parsers.paper(found.path))
+    found = find_paper(str(paper), context.sources)
+    document = found.described(context.parsers.paper(found.path))
     parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
-    bench = Workbench(shop.settings.kg / "work" / folder_name(identity), shop.notify)
-    bench.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
-    checkout, codebase = _repository(bench, repository, shop)
+    cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
+    cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
+    checkout, codebase = _repository(cache, repository, context)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
-        source |= {"repository": codebase.repository.id, "embedding": shop.settings.embedding.vectors}
+        source |= {"repository": codebase.repository.id, "embedding": context.settings.embedding.vectors}
     written = f"{document.year}-12-31" if document.year else None
     if checkout is not None:
         written = checkout.committed or written
-    return Opened(identity, found.path, document, codebase, written, source, bench), checkout
+    return OpenedPaper(identity, found.path, document, codebase, written, source, cache), checkout
 
 
 def _outline(document: Document) -> str:
@@ -101,20 +103,20 @@ def _outline(document: Document) -> str:
 
 
 def _repository(
-    bench: Workbench, repository: str | None, shop: Workshop
+    cache: StageCache, repository: str | None, context: BuildContext
 ) -> tuple[Checkout, Codebase] | tuple[None, None]:
     if repository is None:
         return None, None
-    checkout = bench.timed(
+    checkout = cache.timed(
         "fetch",
-        lambda: fetch_repository(repository, shop.settings.kg / "repositories", shop.roots),
+        lambda: fetch_repository(repository, context.settings.kg / "repositories", context.roots),
         lambda c: (f"{c.repository.id}, {len(c.files)} files", False),
     )
-    codebase = bench.stage(
+    codebase = cache.stage(
         "symbols",
         {"repository": checkout.repository.id},
         Codebase,
-        lambda: shop.parsers.repository(checkout),
+        lambda: context.parsers.repository(checkout),
         lambda c: ", ".join(
             [f"{len(c.modules)} modules", f"{len(c.symbols())} symbols"]
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
@@ -128,7 +130,7 @@ def _kept(bundle: PaperBundle) -> str:
     return f"{shown} techniques shown, {len(bundle.techniques) - shown} hidden"
 
 
-def _bundle(opened: Opened, contents: Contents, shop: Workshop) -> PaperBundle:
+def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> PaperBundle:
     document, codebase, nodes = opened.document, opened.codebase, contents.nodes
     techniques = contents.extraction.techniques
     if codebase is not None:
@@ -163,7 +165,7 @@ def _bundle(opened: Opened, contents: Contents, shop: Workshop) -> PaperBundle:
         findings=contents.extraction.findings,
         resources=contents.extraction.resources,
     )
-    return pruned(bundle, shop.settings.prune.min_level)
+    return pruned(bundle, context.settings.prune.min_level)
 
 
 def _unread(codebase: Codebase | None) -> list[str]:
@@ -171,9 +173,9 @@ def _unread(codebase: Codebase | None) -> list[str]:
     return [f"files of the repository were not read: {named}"] if named else []
 
 
-def _advice(bundle: PaperBundle, shop: Workshop) -> list[str]:
+def _advice(bundle: PaperBundle, context: BuildContext) -> list[str]:
     if not bundle.repositories:
         return ["no repository was given (--repo): techniques have no code"]
-    if shop.runner is None:
+    if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]
     return []

@@ -22,7 +22,7 @@ R = TypeVar("R")
 _OUTPUT = b'", "output": '
 
 # Files and folders of xkg/ that decide what a stage gives; a test holds them against the imports of `build`.
-DECIDING = ("model.py", "fusion.py", "unicode.py", "embeddings", "sandbox", "build")
+DECIDING = ("model.py", "value.py", "fusion.py", "unicode.py", "embeddings", "sandbox", "build")
 
 
 class StageReport(BaseModel):
@@ -51,7 +51,7 @@ Event = StageReport | Progress
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
-    """An environment in a few words, for `Workbench.timed`."""
+    """An environment in a few words, for `StageCache.timed`."""
     missing = f", {len(environment.missing)} could not be had" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 
@@ -76,7 +76,7 @@ def pipeline_version() -> str:
     return digest.hexdigest()[:12]
 
 
-class Workbench:
+class StageCache:
     """The stage outputs of one paper, in one folder, and the report of what ran. `notify` hears of each stage as it
     ends."""
 

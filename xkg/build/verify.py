@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from xkg.build.fidelity import is_met
 from xkg.build.prune import pruned
 from xkg.build.slicing.imported_names import imported_names
-from xkg.build.stage_cache import Workbench, folder_name
+from xkg.build.stage_cache import StageCache, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
@@ -35,46 +34,42 @@ class NodeResult(Value):
         return self.evidence.level
 
 
-@dataclass(frozen=True)
-class Bench:
-    """What a verification works with: `folder` keeps what is finished until `forget`."""
-
-    folder: Path
-    runner: Runner
-    environments: EnvironmentMaker | None
-    limits: Limits
-    jobs: int = 1
-
-
 def verify(
-    bundles: Sequence[PaperBundle], bench: Bench, notify: Callable[[NodeResult], None] = lambda _: None
+    bundles: Sequence[PaperBundle],
+    folder: Path,
+    runner: Runner,
+    maker: EnvironmentMaker | None,
+    limits: Limits,
+    *,
+    jobs: int = 1,
+    notify: Callable[[NodeResult], None] = lambda _: None,
 ) -> list[NodeResult]:
     """Proves every code node of these papers, `jobs` at a time; results come in the order of the nodes, and `notify`
     hears of each as it ends.
 
-    A finished node's result is kept in the bench's folder, so that a run after a kill goes on from there; one that met
+    A finished node's result is kept in `folder` until `forget`, so that a run after a kill goes on from there; one that met
     a registry that was down, whose run was killed, or that was not settled is tried again. A node that is not settled
     keeps the level that it had, where that is higher. When a call is interrupted, runs under way end
     first, and nothing of them is kept. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and
     `StoreError` where a folder cannot be written."""
     nodes = [code for bundle in bundles for code in bundle.code]
-    environments = environments_for(bundles, bench.environments)
+    environments = environments_for(bundles, maker)
     stop = threading.Event()
 
     def work(code: Code) -> NodeResult:
         environment = environments[code.id]
-        proof = Workbench(_folder(bench.folder, code.id)).stage(
+        proof = StageCache(_folder(folder, code.id)).stage(
             "verify",
             {
                 "code": code.id,
                 "environment": environment.model_dump(mode="json", exclude={"site"}),
-                "runner": bench.runner.name,
-                "limits": bench.limits.model_dump(),
+                "runner": runner.name,
+                "limits": limits.model_dump(),
                 "mutation_seconds": MUTATION_SECONDS,
                 "python": sys.version,
             },
             Proof,
-            lambda: prove(code, bench.runner, environment, bench.limits, stopped=stop.is_set),
+            lambda: prove(code, runner, environment, limits, stopped=stop.is_set),
             lambda p: p.cause,
             keep=lambda p: (
                 not (environment.incomplete or stop.is_set() or p.cause in (Cause.KILLED, Cause.NOT_SETTLED))
@@ -84,7 +79,7 @@ def verify(
         return NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
 
     results: dict[str, NodeResult] = {}
-    with ExitStack() as held, ThreadPoolExecutor(bench.jobs) as pool:
+    with ExitStack() as held, ThreadPoolExecutor(jobs) as pool:
         for environment in {each.hash: each for each in environments.values()}.values():
             held.enter_context(in_use(environment))
         try:

@@ -215,7 +215,7 @@ def build(
 
     Raises what `build_paper` and `GraphStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
     key is there, and `InputError` for an id that no paper can have."""
-    from xkg.build.context import Workshop
+    from xkg.build.context import BuildContext
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import build_paper
     from xkg.build.sources.arxiv import ArxivSource
@@ -238,8 +238,8 @@ def build(
         embed = opened.enter_context(embedder(settings))
         if model is not None and runner is not None:
             runner = opened.enter_context(warmed(runner))
-        shop = Workshop(settings, embed, runner, environments, notify, sources, model, parsers, roots)
-        built = build_paper(paper, repository, shop, given_id=given_id)
+        context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots)
+        built = build_paper(paper, repository, context, given_id=given_id)
     with _kept(settings, [built.bundle]), open_store(settings) as store:
         known = _stored(store, built.bundle.paper.id)
         if known is not None:
@@ -255,7 +255,7 @@ def build(
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, given_id: str | None = None) -> BuildPlan:
     """What `build` would do with a language model, and about what it would cost. Nothing is asked, run or published;
     paper and repository are fetched and read. Raises as `build` does, and `ConfigError` without a model to plan for."""
-    from xkg.build.context import Workshop
+    from xkg.build.context import BuildContext
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import open_paper
@@ -269,9 +269,9 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, given
     _require_folder(settings.kg)
     with embedder(settings) as embed, Parsers() as parsers:
         sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
-        shop = Workshop(settings, embed, _runner(settings), None, sources=sources, parsers=parsers)
-        opened, _ = open_paper(paper, repository, shop, given_id)
-        stages = planned(opened, shop)
+        context = BuildContext(settings, embed, _runner(settings), None, sources=sources, parsers=parsers)
+        opened, _ = open_paper(paper, repository, context, given_id)
+        stages = planned(opened, context)
     prices = [stage.dollars for stage in stages]
     return BuildPlan(
         paper=opened.identity,

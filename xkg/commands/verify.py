@@ -76,25 +76,19 @@ def verify(
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
     `xkg.build.verify` and `GraphStore.publish` raise."""
-    from xkg.build.verify import Bench, apply, by_cause, forget, level_counts
+    from xkg.build.verify import apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
     from xkg.commands.build import open_store
     from xkg.sandbox.evidence.failure_causes import Cause
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed
 
-    runner = runner_for(settings.sandbox)
+    folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
     with open_store(settings) as store, ExitStack() as held:
         bundles = _bundles(store, papers)
-        bench = Bench(
-            settings.kg / "work" / "verify",
-            held.enter_context(warmed(runner)),
-            environments,
-            limits_for(settings.sandbox),
-            jobs,
-        )
-        results = run(bundles, bench, notify)
+        runner, limits = held.enter_context(warmed(runner)), limits_for(settings.sandbox)
+        results = run(bundles, folder, runner, environments, limits, jobs=jobs, notify=notify)
         found = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
         hidden: Counter[bool] = Counter()
 
@@ -106,7 +100,7 @@ def verify(
             return new
 
         generation = store.revise([bundle.paper.id for bundle in bundles], revised)
-    forget(bench.folder, (result.code for result in results))
+    forget(folder, (result.code for result in results))
     return VerifyResult(
         papers=len(bundles),
         generation=generation,

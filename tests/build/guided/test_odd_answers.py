@@ -27,7 +27,7 @@ from tests.tiny_world import (
     written,
     written_to,
 )
-from xkg.build.context import Built, Workshop
+from xkg.build.context import BuildContext, Built
 from xkg.build.pipeline import build_paper
 from xkg.config import SandboxSettings
 from xkg.llm.client import LanguageModel
@@ -51,8 +51,8 @@ class Pipeline:
             update={"sandbox": SandboxSettings(seconds=2, memory_mb=256)}
         )
         with LanguageModel(settings.llm, settings.kg) as model, warmed(BubblewrapRunner()) as runner:
-            shop = Workshop(settings, HashEmbedder(), runner, None, model=model)
-            return build_paper(self._world.paper, str(self._world.repository), shop)
+            context = BuildContext(settings, HashEmbedder(), runner, None, model=model)
+            return build_paper(self._world.paper, str(self._world.repository), context)
 
     def asked(self, prompt: str) -> list[Question]:
         return [asked for asked in map(question, self.endpoint.requests) if asked.prompt == prompt]

@@ -24,11 +24,13 @@ def build(tmp_path: Path) -> Builder:
 def planned(
     build: Builder, *, repository: bool = True, settings: LlmSettings | None = None, runner: bool = True
 ) -> dict[str, PlannedStage]:
-    shop = build.shop() if runner else build.shop(None)
+    context = build.context() if runner else build.context(None)
     if settings is not None:
-        shop = type(shop)(shop.settings.model_copy(update={"llm": settings}), shop.embedder, shop.runner, None)
-    opened, _ = open_paper(build.world.paper, str(build.world.repository) if repository else None, shop)
-    stages = plan(opened, shop)
+        context = type(context)(
+            context.settings.model_copy(update={"llm": settings}), context.embedder, context.runner, None
+        )
+    opened, _ = open_paper(build.world.paper, str(build.world.repository) if repository else None, context)
+    stages = plan(opened, context)
     assert len({stage.stage for stage in stages}) == len(stages)
     return {stage.stage: stage for stage in stages}
 
@@ -131,6 +133,6 @@ def test_nothing_runs(build: Builder) -> None:
             pytest.fail("a plan runs nothing")
 
     runner: Runner = Never()  # type: ignore[assignment]
-    shop = build.shop(runner)
-    opened, _ = open_paper(build.world.paper, str(build.world.repository), shop)
-    assert plan(opened, shop)
+    context = build.context(runner)
+    opened, _ = open_paper(build.world.paper, str(build.world.repository), context)
+    assert plan(opened, context)

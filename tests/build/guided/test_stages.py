@@ -25,7 +25,7 @@ from tests.tiny_world import (
     verdict,
     written_to,
 )
-from xkg.build.context import Built, Workshop
+from xkg.build.context import BuildContext, Built
 from xkg.build.pipeline import build_paper
 from xkg.build.stage_cache import Event, Progress, StageReport
 from xkg.build.verify import apply
@@ -73,12 +73,12 @@ class Builder:
     ) -> Built:
         self.events = []
         self.model = FakeModel(script(**changed))
-        shop = self.shop(runner, Model(self.model, dollars))
-        return build_paper(self.world.paper, str(self.world.repository) if repository else None, shop)
+        context = self.context(runner, Model(self.model, dollars))
+        return build_paper(self.world.paper, str(self.world.repository) if repository else None, context)
 
-    def shop(self, runner: Runner | None = QuickRunner(), model: Model | None = None) -> Workshop:  # noqa: B008
+    def context(self, runner: Runner | None = QuickRunner(), model: Model | None = None) -> BuildContext:  # noqa: B008
         settings = settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1)
-        return Workshop(settings, HashEmbedder(), runner, None, self.events.append, (), model)  # type: ignore[arg-type]
+        return BuildContext(settings, HashEmbedder(), runner, None, self.events.append, (), model)  # type: ignore[arg-type]
 
     @property
     def asked(self) -> list[str]:

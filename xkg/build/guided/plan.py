@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.context import Opened, Workshop
+from xkg.build.context import BuildContext, OpenedPaper
 from xkg.build.grounding.ground import ground
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.stages import GuidedBuild
@@ -39,11 +39,11 @@ class PlannedStage(Value):
     dollars: float | None
 
 
-def plan(opened: Opened, shop: Workshop) -> tuple[PlannedStage, ...]:
+def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
     """What a build of this paper would still ask, stage by stage in order; empty where all is kept. Nothing is asked
     and nothing is run. Raises what the static stages raise."""
-    reckoner = _Reckoner(shop.settings.llm)
-    build = _Reckoning(opened, shop, reckoner)
+    reckoner = _Reckoner(context.settings.llm)
+    build = _Reckoning(opened, context, reckoner)
     try:
         build.extract()
     except AnswerError:
@@ -52,7 +52,7 @@ def plan(opened: Opened, shop: Workshop) -> tuple[PlannedStage, ...]:
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
         if reckoner.asked.get("ground"):
-            places = ground(build.techniques, opened.codebase, shop.embedder, opened.document)
+            places = ground(build.techniques, opened.codebase, context.embedder, opened.document)
             build.located = {t.id: [p.symbol for p in found] for t in build.techniques if (found := places.of(t.id))}
         build.code(opened.codebase)
     return reckoner.planned()

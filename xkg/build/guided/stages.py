@@ -4,9 +4,9 @@ import functools
 from collections.abc import Collection, Mapping, Sequence
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.context import CodeNodes, Contents, Opened, Stopped, Workshop
+from xkg.build.context import BuildContext, CodeNodes, Contents, OpenedPaper, Stopped
 from xkg.build.grounding.ground import Grounding
-from xkg.build.guided.coding.technique import Coded, Desk, Model, code_techniques
+from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
@@ -21,7 +21,6 @@ from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, Technique
-from xkg.sandbox.runner import Environment
 from xkg.sandbox.select import limits_for
 from xkg.value import Value
 
@@ -32,13 +31,13 @@ class Overview(Value):
     text: str
 
 
-def guided_stages(opened: Opened, shop: Workshop, model: LanguageModel) -> Contents:
+def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
     """Extract, enrich, ground and, technique by technique, modularize, debug and check, each kept.
 
     What the model could not be brought to for one technique is told in `incomplete`, and the paper goes on; where no
     further question makes sense, what is finished is returned with `stopped`. Raises `LanguageModelError` where there
     are not even techniques, and what the stages raise."""
-    work = GuidedBuild(opened, shop, model)
+    work = GuidedBuild(opened, context, model)
     try:
         work.extract()
     except LanguageModelError as error:
@@ -56,12 +55,12 @@ def guided_stages(opened: Opened, shop: Workshop, model: LanguageModel) -> Conte
 class GuidedBuild:
     """One paper's guided stages, to be called in order, and what they have found so far."""
 
-    def __init__(self, opened: Opened, shop: Workshop, model: Model) -> None:
+    def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened
-        self._shop = shop
+        self._context = context
         self._model = model
         self._ask = model.for_paper(opened.identity)
-        self._bench = opened.bench
+        self._cache = opened.cache
         self._stage = "extract"
         self._extraction = Extraction()
         self._grounding = Grounding()
@@ -75,8 +74,8 @@ class GuidedBuild:
         self.located: dict[str, Sequence[str]] = {}
 
     def extract(self) -> None:
-        document, window = self._opened.document, self._shop.settings.llm.window
-        self._extraction = self._bench.stage(
+        document, window = self._opened.document, self._context.settings.llm.window
+        self._extraction = self._cache.stage(
             "extract",
             {**self._read(), **self._asked("extract"), "window": window},
             Extraction,
@@ -87,22 +86,22 @@ class GuidedBuild:
 
     def enrich(self) -> None:
         self._stage = "enrich"
-        enriched = self._bench.stage(
+        enriched = self._cache.stage(
             "enrich",
             {
                 **self._read(),
                 **self._asked("extract", "enrich"),
                 "techniques": [t.model_dump(mode="json") for t in self.techniques],
-                "embedding": self._shop.settings.embedding.vectors,
+                "embedding": self._context.settings.embedding.vectors,
             },
             Enriched,
             lambda: enrich_with_model(
                 self.techniques,
                 self._opened.document,
-                self._shop.embedder,
+                self._context.embedder,
                 self._ask,
                 self._jobs,
-                self._shop.settings.llm.window,
+                self._context.settings.llm.window,
             ),
             lambda e: f"{len(e.techniques) - len(e.failed)} of {len(e.techniques)} definitions",
             keep=lambda e: not e.failed,
@@ -114,7 +113,7 @@ class GuidedBuild:
         self._stage = "ground"
         about = {"repository": codebase.repository.id}
         try:
-            self._overview = self._bench.stage(
+            self._overview = self._cache.stage(
                 "overview",
                 {**about, **self._asked("overview")},
                 Overview,
@@ -124,7 +123,7 @@ class GuidedBuild:
         except AnswerError as error:
             self._overview = static_overview(codebase)
             self._incomplete.append(str(error))
-        grounded = self._bench.stage(
+        grounded = self._cache.stage(
             "ground",
             {
                 **self._opened.source,
@@ -136,7 +135,7 @@ class GuidedBuild:
             lambda: ground_with_model(
                 self.techniques,
                 codebase,
-                self._shop.embedder,
+                self._context.embedder,
                 self._opened.document,
                 self._overview,
                 self._ask,
@@ -157,23 +156,22 @@ class GuidedBuild:
     def code(self, codebase: Codebase) -> None:
         self._stage = "code"
         trials = self._trials(codebase)
-        desk = Desk(
-            self._bench.folder / "techniques",
-            self._shop.settings,
+        coding = CodingContext(
+            self._cache.folder / "techniques",
+            self._context.settings,
             codebase,
             self._model,
             self._ask,
             trials,
-            runs=self._shop.runner is not None,
             title=self._opened.document.title,
             why=self._why,
         )
 
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
-            report = functools.partial(self._bench.progress, "code")
-            return code_techniques(self.techniques, self.located, desk, report)
+            report = functools.partial(self._cache.progress, "code")
+            return code_techniques(self.techniques, self.located, coding, report)
 
-        coded, error = self._bench.timed("code", work, lambda result: (_told(result[0].values()), False))
+        coded, error = self._cache.timed("code", work, lambda result: (_told(result[0].values()), False))
         code = tuple(c.code for c in coded.values() if c.code)
         self._nodes = CodeNodes(
             code=code,
@@ -208,7 +206,7 @@ class GuidedBuild:
 
     @property
     def _jobs(self) -> int:
-        return self._shop.settings.llm.concurrency
+        return self._context.settings.llm.concurrency
 
     def _read(self) -> dict[str, object]:
         document = self._opened.document
@@ -222,22 +220,23 @@ class GuidedBuild:
         self._incomplete += [f"{names[technique]}: {why}" for technique, why in failed.items()]
 
     def _trials(self, codebase: Codebase) -> Trials | None:
-        shop = self._shop
-        if (runner := shop.runner) is None:
+        context = self._context
+        if context.runner is None:
             return None
-
-        def make(imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None) -> Environment:
-            if (maker := shop.environments) is None:
-                return Environment(site=None, hash="")
-            return maker.make(imports, requirements, written)
-
-        limits = limits_for(shop.settings.sandbox)
+        limits = limits_for(context.settings.sandbox)
         needed = {
             package for symbols in self.located.values() for package in slice_symbols(codebase, symbols[:1]).packages
         }
         base: dict[str, Sequence[str]] = dict.fromkeys(sorted(needed), ())
-        lines = codebase.requirements
-        return Trials(self._bench.folder / "runs", runner, limits, make, lines, self._opened.written, base)
+        return Trials(
+            self._cache.folder / "runs",
+            context.runner,
+            limits,
+            context.environment,
+            codebase.requirements,
+            self._opened.written,
+            base,
+        )
 
 
 def _told(coded: Collection[Coded]) -> str:

@@ -20,7 +20,7 @@ from tests.tiny_world import (
     verdict,
     written,
 )
-from xkg.build.guided.coding.technique import Coded, Desk, code_techniques
+from xkg.build.guided.coding.technique import Coded, CodingContext, code_techniques
 from xkg.build.guided.coding.trial import Trials
 from xkg.config import LlmSettings, Settings
 from xkg.errors import AnswerError, BudgetError, LanguageModelError, ModelUnavailableError
@@ -77,7 +77,7 @@ class Build:
         settings = Settings(kg=self.folder, llm=LlmSettings(concurrency=jobs))
         environment = Environment(site=None, hash="none", incomplete=self.incomplete)
         trials = Trials(self.folder / "runs", QuickRunner(), Limits(), lambda *_: environment, [], None, {})
-        desk = Desk(
+        context = CodingContext(
             folder=self.folder,
             title="A paper",
             why={},
@@ -86,9 +86,8 @@ class Build:
             model=self,
             ask=self.model,
             trials=trials if runs else None,
-            runs=runs,
         )
-        return code_techniques(techniques, located, desk, lambda *told: self.progress.append(told))
+        return code_techniques(techniques, located, context, lambda *told: self.progress.append(told))
 
     @property
     def asked(self) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.parallel import each
-from xkg.build.stage_cache import Workbench, folder_name
+from xkg.build.stage_cache import StageCache, folder_name
 from xkg.config import Settings
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import Ask
@@ -60,9 +60,9 @@ class Coded(Value):
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What code is made with. `title` is the paper's, `why` says by technique why it is located where it is; `runs`
-    says whether this machine can contain code: else there are no `trials`, and levels stop at `parsed`."""
+class CodingContext:
+    """What code is made with. `title` is the paper's, `why` says by technique why it is located where it is. Where this
+    machine cannot contain code there are no `trials`, and levels stop at `parsed`."""
 
     folder: Path
     settings: Settings
@@ -70,7 +70,6 @@ class Desk:
     model: Model
     ask: Ask
     trials: Trials | None
-    runs: bool
     title: str
     why: Mapping[str, str]
 
@@ -78,14 +77,14 @@ class Desk:
 def code_techniques(
     techniques: Sequence[Technique],
     located: Mapping[str, Sequence[str]],
-    desk: Desk,
+    context: CodingContext,
     progress: Callable[[int, int, str], None],
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
     """Code for every technique of `located` (technique → symbols, best first), by technique; what a call that was never
     answered leaves open is missing from it, and the error says why. `progress` hears of each technique as it ends:
     how many are done, of how many, and its name.
 
-    A composite is made when its components are. What is finished is kept in the desk's folder. Raises what `Trials`
+    A composite is made when its components are. What is finished is kept in the context's folder. Raises what `Trials`
     raises."""
     done: dict[str, Coded] = {}
     names = {t.id: t.name for t in techniques}
@@ -93,7 +92,7 @@ def code_techniques(
 
     def work(technique: Technique) -> LanguageModelError | None:
         try:
-            result = _kept(technique, located[technique.id], _components(technique, techniques, done), desk)
+            result = _kept(technique, located[technique.id], _components(technique, techniques, done), context)
         except LanguageModelError as error:
             return error
         with lock:
@@ -103,7 +102,7 @@ def code_techniques(
 
     stopped: LanguageModelError | None = None
     for layer in _layers([t for t in techniques if t.id in located], techniques):
-        stopped = next((error for error in each(work, layer, desk.settings.llm.concurrency) if error), None)
+        stopped = next((error for error in each(work, layer, context.settings.llm.concurrency) if error), None)
         if stopped is not None:
             break
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
@@ -144,47 +143,53 @@ def _is_unrelated(code: Code) -> bool:
     return fidelity is not None and fidelity.unrelated is not None
 
 
-def _kept(technique: Technique, located: Sequence[str], components: Sequence[Component], desk: Desk) -> Coded:
-    settings = desk.settings
-    return Workbench(desk.folder / folder_name(technique.id)).stage(
+def _kept(
+    technique: Technique, located: Sequence[str], components: Sequence[Component], context: CodingContext
+) -> Coded:
+    settings = context.settings
+    return StageCache(context.folder / folder_name(technique.id)).stage(
         "code",
         {
             "technique": [technique.id, technique.name, technique.definition],
             "located": list(located),
             "components": [c.model_dump() for c in components],
-            "paper": desk.title,
-            "why": desk.why.get(technique.id, ""),
-            "repository": desk.codebase.repository.id,
-            "prompts": desk.model.identity(*map(prompt, PROMPTS)),
+            "paper": context.title,
+            "why": context.why.get(technique.id, ""),
+            "repository": context.codebase.repository.id,
+            "prompts": context.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
             "sandbox": settings.sandbox.model_dump(),
             "environment": settings.environment.model_dump(),
-            "runs": desk.runs,
+            "runs": context.trials is not None,
             "python": sys.version,
         },
         Coded,
-        lambda: _coded(technique, located, components, desk),
+        lambda: _coded(technique, located, components, context),
         lambda coded: coded.technique,
         keep=lambda coded: coded.final and coded.failed is None,
     )
 
 
-def _coded(technique: Technique, located: Sequence[str], components: Sequence[Component], desk: Desk) -> Coded:
+def _coded(
+    technique: Technique, located: Sequence[str], components: Sequence[Component], context: CodingContext
+) -> Coded:
     try:
-        why = desk.why.get(technique.id, "")
-        draft = modularize_with_model(technique, located, components, desk.codebase, desk.ask, desk.title, why)
+        why = context.why.get(technique.id, "")
+        draft = modularize_with_model(technique, located, components, context.codebase, context.ask, context.title, why)
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))
     if isinstance(draft, Declined):
         return Coded(technique=technique.id, reason=f"the model found no code for it: {draft.reason}")
-    if desk.trials is None:
+    if context.trials is None:
         parsed = check_parsed(draft.implementation)
         return _result(draft, [parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox here"})])
     definition = f"{technique.name}. {technique.definition}"
-    debugged = debug(draft, definition, desk.trials, desk.ask)
-    checked = check(debugged, definition, desk.trials, desk.ask)
+    debugged = debug(draft, definition, context.trials, context.ask)
+    checked = check(debugged, definition, context.trials, context.ask)
     coded = _result(checked.draft, checked.evidence)
-    return coded.model_copy(update={"failed": checked.failed, "refused": checked.refused, "final": desk.trials.final})
+    return coded.model_copy(
+        update={"failed": checked.failed, "refused": checked.refused, "final": context.trials.final}
+    )
 
 
 def _result(draft: Draft, evidence: Sequence[Evidence]) -> Coded:

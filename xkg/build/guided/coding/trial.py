@@ -8,7 +8,7 @@ from pathlib import Path
 from xkg.build.guided.draft import Draft
 from xkg.build.package_versions import Make, failed_in_package, other_versions
 from xkg.build.slicing.imported_names import imported_names
-from xkg.build.stage_cache import Workbench
+from xkg.build.stage_cache import StageCache
 from xkg.model import Code, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
@@ -83,7 +83,7 @@ class Trials:
             with self._running, in_use(environment):
                 return prove(code, self._runner, environment, self._limits)
 
-        return Workbench(self._folder).stage(
+        return StageCache(self._folder).stage(
             "run",
             {
                 "implementation": code.implementation,
