@@ -163,7 +163,7 @@ def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
         [sys.executable, "-c", command, "--kg", str(kg), "verify", "--jobs", "1"],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert process.stderr is not None
     assert "Quick".casefold() in process.stderr.readline()

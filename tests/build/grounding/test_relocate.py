@@ -15,7 +15,7 @@ from xkg.build.grounding.relocate import Found, relocate
 from xkg.build.repositories.checkout import fetch_repository, read_folder
 from xkg.model import Repository, Symbol, symbol_id
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "svgd" / "code"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "svgd" / "code"
 STORED = parse_repository(fetch_repository(str(EXAMPLE), Path("unused")))
 SYMBOLS = [source.symbol for source in STORED.symbols().values()]
 

@@ -18,7 +18,7 @@ from xkg.build.slicing.slice import slice_symbols
 from xkg.errors import UnknownIdError
 from xkg.model import Repository
 
-TANGLED = Path(__file__).parents[1] / "data" / "repos" / "tangled"
+TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"
 
 
 def codebase_of(files: dict[str, str]) -> Codebase:

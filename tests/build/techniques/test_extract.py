@@ -14,7 +14,7 @@ from xkg.build.techniques.names import is_name
 from xkg.build.techniques.noun_phrases import emphasised_name
 from xkg.model import Technique
 
-DATA = Path(__file__).parents[1] / "data" / "extract"
+DATA = Path(__file__).parents[2] / "data" / "extract"
 PAPERS = ("systems.tex", "theory.tex", "unnamed.md", "note.md")
 
 
@@ -192,7 +192,7 @@ def test_no_text_breaks_it(tmp_path_factory: pytest.TempPathFactory, pieces: lis
         assert technique.definition == " ".join(plain(document, e.start, e.end) for e in technique.excerpts)
 
 
-SVGD = Path(__file__).parents[2] / "examples" / "svgd" / "paper" / "svgd.tex"
+SVGD = Path(__file__).parents[3] / "examples" / "svgd" / "paper" / "svgd.tex"
 
 
 def test_headings_of_what_is_computed_and_terms_emphasised_where_they_are_defined() -> None:

@@ -22,7 +22,7 @@ from xkg.serve.service import Service
 from xkg.serve.stdio import make_server
 from xkg.store.local.store import EmbeddedStore
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "svgd" / "code"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "svgd" / "code"
 PAPER = "title:moving-particles"
 DIRECTION = f"{PAPER}#method/direction"
 

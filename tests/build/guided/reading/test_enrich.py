@@ -16,7 +16,7 @@ from xkg.build.paper.read import parse_paper
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.model import Technique
 
-DATA = Path(__file__).parents[2] / "data" / "extract"
+DATA = Path(__file__).parents[3] / "data" / "extract"
 
 
 class WordEmbedder:

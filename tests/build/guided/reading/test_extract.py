@@ -14,7 +14,7 @@ from xkg.build.paper.read import parse_paper
 from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, BudgetError
 
-DATA = Path(__file__).parents[2] / "data" / "extract"
+DATA = Path(__file__).parents[3] / "data" / "extract"
 PAPER = "title:tidecache"
 
 

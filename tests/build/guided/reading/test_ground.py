@@ -20,7 +20,7 @@ from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import AnswerError, BudgetError
 from xkg.model import Repository, Technique
 
-DATA = Path(__file__).parents[2] / "data" / "ground"
+DATA = Path(__file__).parents[3] / "data" / "ground"
 
 
 class HashEmbedder:

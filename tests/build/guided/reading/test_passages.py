@@ -15,7 +15,7 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper
 
-DATA = Path(__file__).parents[2] / "data" / "extract"
+DATA = Path(__file__).parents[3] / "data" / "extract"
 PAPERS = ("systems.tex", "theory.tex", "unnamed.md", "note.md")
 
 
