@@ -227,7 +227,7 @@ def test_faithful_code_whose_test_still_proves_it_stays_faithful(tmp_path: Path)
         node = paper.code[0].model_copy(update={"test": script, "evidence": (before,)})
         node = node.model_copy(update={"id": code_id(node.technique, implementation, script)})
         given = paper.model_copy(update={"code": (node,)})
-        (result,) = verify([given], Bench(tmp_path / str(hash(fidelity)), BubblewrapRunner(), None, LIMITS))
+        (result,) = verify([given], tmp_path / str(hash(fidelity)), BubblewrapRunner(), None, LIMITS)
         return result.evidence
 
     proven = again(met, test)
