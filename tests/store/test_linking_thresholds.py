@@ -34,7 +34,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
     with open_store(Settings(kg=tmp_path_factory.mktemp("kg"))) as store:
         store.publish(papers)
         with store.snapshot() as snapshot:
-            links = {(link.first, link.second): link.how for link in snapshot.links() or ()}
+            links = {(link.first, link.second): link.how for link in snapshot.links()}
     return {
         kind: Counter(
             links.get((f"title:{kind}-{n}-a#top/part", f"title:{kind}-{n}-b#top/part"), "neither")

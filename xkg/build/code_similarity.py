@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.build.code.python import parse_ast
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -115,7 +115,7 @@ def statements(source: str) -> list[Statement]:
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
     """The syntax trees of a source and the number of lines before each."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
-    whole = _tree(source)
+    whole = parse_ast(source)
     if whole is not None:
         yield 0, whole
         return
@@ -139,7 +139,7 @@ def _readable(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int,
         start += 1
     if start >= end:
         return
-    tree = _tree(textwrap.dedent("\n".join(lines[start:end])))
+    tree = parse_ast(textwrap.dedent("\n".join(lines[start:end])))
     if tree is not None:
         yield start, tree
         return
@@ -156,13 +156,6 @@ def _readable(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[int,
             yield from _readable(lines, first, last)
     elif end - start > 1:  # lines cut out of something: those below the first may stand alone
         yield from _readable(lines, start + 1, end)
-
-
-def _tree(source: str) -> ast.Module | None:
-    try:
-        return syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 # --- from trees to features

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from xkg.build.stage_cache import Progress, StageReport
 from xkg.llm.client import Call
+from xkg.unicode import printable_line
 
 
 @contextmanager
@@ -57,7 +58,7 @@ class _Display:
             self._console.print(_ended(event))
         elif isinstance(event, Progress):
             self._console.print(
-                f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {_line(event.about)}{self._bill()}"
+                f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {printable_line(event.about)}{self._bill()}"
             )
 
     def as_json(self, event: object) -> None:
@@ -116,9 +117,4 @@ class _Display:
 
 def _ended(report: StageReport) -> str:
     kept = " (kept)" if report.reused else ""
-    return f"  {report.name:<12}{report.seconds:7.1f} s  {_line(report.summary)}{kept}"
-
-
-def _line(text: str) -> str:
-    """Names come from papers and models: nothing in them is for the terminal to obey."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return f"  {report.name:<12}{report.seconds:7.1f} s  {printable_line(report.summary)}{kept}"

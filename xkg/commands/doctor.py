@@ -245,7 +245,7 @@ def _graph(settings: Settings) -> Finding:
         with open_store(settings) as store, store.snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise XkgError("empty")
-            return f"papers: {len(snapshot.papers())}, generation {snapshot.generation}"
+            return f"papers: {snapshot.paper_count()}, generation {snapshot.generation}"
 
     return _try(
         f"graph in {settings.kg}" if settings.store.url is None else "graph there",

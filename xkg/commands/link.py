@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from xkg.config import Settings
-from xkg.errors import AnswerError, CorruptStoreError, LanguageModelError, ModelUnavailableError, UnknownIdError
+from xkg.errors import AnswerError, LanguageModelError, ModelUnavailableError, UnknownIdError
 from xkg.value import Value
 
 if TYPE_CHECKING:  # imported by the job itself
@@ -84,17 +84,13 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
 
 def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
     """The generation, its links, and the open pairs, the most alike first: money may not last for all."""
-    for _ in range(2):
-        with store.snapshot() as snapshot:
-            if snapshot.generation == 0:
-                raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
-            links = snapshot.links()
-            if links is not None:
-                waiting = sorted((link for link in links if link.how == "open"), key=lambda link: -link.score)
-                pairs = [(snapshot.technique(link.first), snapshot.technique(link.second)) for link in waiting]
-                return snapshot.generation, links, pairs
-        store.decide([])  # a graph from before there were links
-    raise CorruptStoreError(f"{store.place} was written by another version of xkg meanwhile: try again")
+    with store.snapshot() as snapshot:
+        if snapshot.generation == 0:
+            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+        links = snapshot.links()
+        waiting = sorted((link for link in links if link.how == "open"), key=lambda link: -link.score)
+        pairs = [(snapshot.technique(link.first), snapshot.technique(link.second)) for link in waiting]
+        return snapshot.generation, links, pairs
 
 
 def _decided(

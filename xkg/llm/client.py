@@ -20,6 +20,7 @@ from xkg.llm.ledger import Asked, Ledger, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm.prompt import Prompt
+from xkg.unicode import printable_line
 from xkg.value import Value
 
 _ATTEMPTS = 4  # the question, twice again with what was wrong, and once afresh to the expert model
@@ -333,5 +334,5 @@ class LanguageModel:
 
 
 def _one_line(text: str) -> str:
-    line = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    line = printable_line(text)
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} …"

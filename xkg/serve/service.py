@@ -65,19 +65,17 @@ class Service:
         self,
         query: str,
         k: int,
-        papers: Sequence[str] = (),
-        with_code: bool = False,
         *,
         filters: "Filters | None" = None,
         verify: bool = False,
     ) -> "types.SearchAnswer":
-        """`papers` and `with_code` narrow it, or `filters` in their place. `verify` asks the language model, waits
+        """`verify` asks the language model, waits
         no longer than `xkg.serve.search.model_questions.WAIT_SECONDS`, and says where there was no answer."""
         from xkg.serve.search.filters import Filters
 
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or say what the code should do")
-        chosen = filters or Filters(papers=tuple(papers), with_code=with_code)
+        chosen = filters or Filters()
         if not verify:
             with self._snapshot() as snapshot:
                 return self._found(snapshot, query, k, chosen)

@@ -134,8 +134,8 @@ class Snapshot(Protocol):
         """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation."""
         ...
 
-    def links(self) -> Sequence[Link] | None:
-        """`SAME_CONCEPT` and the pairs that wait for a decision; None in a graph from before there were any."""
+    def links(self) -> Sequence[Link]:
+        """`SAME_CONCEPT` and the pairs that wait for a decision."""
         ...
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:

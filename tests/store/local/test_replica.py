@@ -243,7 +243,7 @@ def decided(replica: Replica, relation: Relation) -> list[Decision]:
                 relation=relation,
                 by="a test",
             )
-            for link in (snapshot.links() or ())[::2]
+            for link in (snapshot.links())[::2]
         ]
 
 

@@ -80,7 +80,7 @@ def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None
     store.publish(papers)
     with store.snapshot() as snapshot:
         known = {paper.id: paper for paper in snapshot.papers()}
-        links = snapshot.links() or ()
+        links = snapshot.links()
         assert (snapshot.paper_count(), len(links) > 0, len(snapshot.citations()) > 2) == (4, True, True)
         headings = snapshot.headings([*known, "arxiv:9999.99999"])
         assert headings == {paper: (each.title, each.year) for paper, each in known.items()}

@@ -104,7 +104,6 @@ def _parsed(checkout: Checkout, paths: set[str], parsers: Parsers) -> Codebase |
 
 class _Source:
     def __init__(self, codebase: Codebase) -> None:
-        self._codebase = codebase
         self._modules = {m.path: m for m in codebase.modules}
 
     def lines(self, symbol: Symbol) -> str | None:

@@ -10,6 +10,7 @@ from xkg.llm.prompt import load_prompt
 from xkg.serve.answers.types import short
 from xkg.serve.search.candidates import PART_WORDS, parts
 from xkg.serve.search.model_questions import WAIT_SECONDS, Questions
+from xkg.unicode import one_line
 
 MOST_STEPS = 6
 _STEP_CHARACTERS = 600
@@ -32,17 +33,17 @@ def decompose(questions: Questions, task: str) -> tuple[list[str], str, bool]:
         answered = questions.wait(asked, time.monotonic() + WAIT_SECONDS)
     except XkgError as error:
         return by_structure(task), f"by the text's own structure, not by a model: {error}", False
-    return [_flat(step) for step in answered.answer.steps], f"by {answered.model}", True
+    return [one_line(step) for step in answered.answer.steps], f"by {answered.model}", True
 
 
 def by_structure(task: str) -> list[str]:
     """The items of a list, or else sentences, or else clauses of a long sentence; the task itself where it is one
     thing. Sentences too short to say anything alone stay with the one before."""
-    items = [_flat(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
+    items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:
         return _distinct(items)
     sentences: list[str] = []
-    for sentence in map(_flat, _SENTENCE.split(task)):
+    for sentence in map(one_line, _SENTENCE.split(task)):
         if sentences and len(sentence.split()) < PART_WORDS:
             sentences[-1] = f"{sentences[-1]} {sentence}"
         else:
@@ -50,11 +51,11 @@ def by_structure(task: str) -> list[str]:
     sentences = _distinct(sentences)
     if len(sentences) > 1:
         return sentences
-    return _distinct(parts(_flat(task))) or [_flat(task)]
+    return _distinct(parts(one_line(task))) or [one_line(task)]
 
 
 def _objection(answer: Steps) -> str | None:
-    steps = [_flat(step) for step in answer.steps]
+    steps = [one_line(step) for step in answer.steps]
     if not 1 <= len(steps) <= MOST_STEPS:
         return f"give 1 to {MOST_STEPS} steps"
     if not all(steps) or len(set(steps)) < len(steps):
@@ -66,7 +67,3 @@ def _objection(answer: Steps) -> str | None:
 
 def _distinct(texts: list[str]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if text))
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())

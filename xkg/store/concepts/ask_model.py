@@ -7,6 +7,7 @@ from xkg.llm.client import AnswerType, Ask
 from xkg.llm.prompt import load_prompt
 from xkg.store.concepts.decisions import judged, text_hash
 from xkg.store.graph_store import Decision, Relation, TechniqueView
+from xkg.unicode import one_line
 
 PAIRS = 12
 """In one question: the instructions cost as much as two pairs, and an answer that fails leaves these open."""
@@ -56,12 +57,8 @@ def _described(letter: str, view: TechniqueView) -> str:
     """Two lines, whatever line breaks a paper has: no text can pass for another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""
-    definition = _one_line(technique.definition)
+    definition = one_line(technique.definition)
     if len(definition) > _DEFINITION_CHARACTERS:
         definition = definition[:_DEFINITION_CHARACTERS].rpartition(" ")[0] + " …"
-    title = _one_line(view.paper_title)
-    return f'{letter}: {_one_line(technique.name + also)}, in the paper "{title}"\n{definition or "No definition."}'
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    title = one_line(view.paper_title)
+    return f'{letter}: {one_line(technique.name + also)}, in the paper "{title}"\n{definition or "No definition."}'

@@ -396,10 +396,8 @@ class Catalogue:
     def paper_ids(self) -> list[str]:
         return [_id(key) for (key,) in self._all("SELECT id FROM paper ORDER BY number")]
 
-    def links(self) -> list[Link] | None:
-        """All links and open pairs, ordered by ids; None in a catalogue from before there were any."""
-        if not self._all("SELECT 1 FROM sqlite_master WHERE name = 'link'"):
-            return None
+    def links(self) -> list[Link]:
+        """All links and open pairs, ordered by ids."""
         found = self._all(
             "SELECT a.id, b.id, l.score, l.how FROM link l JOIN technique a ON a.row = l.first "
             "JOIN technique b ON b.row = l.second ORDER BY a.id, b.id"

@@ -120,7 +120,7 @@ class LayeredCatalogue:
         return sorted({*self._base.paper_ids()} - self._dead | self._papers_above)
 
     def links(self) -> list[Link]:
-        return self._links(self._base.links() or (), self._above.row_links())
+        return self._links(self._base.links(), self._above.row_links())
 
     def links_of(self, ids: Iterable[str]) -> list[Link]:
         wanted = list(ids)

@@ -132,8 +132,8 @@ class EmbeddedSnapshot:
     def named(self, name: str) -> Sequence[str]:
         return self._catalogue.named(name) if self._catalogue else []
 
-    def links(self) -> Sequence[Link] | None:
-        """`SAME_CONCEPT` and the pairs that wait for a decision; None in a generation from before there were any."""
+    def links(self) -> Sequence[Link]:
+        """`SAME_CONCEPT` and the pairs that wait for a decision."""
         return self._catalogue.links() if self._catalogue else []
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:

@@ -87,7 +87,7 @@ def _wanted(snapshot: Snapshot) -> Drawing:
         else:
             cites.add((str(row.values[0]), str(row.values[1])))
     same: dict[Edge, tuple[float, str]] = {}
-    for link in snapshot.links() or ():
+    for link in snapshot.links():
         if link.how != OPEN_PAIR:
             first, second, *_ = same_concept_row(link.first, link.second, link.score, link.how).values
             same[str(first), str(second)] = (link.score, link.how)

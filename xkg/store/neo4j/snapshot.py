@@ -4,7 +4,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, LiteralString, overload
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
 
 from cachetools import LRUCache
 from neo4j import ManagedTransaction
@@ -63,7 +63,8 @@ class RemoteSnapshot:
         self._kept: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
         self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
-        self._papers: _Papers | None = None
+        self._papers: tuple[Paper, ...] | None = None
+        self._count: int | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
         self.generation = generation
 
@@ -72,15 +73,19 @@ class RemoteSnapshot:
         return ""
 
     def papers(self) -> Sequence[Paper]:
-        """All papers in id order, as the graph's own nodes say them; to count them costs no more than a count. What an
-        imported file claims beyond the model is only in bundles."""
+        """All papers in id order, as the graph's own nodes say them. What an imported file claims beyond the model is
+        only in bundles."""
         with self._turn:
             if self._papers is None:
-                self._papers = _Papers(self._connection)
+                papers = [_paper(json.loads(own), node) for own, node in self._read(_PAPERS)]
+                self._papers = tuple(sorted(papers, key=lambda paper: paper.id))
             return self._papers
 
     def paper_count(self) -> int:
-        return len(self.papers())
+        with self._turn:
+            if self._count is None:
+                self._count = int(self._read(_COUNT)[0][0])
+            return self._count
 
     def called(self, words: str) -> Sequence[str]:
         if self._views([words])[words] is not None:
@@ -134,7 +139,7 @@ class RemoteSnapshot:
                 self._names[name] = tuple(found)
             return self._names[name]
 
-    def links(self) -> Sequence[Link] | None:
+    def links(self) -> Sequence[Link]:
         """`SAME_CONCEPT` between techniques, ordered by ids; what waits for a decision is not in the graph."""
         drawn = self._read(_LINKS)
         own = self._own_ids({key for first, second, *_ in drawn for key in (first, second)})
@@ -146,7 +151,7 @@ class RemoteSnapshot:
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
         wanted = set(ids)
-        return [link for link in self.links() or () if link.first in wanted or link.second in wanted]
+        return [link for link in self.links() if link.first in wanted or link.second in wanted]
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:  # noqa: ARG002
         return []
@@ -259,41 +264,6 @@ class _PaperViews:
             )
             for entry in shown
         }
-
-
-class _Papers(Sequence[Paper]):
-    """All papers, read when the first of them is looked at."""
-
-    def __init__(self, connection: "Connection") -> None:
-        self._connection = connection
-        self._turn = threading.Lock()
-        self._count: int | None = None
-        self._loaded: tuple[Paper, ...] | None = None
-
-    def __len__(self) -> int:
-        with self._turn:
-            if self._count is None:
-                self._count = int(self._connection.read(lambda tx: tx.run(_COUNT).single(strict=True)[0]))
-            return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Paper: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Paper, ...]: ...
-    def __getitem__(self, index: int | slice) -> Paper | tuple[Paper, ...]:
-        return self._all()[index]
-
-    def __iter__(self) -> Iterator[Paper]:
-        return iter(self._all())
-
-    def _all(self) -> tuple[Paper, ...]:
-        with self._turn:
-            if self._loaded is None:
-                found = self._connection.read(lambda tx: [(own, node) for own, node in tx.run(_PAPERS)])
-                papers = [_paper(json.loads(own), node) for own, node in found]
-                self._loaded = tuple(sorted(papers, key=lambda paper: paper.id))
-                self._count = len(self._loaded)
-            return self._loaded
 
 
 def _paper(own: str, node: dict[str, Any]) -> Paper:

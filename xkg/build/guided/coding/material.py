@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
+from xkg.build.code.python import parse_ast
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import Symbol
-from xkg.sandbox.evidence.python_ast import syntax_tree
 
 MAX_BYTES = 52_100
 # Further places are added as long as all stays within this.
@@ -64,9 +64,8 @@ def material(codebase: Codebase, located: Sequence[str]) -> Material:
 def without(code: str, names: Collection[str], kept: Collection[str]) -> str:
     """The code without its functions and classes of these names, each replaced by a comment, but for those in
     `kept`. Code that does not parse comes back as it is."""
-    try:
-        tree = syntax_tree(code)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parse_ast(code)
+    if tree is None:
         return code
     lines: list[str | None] = list(code.split("\n"))
     for node in tree.body:

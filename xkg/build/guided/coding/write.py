@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from xkg.build.code.codebase import Codebase
+from xkg.build.code.python import parse_ast
 from xkg.build.fidelity import left_out
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.material import Material, material, without
@@ -13,7 +14,6 @@ from xkg.build.guided.draft import Draft, prompt
 from xkg.build.slicing.compose import Part, compose, shown, together
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique
-from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.value import Value
 
@@ -149,11 +149,8 @@ def _done_alike(code: str, components: str) -> frozenset[str]:
 
 
 def _definitions(code: str) -> list[_Definition]:
-    try:
-        body = syntax_tree(code).body
-    except (SyntaxError, ValueError, RecursionError):
-        return []
-    return [node for node in body if isinstance(node, _Definition)]
+    tree = parse_ast(code)
+    return [] if tree is None else [node for node in tree.body if isinstance(node, _Definition)]
 
 
 def _parameters(node: _Definition) -> list[str]:

@@ -10,6 +10,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from xkg.build.code.python import parse_ast
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.repair_guard.assertion_strength import ROUNDING, Strength
 from xkg.build.guided.repair_guard.assertions import Assertion, assertions
@@ -34,7 +35,7 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
             reason = error.msg if isinstance(error, SyntaxError) else str(error) or "nested too deeply"
             return f"the {name} does not parse after the repair: {reason}{where}"
     code, test = trees
-    old_code, old_test = _tree(before.implementation), _tree(before.test)
+    old_code, old_test = parse_ast(before.implementation), parse_ast(before.test)
     try:
         found = [
             *tricks("implementation", old_code, code),
@@ -47,13 +48,6 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
     except RecursionError:
         return "the repair is nested more deeply than it can be checked"
     return "; ".join(list(dict.fromkeys(found))[:5]) or None
-
-
-def _tree(source: str) -> ast.Module | None:
-    try:
-        return syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 # --- assertions

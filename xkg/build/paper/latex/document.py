@@ -16,6 +16,7 @@ from xkg.build.paper.latex.flatten import flatten
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
 from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, latex_text, math
 from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
+from xkg.unicode import one_line
 
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
 _STYLES = {
@@ -59,7 +60,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     scan = _Scan(text, macros)
     found = scan.run()
     title_group = scan.first_group(_TITLES)
-    title = _one_line(scan.readable(*title_group)) if title_group else ""
+    title = one_line(scan.readable(*title_group)) if title_group else ""
     front = text[: found.headings[0].start if found.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
@@ -104,10 +105,6 @@ def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, t
             if macro in found.defaults:
                 defaults[macro] = found.defaults[macro]
     return table, defaults
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _date(scan: "_Scan") -> int | None:
@@ -268,7 +265,7 @@ class _Scan:
         group = self.tex.group(self.tex.skip_options(after))
         if group is None:
             return after
-        title = _one_line(self.readable(group.start, min(group.end, group.start + _LONGEST_TITLE)))
+        title = one_line(self.readable(group.start, min(group.end, group.start + _LONGEST_TITLE)))
         if level == 4:
             title = title.rstrip(" .:")
         if title:
@@ -290,7 +287,7 @@ class _Scan:
             begin, inner_start, inner_end, end = start, group.start, group.end, group.after
         if inner_end - inner_start > _LONGEST_EMPHASIS or inner_end > self.end:
             return after
-        text = _one_line(self.readable(inner_start, inner_end))
+        text = one_line(self.readable(inner_start, inner_end))
         if not re.search(r"\w", text):
             return inner_start
         if self._run_in(_STYLES[word], text, begin, end):
