@@ -1,6 +1,7 @@
 """Run a draft, read the error, mend it, run again: until its test passes or no round is left."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from xkg.build.guided.coding.edits import EditError, Repair, applied
 from xkg.build.guided.coding.run_report import report, steady
@@ -66,37 +67,17 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
     tried: dict[tuple[str, str], str] = {(draft.implementation, draft.test): _said(proof)}
     notes: list[str] = []
     while not state.passed and state.rounds < rounds:
-        refused = 0
-
-        def check(answer: Repair, base: Draft = state.draft) -> str | None:
-            nonlocal refused
-            if not answer.edits:
-                return None
-            try:
-                mended = applied(base, answer.edits)
-            except EditError as error:
-                return str(error)
-            known = tried.get((mended.implementation, mended.test))
-            if known is not None:
-                return f"this was run already and failed with: {known}; change something else"
-            fault = complaint(base, mended)
-            refused += fault is not None
-            return fault
-
         inputs = {
             "definition": definition,
             "failure": report(state.proof),
             "hint": _HINTS.get(state.proof.cause, "Find the cause before you change anything."),
             "tried": "\n".join(notes[-_REMEMBERED:]) or "nothing yet",
-            "implementation": state.draft.implementation,
-            "test": state.draft.test,
             "sources": _sources(state),
         }
-        try:
-            answer = ask(prompt("repair"), Repair, inputs, about=draft.name, check=check)
-        except AnswerError as error:
-            return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
-        state = state.model_copy(update={"rounds": state.rounds + 1, "refused": state.refused + refused})
+        state, answer = ask_for_repair(state, "repair", inputs, ask, tried=tried)
+        if answer is None:
+            return state
+        state = state.model_copy(update={"rounds": state.rounds + 1})
         if not answer.edits:
             return state.model_copy(update={"stopped": f"cannot be mended: {steady(answer.cause)}"})
         mended = applied(state.draft, answer.edits)
@@ -110,6 +91,48 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
     if not state.passed:
         return state.model_copy(update={"stopped": f"does not pass after {state.rounds} rounds"})
     return state
+
+
+def ask_for_repair(
+    state: Debugged,
+    name: str,
+    inputs: Mapping[str, str],
+    ask: Ask,
+    *,
+    tried: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    test_alone: bool = False,
+    may_remove: bool = False,
+) -> tuple[Debugged, Repair | None]:
+    """The answer to the prompt of this name, whose edits fit the draft and pass the guard, and the state with the
+    answers that the guard refused counted; None, and `failed`, where there is no such answer. `tried` says by code and
+    test how what was run already has failed; with `test_alone` the implementation stays as it is, and `may_remove` is
+    as in `complaint`."""
+    draft, refused = state.draft, 0
+
+    def check(answer: Repair) -> str | None:
+        nonlocal refused
+        if test_alone and any(edit.file != "test" for edit in answer.edits):
+            return "only the test may change; give edits of the file test alone"
+        if not answer.edits:
+            return None
+        try:
+            changed = applied(draft, answer.edits)
+        except EditError as error:
+            return str(error)
+        known = tried.get((changed.implementation, changed.test))
+        if known is not None:
+            return f"this was run already and failed with: {known}; change something else"
+        fault = complaint(draft, changed, may_remove=may_remove)
+        refused += fault is not None
+        return fault
+
+    files = {"implementation": draft.implementation, "test": draft.test}
+    answer, failed = None, state.failed
+    try:
+        answer = ask(prompt(name), Repair, {**inputs, **files}, about=draft.name, check=check)
+    except AnswerError as error:
+        failed = str(error)
+    return state.model_copy(update={"failed": failed, "refused": state.refused + refused}), answer
 
 
 def _is_worse(after: Proof, before: Proof) -> bool:

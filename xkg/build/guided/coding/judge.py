@@ -3,12 +3,11 @@ mended once where it is not there."""
 
 from xkg.build.code_similarity import statements
 from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
-from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, debug, room_for
-from xkg.build.guided.coding.edits import EditError, Repair, applied
+from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
+from xkg.build.guided.coding.edits import applied
 from xkg.build.guided.coding.fidelity import judge_fidelity, listed_unmatched
-from xkg.build.guided.coding.strengthen import strength, strengthen
-from xkg.build.guided.draft import Draft, prompt
-from xkg.build.guided.repair_guard.guard import complaint
+from xkg.build.guided.coding.strengthen import made_from, strength, strengthen
+from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import Evidence, Fidelity, Level
@@ -65,44 +64,15 @@ def revise(
     is better is not told here. The draft as it was, with `failed`, where the model gives no answer that can be used."""
     draft = state.draft
     removes = fidelity.share < FAITHFUL_SHARE or any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
-    refused = 0
-
-    def objection(answer: Repair) -> str | None:
-        nonlocal refused
-        if not answer.edits:
-            return None
-        try:
-            changed = applied(draft, answer.edits)
-        except EditError as error:
-            return str(error)
-        fault = complaint(draft, changed, may_remove=removes)
-        refused += fault is not None
-        return fault
-
     inputs = {
         "definition": definition,
         "findings": _findings(draft, fidelity),
-        "implementation": draft.implementation,
-        "test": draft.test,
         "sources": room_for(draft.excerpt, draft.implementation, draft.test),
     }
-    try:
-        answer = ask(prompt("revise"), Repair, inputs, about=draft.name, check=objection)
-    except AnswerError as error:
-        return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
-    state = state.model_copy(update={"refused": state.refused + refused})
-    if not answer.edits:
+    state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
+    if answer is None or not answer.edits:
         return state
-    after = debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds)
-    return after.model_copy(
-        update={
-            "first": state.first,
-            "repairs": state.repairs + after.repairs + 1,
-            "rounds": state.rounds + after.rounds,
-            "refused": state.refused + after.refused,
-            "failed": state.failed or after.failed,
-        }
-    )
+    return made_from(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
 
 
 def _judged(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:

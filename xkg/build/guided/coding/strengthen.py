@@ -1,11 +1,8 @@
 """A test that passes but would not fail if the code did something else goes back once, with what it did not notice."""
 
-from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, debug
-from xkg.build.guided.coding.edits import EditError, Repair, applied
+from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug
+from xkg.build.guided.coding.edits import applied
 from xkg.build.guided.coding.run_report import steady
-from xkg.build.guided.draft import prompt
-from xkg.build.guided.repair_guard.guard import complaint
-from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -25,49 +22,32 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
     if state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED):
         return state
     draft = state.draft
-    refused = 0
-
-    def check(answer: Repair) -> str | None:
-        nonlocal refused
-        if any(edit.file != "test" for edit in answer.edits):
-            return "only the test may change; give edits of the file test alone"
-        if not answer.edits:
-            return None
-        try:
-            sharper = applied(draft, answer.edits)
-        except EditError as error:
-            return str(error)
-        fault = complaint(draft, sharper)
-        refused += fault is not None
-        return fault
-
-    inputs = {
-        "definition": definition,
-        "unnoticed": unnoticed(draft.implementation, state.proof.evidence),
-        "implementation": draft.implementation,
-        "test": draft.test,
-    }
-    try:
-        answer = ask(prompt("strengthen"), Repair, inputs, about=draft.name, check=check)
-    except AnswerError as error:
-        return state.model_copy(update={"failed": str(error), "refused": state.refused + refused})
-    state = state.model_copy(update={"refused": state.refused + refused})
-    if not answer.edits:
+    inputs = {"definition": definition, "unnoticed": unnoticed(draft.implementation, state.proof.evidence)}
+    state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
+    if answer is None or not answer.edits:
         return state
     return follow(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
 
 
 def follow(state: Debugged, after: Debugged) -> Debugged:
-    """The better of a draft and of what was made of it, with the counts of both. `after` took one change to make."""
-    counts = {
-        "first": state.first,
-        "rounds": state.rounds + after.rounds,
-        "refused": state.refused + after.refused,
-        "failed": state.failed or after.failed,
-    }
+    """The better of a draft and of what was made of it, with the counts of both."""
+    both = made_from(state, after)
     if strength(after.proof) > strength(state.proof):
-        return after.model_copy(update={**counts, "repairs": state.repairs + after.repairs + 1})
-    return state.model_copy(update=counts)
+        return both
+    return both.model_copy(update={name: getattr(state, name) for name in ("draft", "proof", "repairs", "stopped")})
+
+
+def made_from(state: Debugged, after: Debugged) -> Debugged:
+    """`after`, which took one change of `state` to make, with the counts of both."""
+    return after.model_copy(
+        update={
+            "first": state.first,
+            "repairs": state.repairs + after.repairs + 1,
+            "rounds": state.rounds + after.rounds,
+            "refused": state.refused + after.refused,
+            "failed": state.failed or after.failed,
+        }
+    )
 
 
 def strength(proof: Proof) -> tuple[int, float]:
