@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.requirements import without_versions
 from xkg.build.slicing.imported_names import imported_names
 from xkg.model import Code, Evidence, Level
@@ -16,16 +14,15 @@ from xkg.sandbox.evidence.prove import prove
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner
+from xkg.value import Value
 
 Make = Callable[[Mapping[str, Sequence[str]], Sequence[str], str | None], Environment]
 
 _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
-class Checked(BaseModel):
+class Checked(Value):
     """Code nodes with their levels, in the order given. `final` is False where another run may reach more."""
-
-    model_config = ConfigDict(frozen=True)
 
     code: tuple[Code, ...]
     final: bool

@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from xkg.errors import StoreError
 from xkg.files import private_folder, write_whole
 from xkg.model import Code, Level, slug
 from xkg.sandbox.runner import Environment
+from xkg.value import Value
 
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
@@ -25,10 +26,8 @@ _OUTPUT = b'", "output": '
 DECIDING = ("model.py", "value.py", "fusion.py", "unicode.py", "embeddings", "sandbox", "build")
 
 
-class StageReport(BaseModel):
+class StageReport(Value):
     """One stage of one build: wall seconds, whether its output was there already, and what it gave in a few words."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     seconds: float
@@ -36,10 +35,8 @@ class StageReport(BaseModel):
     summary: str
 
 
-class Progress(BaseModel):
+class Progress(Value):
     """How far a stage is that works through a paper's techniques; `about` is the one that is done."""
-
-    model_config = ConfigDict(frozen=True)
 
     stage: str
     done: int
