@@ -117,7 +117,7 @@ def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None
         node = code.model_copy(update={"level": level, "evidence": evidence})
         paper = bundle("p", code.implementation).model_copy(update={"code": (node,)})
         stalled = Stalled()
-        (result,) = verify([paper], Bench(tmp_path, stalled, None, LIMITS))
+        (result,) = verify([paper], tmp_path, stalled, None, LIMITS)
         assert (result.level, result.cause) == (now, Cause.NOT_SETTLED)
         assert result.evidence.reason is not None
         assert result.evidence.reason.startswith("whether the test can fail was not settled")

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.context import Built, Contents, OpenedPaper, BuildContext
+from xkg.build.context import BuildContext, Built, Contents, OpenedPaper
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.sources.paper_source import find_paper
-from xkg.build.stage_cache import StageReport, StageCache, folder_name, pipeline_version
+from xkg.build.stage_cache import StageCache, StageReport, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id

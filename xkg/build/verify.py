@@ -48,9 +48,9 @@ def verify(
     hears of each as it ends.
 
     A finished node's result is kept in `folder` until `forget`, so that a run after a kill goes on from there; one that
-    met a registry that was down, whose run was killed, or that was not settled is tried again. A node that is not settled
-    keeps the level that it had, where that is higher. When a call is interrupted, runs under way end first, and nothing
-    of them is kept. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and
+    met a registry that was down, whose run was killed, or that was not settled is tried again. A node that is not
+    settled keeps the level that it had, where that is higher. When a call is interrupted, runs under way end first, and
+    nothing of them is kept. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and
     `StoreError` where a folder cannot be written."""
     nodes = [code for bundle in bundles for code in bundle.code]
     environments = environments_for(bundles, maker)

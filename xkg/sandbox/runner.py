@@ -4,14 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from xkg.value import Value
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Limits(_Value):
+class Limits(Value):
     """Wall seconds, megabytes of memory summed over all processes, of scratch disk, and of captured output."""
 
     seconds: float = 60
@@ -21,7 +17,7 @@ class Limits(_Value):
     output_kb: int = 256
 
 
-class Job(_Value):
+class Job(Value):
     """What to run: `python` arguments after the interpreter, in a scratch folder that first holds `files` (relative
     path → text). `site` is a read-only folder of packages (an environment) put on the module path."""
 
@@ -31,7 +27,7 @@ class Job(_Value):
     limits: Limits = Limits()
 
 
-class Outcome(_Value):
+class Outcome(Value):
     """`ended`: `exited` (then `exit_code` is set), or what stopped it. Output is decoded with replacement and holds the
     end when it was cut; `peak_memory_mb` is summed over all processes as the watchdog saw it."""
 
@@ -60,7 +56,7 @@ class Runner(Protocol):
     def run(self, job: Job) -> Outcome: ...
 
 
-class Environment(_Value):
+class Environment(Value):
     """Packages made ready for code: `site` is None when none are needed. `hash` names the resolved set;
     `packages` are name==version; `missing` maps an import to why it could not be had; `incomplete` says that another
     time may give more (the registry could not be reached); `notes` are what a person should know of the versions, one
