@@ -9,7 +9,9 @@ from xkg.build.document import Document
 from xkg.model import Technique
 
 _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
-_TEX_NAME = re.compile(r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})")
+_TEX_NAME = re.compile(
+    r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
+)
 # TeX that lays out rather than names; Greek letters and functions (\exp, \log, \max) do name things in code.
 _LAYOUT = frozenset(
     stems(
