@@ -135,7 +135,7 @@ def _peer(data: bytes) -> None:
 
 
 def citations(text: str) -> None:
-    cited([Paper(id="title:a", title=text, references=(Reference(title=text), Reference(title="b", text=text)))])
+    cited([Paper(id="title:a", title=text or "x", references=(Reference(title=text), Reference(title="b", text=text)))])
 
 
 def stored_words(text: str) -> None:

@@ -87,7 +87,8 @@ def spelt(text: str) -> str:
     """`text` with Greek letters by their names, as papers write them in either way."""
     if text.isascii():
         return text
-    return re.sub("[Α-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
+    # one place in the range is no letter, and has no name
+    return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:
