@@ -25,7 +25,7 @@ def build(
     ] = None,
     given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     llm: Annotated[
-        str | None, typer.Option(help="Language model [llm.model, or o4-mini]; 'none' is static analysis, without key.")
+        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' is static analysis, without key.")
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
@@ -108,7 +108,7 @@ def costs(
 def link(
     context: typer.Context,
     llm: Annotated[
-        str | None, typer.Option(help="Language model [llm.model, or o4-mini]; 'none' leaves open pairs open.")
+        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' leaves open pairs open.")
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="At most so many dollars, earlier runs included.")

@@ -1,6 +1,6 @@
 """The `xkg` command, its commands in the order of its help, and how it ends: 0 done, 1 it could not be done, 2 usage.
 
-Commands are thin: parse arguments, call one function, print. They live in `cli_*.py`, by what they are for."""
+Commands are thin: parse arguments, call one function, print. They live in the modules beside this one."""
 
 import io
 import sys
@@ -47,6 +47,14 @@ app.add_typer(token_app, name="token")
 app.add_typer(mcp_app, name="mcp")
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from xkg.version import __version__
+
+        typer.echo(f"xkg {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _global_options(
     context: typer.Context,
@@ -54,6 +62,9 @@ def _global_options(
         Path | None, typer.Option("--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default].")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
+    version: Annotated[  # noqa: ARG001  # its callback has ended the program
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     context.obj = {"kg": kg, "verbose": verbose}
 
