@@ -8,7 +8,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: demo test search check-shared lint bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: demo test search check-shared lint docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -50,6 +50,14 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# The pages of docs/reference that follow from the code.
+reference: .venv/.ready
+	$(BIN)/python -m scripts.reference
+
+# The site, in storage/site. Nothing is fetched.
+docs: reference
+	$(BIN)/zensical build --strict
 
 test: lint sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "not shared"

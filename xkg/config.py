@@ -56,8 +56,9 @@ def neo4j_url(url: str) -> str:
 
 
 class EmbeddingSettings(_Section):
-    """`provider`: `onnx` runs MiniLM and its like on CPU; `sentence-transformers` any of its models, on a GPU where
-    there is one; `openai` sends texts to `base_url`, with the key that the environment holds (`xkg.embeddings.openai`).
+    """`provider`: `onnx` runs MiniLM and its like on CPU; `sentence-transformers` (extra `st`) any of its models, on a
+    GPU where there is one; `openai` sends texts to `base_url`, any compatible server, with the key in
+    `XKG_EMBEDDING_KEY`, and needs `model`.
     `weights`: a folder with `tokenizer.json` and `model.safetensors` or `.onnx`; None finds an installed one."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
@@ -86,7 +87,7 @@ class EmbeddingSettings(_Section):
 
 class SandboxSettings(_Section):
     """`auto` takes bubblewrap, and Landlock where that cannot be had. `unsafe-subprocess` runs code that nobody trusts
-    with your own rights: it must be asked for in words."""
+    with your own rights: it must be asked for in words. `seconds` and `memory_mb` bound one run."""
 
     runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
@@ -94,7 +95,8 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk; 0 makes none. `total_mb`
+    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk (torch needs about 6000); 0
+    makes none. `total_mb`
     bounds all of a graph: those least recently used go first, never one in use."""
 
     max_mb: int = Field(default=1500, ge=0)
@@ -112,10 +114,11 @@ class Price(_Section):
 class LlmSettings(_Section):
     """The language model: any endpoint that speaks OpenAI's protocol, or `model` `none` for static analysis alone.
 
-    A role without a model of its own takes `model`. `base_url` None is `OPENAI_BASE_URL` of the environment, else
-    OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens; `seconds` bounds a call;
-    `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its builds together. `prices`
-    extend and override those that xkg knows, by model."""
+    `paper_model` reads papers, `code_model` writes code, `verifier_model` judges it, and `expert_model` is asked where
+    the others fail; a role without a model of its own takes `model`. `base_url` None is `OPENAI_BASE_URL` of the
+    environment, else OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens;
+    `seconds` bounds a call; `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its
+    builds together, and for the questions of one day. `prices` extend and override those that xkg knows, by model."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -142,7 +145,8 @@ class ArxivSettings(_Section):
 
 
 class PruneSettings(_Section):
-    """None: the highest rung that could be tried on this machine, at least `parsed`."""
+    """Techniques whose code is below `min_level` are hidden. None: the highest level that could be tried on this
+    machine, at least `parsed`."""
 
     min_level: Level | None = None
 
@@ -256,6 +260,8 @@ class ServeSettings(_Section):
 
 
 class Settings(BaseSettings):
+    """`kg` is the folder of the graph."""
+
     model_config = SettingsConfigDict(
         env_prefix="XKG_",
         env_nested_delimiter="__",
@@ -321,4 +327,6 @@ def load(**flags: object) -> Settings:
         raise
     except Exception as error:  # the YAML reader raises its own tree
         reason = " ".join(str(error).split())
-        raise ConfigError(f"xkg.yaml is no list of settings ({reason}); README.md shows what it may hold") from error
+        raise ConfigError(
+            f"xkg.yaml is no list of settings ({reason}); docs/reference/settings.md lists what it may hold"
+        ) from error

@@ -47,7 +47,7 @@ def json_of(value: dict[str, Any]) -> str:
 if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
     from xkg.config import Settings
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON; README.md lists the fields.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON; docs/reference/json.md lists the fields.")]
 Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
 
 

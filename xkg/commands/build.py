@@ -76,7 +76,8 @@ class StageSeconds(Value):
 class BuildResult(Value):
     """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it, or
     holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
-    techniques by the reason why they are not shown. `incomplete` says, a line each, why `state` is `partial`."""
+    techniques by the reason why they are not shown. `incomplete` says, a line each, why `state` is `partial` and not
+    `complete`; `stopped` where and why the build was given up. `cost_usd` is that of all builds of this paper."""
 
     paper: str
     title: str
@@ -153,7 +154,7 @@ _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
 class ImportResult(Value):
-    """Papers that came in, and one line for each file that did not."""
+    """Papers that came in, and one line for each file that did not. `generation` is 0 where nothing came in."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -181,6 +182,8 @@ class PushResult(Value):
 
 
 class ExportResult(Value):
+    """The files that were written."""
+
     files: tuple[str, ...]
 
     def __str__(self) -> str:

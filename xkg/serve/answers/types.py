@@ -214,7 +214,8 @@ class NamedText(Value):
 
 
 class PaperAnswer(Quoting):
-    """The paper node. `incomplete` says, a line each, why `state` is `partial`. `cut` says what a short answer leaves
+    """The paper node. `origin` is `build` or `import`, `state` is `complete` or `partial`, and `incomplete` says why, a
+    line each. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
     `implementations` are there where code was asked for."""
 
@@ -243,7 +244,8 @@ class PaperAnswer(Quoting):
 
 
 class TechniqueAnswer(Quoting):
-    """A technique with its place in the hierarchy: `path` are names from the top down to itself. `locations` are the
+    """A technique with its place in the hierarchy: `path` are names from the top down to itself, `component_ids` stand
+    beside `components`. `locations` are the
     lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
     components' definitions."""
 
@@ -268,8 +270,9 @@ class TechniqueAnswer(Quoting):
 
 
 class CodeAnswer(Quoting):
-    """Running code for a technique, what was proven of it and the lines it was made from. `full` adds the test and all
-    evidence."""
+    """Running code for a technique, what was proven of it (in one line) and the lines it was made from. `full` adds the
+    test, all evidence (of two, the first is that of the first run, before repairs), and what an imported file claims,
+    unchecked."""
 
     id: str
     technique: str

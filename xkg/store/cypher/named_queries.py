@@ -9,9 +9,9 @@ A file is one statement under a comment of a fixed form (`cypher/README.md` show
     //   papers: integer = 2 -- shared by at least so many papers
     // Example: xkg cypher shared-techniques --param papers=3
 
-A parameter without a default is required. Statements are written as Neo4j reads them
-(`xkg.store.cypher.named_queries`); where LadybugDB needs a statement of its own, that is the file's, and
-`NAME.neo4j.cypher` beside it is Neo4j's.
+A parameter without a default is required. Statements are written as Neo4j reads them (`embedded` puts them into
+LadybugDB's words); where LadybugDB needs a statement of its own, that is the file's, and `NAME.neo4j.cypher` beside it
+is Neo4j's.
 """
 
 import difflib

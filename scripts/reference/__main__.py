@@ -1,0 +1,6 @@
+"""`python -m scripts.reference` writes all pages."""
+
+from scripts.reference.pages import FOLDER, pages
+
+for name, text in pages().items():
+    (FOLDER / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,46 @@
+"""The pages of the schema and of the named queries."""
+
+from collections.abc import Iterable
+
+from scripts.reference.markdown import fenced, page, table
+from xkg.store.cypher import named_queries
+
+
+def schema() -> str:
+    folder = named_queries.folder() / "schema"
+    neo4j = sorted((folder / "neo4j").glob("*.cypher"))
+    return page(
+        "Cypher schema",
+        "cypher/schema",
+        [
+            "What nodes and edges mean: [The graph](graph.md). The labels, properties and edges are the same on both "
+            "stores.",
+            "## Tables of the embedded store",
+            fenced(named_queries.embedded_schema(), "cypher"),
+            "## Constraints and indexes on Neo4j",
+            *(fenced(path.read_text(encoding="utf-8"), "cypher") for path in neo4j),
+        ],
+    )
+
+
+def queries() -> str:
+    parts = [
+        "Questions that have a name, a file each in `cypher/explore`, the same on both stores, on the command line "
+        "(`xkg cypher NAME --param NAME=VALUE`) and for agents (the tool `cypher`). "
+        "[How to ask](../howto/cypher.md)."
+    ]
+    for group in named_queries.GROUPS:
+        parts.append(f"## {group.capitalize()}")
+        for query in named_queries.queries():
+            if query.group == group:
+                parts += [f"### {query.name}", query.summary, _parameters(query.parameters)]
+                parts += [fenced(query.example, "sh"), fenced(query.statement("embedded"), "cypher")]
+    return page("Named queries", "cypher/explore", parts)
+
+
+def _parameters(parameters: Iterable[named_queries.Parameter]) -> str:
+    rows = [
+        (f"`{p.name}`", p.type, "required" if p.default is None else f"`{p.default}`", p.description)
+        for p in parameters
+    ]
+    return table(("parameter", "type", "default", "for"), rows) if rows else ""

@@ -1,0 +1,109 @@
+"""The page of JSON fields."""
+
+import re
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from scripts.reference.markdown import page, prose, table
+from scripts.reference.type_names import type_in_words
+from xkg.commands import build, copy, costs, doctor, link, verify
+from xkg.serve.answers import types as answers
+from xkg.serve.context.context import ContextAnswer
+from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
+from xkg.serve.search.related import RelatedAnswer
+
+PRINTED: Mapping[str, str] = {
+    "search": "SearchAnswer; with `--with-code` also `implementations`, a CodeAnswer for each row",
+    "find": "ImplementationsAnswer",
+    "related": "RelatedAnswer",
+    "context": "ContextAnswer",
+    "show": "PaperAnswer, TechniqueAnswer or CodeAnswer",
+    "locate": "LocateAnswer",
+    "build": "BuildResult; a list of these for several papers",
+    "build --dry-run": "BuildPlan; a list of these for several papers",
+    "verify": "VerifyResult",
+    "costs": "Costs",
+    "link": "LinkResult",
+    "import": "ImportResult",
+    "export": "ExportResult",
+    "cypher": "a list of rows, each an object by column name; a repeated name gets `_2`",
+    "cypher --list": "a list of `name`, `group`, `summary`, `parameters` (`name`, `type`, `default`, `description`), "
+    "`example`",
+    "doctor": "Report",
+    "index check": "IndexReport",
+    "store copy": "CopyResult",
+    "store push": "PushResult",
+    "token list": "a list of `name`, `scopes`, `created`, `expires`, `revoked`, `state`",
+}
+"""What `--json` of a command prints; a test holds it to the commands that have the flag."""
+
+_PRINTED_TYPES: tuple[type[BaseModel], ...] = (
+    answers.SearchAnswer,
+    answers.ImplementationsAnswer,
+    RelatedAnswer,
+    ContextAnswer,
+    answers.PaperAnswer,
+    answers.TechniqueAnswer,
+    answers.CodeAnswer,
+    answers.LocateAnswer,
+    build.BuildResult,
+    build.BuildPlan,
+    verify.VerifyResult,
+    costs.Costs,
+    link.LinkResult,
+    build.ImportResult,
+    build.ExportResult,
+    doctor.Report,
+    build.IndexReport,
+    copy.CopyResult,
+    build.PushResult,
+)
+_TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (answers.SchemaAnswer, answers.CypherAnswer, JobAnswer, JobsAnswer)
+
+
+def json_fields() -> str:
+    intro = (
+        "Every command that reads takes `--json` (`cypher` also `--format json`). These fields are stable: they are "
+        "also the structured content of the [MCP tools](mcp.md), which leave out what is empty, and the types of the "
+        "[Python API](python.md). Answers that quote papers carry `notice`, which says that quoted text is data. Lists "
+        "without content are `[]`, and the output is ASCII."
+    )
+    models = _with_parts([*_PRINTED_TYPES, *_TYPES_OF_TOOLS])
+    links = {model.__name__: f"[{model.__name__}](#{model.__name__.lower()})" for model in models}
+    names = re.compile(rf"\b({'|'.join(links)})\b")
+    rows = ((f"`{name}`", names.sub(lambda match: links[match[0]], what)) for name, what in PRINTED.items())
+    parts = [intro, table(("command", "prints"), rows), *map(_model, models)]
+    return page("JSON fields", "the types of the answers", parts)
+
+
+def _with_parts(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    """These, and after each those that its fields hold, each once."""
+    found: dict[type[BaseModel], None] = {}
+
+    def add(model: type[BaseModel]) -> None:
+        if model not in found:
+            found[model] = None
+            model.model_rebuild()
+            for field in model.model_fields.values():
+                for part in _models_in(field.annotation):
+                    add(part)
+
+    for model in models:
+        add(model)
+    return list(found)
+
+
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in typing.get_args(annotation):
+        yield from _models_in(argument)
+
+
+def _model(model: type[BaseModel]) -> str:
+    rows = ((f"`{name}`", type_in_words(field.annotation, linked=True)) for name, field in model.model_fields.items())
+    described = prose(model.__dict__.get("__doc__"))
+    return "\n\n".join(part for part in (f"## {model.__name__}", described, table(("field", "holds"), rows)) if part)

@@ -1,0 +1,66 @@
+"""The page of the Python API, from its docstrings."""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import xkg
+from scripts.reference.markdown import fenced, page, prose
+from xkg import errors
+
+
+def python() -> str:
+    methods = [method for name, method in vars(xkg.KnowledgeGraph).items() if not name.startswith("_")]
+    return page(
+        "Python API",
+        "the docstrings of xkg",
+        [
+            "How it is used: [From Python](../howto/python.md). The types of the answers: [JSON fields](json.md).",
+            *_function(xkg.open, "## xkg.open"),
+            "## xkg.KnowledgeGraph",
+            prose(xkg.KnowledgeGraph.__doc__),
+            *(part for method in methods for part in _function(method, f"### {method.__name__}")),
+            *_function(xkg.open_async, "## xkg.open_async"),
+            "## xkg.AsyncKnowledgeGraph",
+            prose(xkg.AsyncKnowledgeGraph.__doc__),
+            "## Errors",
+            "Each is `xkg.NAME`.",
+            *_tree(errors.__doc__ or ""),
+        ],
+    )
+
+
+def _tree(docstring: str) -> Iterator[str]:
+    """The indented lines as they stand, and the prose after them."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    last = max(number for number, line in enumerate(lines) if line.startswith("    "))
+    yield fenced("\n".join(line.removeprefix("    ") for line in lines[2 : last + 1]), "text")
+    yield "\n".join(lines[last + 1 :])
+
+
+def _function(function: Callable[..., Any], heading: str) -> Iterator[str]:
+    signature = inspect.signature(function)
+    given = [p.replace(annotation=_bare(p.annotation)) for p in signature.parameters.values() if p.name != "self"]
+    lines = str(signature.replace(parameters=given, return_annotation=_bare(signature.return_annotation)))
+    name = heading.removeprefix("#" * heading.count("#")).strip()
+    whole = f"{name}{lines}"
+    if len(whole) > 100:
+        whole = "\n".join([f"{name}(", *_lines(given), f") -> {_bare(signature.return_annotation)}"])
+    yield heading
+    yield fenced(whole.replace("'", ""), "text")
+    yield prose(function.__doc__)
+
+
+def _lines(given: Iterable[inspect.Parameter]) -> Iterator[str]:
+    """A line for each, and for the star before those that have to be named."""
+    starred = False
+    for parameter in given:
+        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+            yield "    *,"
+            starred = True
+        yield f"    {parameter},"
+
+
+def _bare(annotation: Any) -> Any:
+    """An annotation as it is read, where it was written as a string."""
+    return annotation.strip('"') if isinstance(annotation, str) else annotation

@@ -1,0 +1,102 @@
+"""The site as it is built, and the links of README and its neighbours."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import lxml.html
+import pytest
+
+from tests.conftest import ROOT
+
+BESIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "cypher/README.md", "examples/README.md")
+MOST_LINES = 150
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the pages, built strictly: a page or a heading that a link lacks ends the build. No proxy leads
+    out of it, so that what is fetched fails."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(ROOT / "docs", folder / "docs")
+    settings = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    (folder / "zensical.toml").write_text(settings.replace('"storage/site"', '"pages"'), encoding="utf-8")
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    command = [Path(sys.executable).with_name("zensical"), "build", "--strict"]
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **nowhere}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "pages"
+
+
+def test_each_page_can_be_found(site: Path) -> None:
+    listed = set(_listed(tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]))
+    assert listed == {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
+    assert all((site / name).with_suffix(".html").is_file() for name in listed)
+
+
+def _listed(entries: object) -> Iterator[str]:
+    match entries:
+        case str():
+            yield entries
+        case list():
+            for entry in entries:
+                yield from _listed(entry)
+        case dict():
+            yield from _listed(list(entries.values()))
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    pages = {path: lxml.html.fromstring(path.read_bytes()) for path in site.rglob("*.html") if path.name != "404.html"}
+    names = {path: set(page.xpath("//@id")) for path, page in pages.items()}
+    broken = [
+        f"{path.relative_to(site)}: {link}"
+        for path, page in pages.items()
+        for link in page.xpath("//a/@href | //img/@src | //script/@src | //link/@href")
+        if not _leads(path, link, names)
+    ]
+    assert broken == []
+
+
+def _leads(page: Path, link: str, names: Mapping[Path, set[str]]) -> bool:
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return True  # nobody else's pages are asked
+    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+    if target.is_dir():
+        target /= "index.html"
+    return target.is_file() and (not parts.fragment or target not in names or unquote(parts.fragment) in names[target])
+
+
+def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        page = lxml.html.fromstring(path.read_bytes())
+        loaded = page.xpath("//script/@src | //link[@rel='stylesheet' or @rel='preconnect']/@href | //img/@src")
+        assert [link for link in loaded if urlsplit(link).netloc] == []
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_links_of_files_beside_the_site_lead_somewhere(name: str) -> None:
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    local = [urlsplit(link) for link in links if not urlsplit(link).scheme]
+    assert [link.path for link in local if not (page.parent / link.path).exists()] == []
+    lacking = [
+        link.geturl() for link in local if link.fragment and link.fragment not in _headings(page.parent / link.path)
+    ]
+    assert lacking == []
+
+
+def _headings(page: Path) -> set[str]:
+    """The fragments by which a code host knows a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= MOST_LINES
