@@ -1,0 +1,48 @@
+"""What xkg installs is under licences that allow its own; docs/reference/licences.md says so."""
+
+import re
+from collections.abc import Iterator
+from importlib import metadata
+
+from packaging.requirements import Requirement
+
+ALLOWED = re.compile(r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|PSF|Python-2\.0|Zlib|CC0|dependency licenses)\b")
+MOZILLA = {"certifi", "tqdm"}
+"""Under the Mozilla Public License, whose terms hold for their own files alone."""
+
+
+def test_every_dependency_is_under_a_licence_that_allows_ours() -> None:
+    licences = {
+        package.metadata["Name"].lower(): _licence(package) for package in set(_installed("xkg", ("cpu", "neo4j")))
+    }
+    assert len(licences) > 50
+    other = {name: licence for name, licence in licences.items() if not _allowed(licence)}
+    assert set(other) <= MOZILLA, other
+
+
+def _allowed(licence: str) -> bool:
+    """Whether each part that a package is under all of is allowed."""
+    parts = re.split(r" AND |, ", licence)
+    return all(ALLOWED.search(part) for part in parts)
+
+
+def _licence(package: metadata.Distribution) -> str:
+    told = package.metadata
+    classifiers = [line.split(" :: ")[-1] for line in told.get_all("Classifier") or () if line.startswith("License")]
+    return told.get("License-Expression") or ", ".join(classifiers) or told.get("License") or "none is told"
+
+
+def _installed(name: str, extras: tuple[str, ...]) -> Iterator[metadata.Distribution]:
+    """The package and all that it needs here."""
+    pending, seen = [(name, extras)], set()
+    while pending:
+        name, extras = pending.pop()
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        package = metadata.distribution(name)
+        yield package
+        for line in package.requires or ():
+            needed = Requirement(line)
+            if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+                pending.append((needed.name, tuple(sorted(needed.extras))))

@@ -1,0 +1,77 @@
+"""The wheel: what it holds, and that it works far from the clone, in an environment that does not know of it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests import tiny_world
+from tests.conftest import PEER, ROOT
+
+UV = Path(sys.executable).with_name("uv")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `uv build` makes of a copy of the clone, by the build backend that is installed."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in ("xkg", "cypher"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    command = [UV, "build", "--wheel", "--quiet", "--offline", "--no-build-isolation", "--python", sys.executable]
+    subprocess.run(command, cwd=folder, check=True)
+    return next((folder / "dist").glob("xkg-*.whl"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel; what it depends on is that of the tests."""
+    folder = tmp_path_factory.mktemp("environment") / "venv"
+    subprocess.run([UV, "venv", "--quiet", "--offline", "--python", sys.executable, folder], check=True)
+    python = folder / "bin/python"
+    command = [UV, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel]
+    subprocess.run(command, check=True)
+    # A folder that a .pth names is no site folder: its own .pth, which leads to the clone, is not read.
+    packages = folder / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder
+
+
+def test_it_holds_all_that_is_no_module_too(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        held = set(archive.namelist())
+    sources = [path.relative_to(ROOT) for path in (ROOT / "xkg").rglob("*") if path.is_file()]
+    wanted = {str(path) for path in sources if "__pycache__" not in path.parts}
+    wanted |= {f"xkg/store/cypher/files/{path.relative_to(ROOT / 'cypher')}" for path in (ROOT / "cypher").rglob("*.*")}
+    assert wanted <= held
+    assert {name.partition("/")[0] for name in held} == {"xkg", wheel.stem.partition("-py3")[0] + ".dist-info"}
+    assert any(name.endswith("licenses/LICENSE") for name in held)
+
+
+def test_it_works_where_there_is_no_clone(installed: Path, tmp_path: Path) -> None:
+    world = tiny_world.written_to(tmp_path)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "PYTHON"))}
+    environment |= {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_LLM__MODEL": "none"}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def xkg(*arguments: str) -> str:
+        return run(str(installed / "bin/xkg"), *arguments)
+
+    where = run(str(installed / "bin/python"), "-c", "import xkg; print(xkg.__file__, xkg.__version__)")
+    home, version = where.split()
+    assert Path(home).is_relative_to(installed)
+    assert xkg("--version").split() == ["xkg", version]
+    assert tiny_world.ID in xkg("build", *world.arguments)
+    assert xkg("import", str(PEER))
+    assert tiny_world.DAMPING in xkg("search", "exponential damping")
+    assert tiny_world.ID in xkg("cypher", "paper-coverage")
