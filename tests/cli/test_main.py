@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,11 +9,13 @@ from typing import NamedTuple, get_args
 
 import pytest
 
+from scripts.reference.commands import all_commands
 from tests.build.arxiv_server import serving, tarball
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
 from xkg.cli.main import main
 from xkg.cli.query import LevelName
 from xkg.model import Level
+from xkg.version import __version__
 
 TOP = f"{EXAMPLE_ID}#stein-variational-gradient-descent"
 MEDIANS = "title:running-medians-for-spiky-signals"
@@ -351,6 +354,19 @@ def test_without_arguments_it_helps(xkg: Run) -> None:
     helped = xkg()
     assert helped.code == 0
     assert "rollback" in helped.out
+
+
+def test_the_version_can_be_asked_for(xkg: Run) -> None:
+    assert xkg("--version") == (0, f"xkg {__version__}\n", "")
+
+
+def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words in square brackets would be taken for marks of style."""
+    monkeypatch.setenv("COLUMNS", "1000")
+    for command in all_commands():
+        shown = " ".join(xkg(*command.name.split()[1:], "--help").out.split())
+        for _, text in command.parameters:
+            assert re.sub(r" \[(required|default: |\d*<?=?x?[<>]=)[^\]]*\]$", "", text) in shown
 
 
 @pytest.mark.parametrize(

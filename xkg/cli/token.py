@@ -15,7 +15,9 @@ token_app = typer.Typer(help="Look after the tokens of the HTTP server.")
 def create(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Who or what is to hold it.")],
-    scope: Annotated[list[str] | None, typer.Option(help="What it may do: read, build (repeatable) [read].")] = None,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="What it may do: read, build (repeatable); read where none is given.")
+    ] = None,
     expires: Annotated[str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; none is for ever.")] = None,
 ) -> None:
     """Print a new token, which is shown this once: the graph's folder keeps its hash alone."""
