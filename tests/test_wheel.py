@@ -15,6 +15,8 @@ from tests.conftest import PEER, ROOT
 
 UV = Path(sys.executable).with_name("uv")
 
+pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
+
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -74,4 +76,4 @@ def test_it_works_where_there_is_no_clone(installed: Path, tmp_path: Path) -> No
     assert tiny_world.ID in xkg("build", *world.arguments)
     assert xkg("import", str(PEER))
     assert tiny_world.DAMPING in xkg("search", "exponential damping")
-    assert tiny_world.ID in xkg("cypher", "paper-coverage")
+    assert tiny_world.ID in xkg("cypher", "paper-coverage", "--format", "csv")

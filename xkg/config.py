@@ -244,8 +244,9 @@ class ServeBuildSettings(_Section):
 
 
 class ServeSettings(_Section):
-    """`roots`: the folders under which a client may name working copies; empty opens none. None is, over stdio, the
-    folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP it opens none."""
+    """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
+    None is, over stdio, the folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP
+    it opens none."""
 
     roots: tuple[Path, ...] | None = None
     http: HttpSettings = HttpSettings()

@@ -40,7 +40,7 @@ PAGES = [
     for name in (
         "README.md",
         "CONTRIBUTING.md",
-        *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
+        *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
     )
     if name not in (NEEDS_MODEL, NEEDS_NEO4J, CATALOGUE) and blocks(ROOT / name)
 ]
