@@ -29,8 +29,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from xkg.commands.build import import_graphs
 from xkg.commands.costs import costs
+from xkg.commands.graphs import import_graphs
 from xkg.config import Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.fusion import reciprocal_rank_fusion

@@ -54,7 +54,7 @@ def build(kg: Path) -> Seconds:
     """The generated paper and repository, with the embedding model loaded and every cache empty."""
     from xkg.build.context import BuildContext
     from xkg.build.pipeline import build_paper
-    from xkg.commands.build import embedder, open_store
+    from xkg.commands.open import embedder, open_store
     from xkg.config import Settings
     from xkg.errors import SandboxUnavailableError
     from xkg.sandbox.packages.environments import UvEnvironments
@@ -102,7 +102,7 @@ def imports(_: Path) -> Seconds:
 
 
 def import_graphs(kg: Path) -> Seconds:
-    from xkg.commands.build import import_graphs as command
+    from xkg.commands.graphs import import_graphs as command
     from xkg.config import Settings
 
     embedding = _counted_embedding()
@@ -115,7 +115,7 @@ def reopen(kg: Path) -> Seconds:
     started = time.perf_counter()
     import xkg.store.indexes.text
     import xkg.store.indexes.vectors  # noqa: F401
-    from xkg.commands.build import open_store
+    from xkg.commands.open import open_store
     from xkg.config import Settings
 
     imported = time.perf_counter()

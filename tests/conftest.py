@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
 from xkg.build.parsing.parsers import Parsers
-from xkg.commands.build import build, import_graphs
+from xkg.commands.build import build
+from xkg.commands.graphs import import_graphs
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 

@@ -19,7 +19,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.llm_endpoint import Answer, ScriptedEndpoint
 from tests.tiny_world import ID, answers, settings_for, written_to
-from xkg.commands import build
+from xkg.commands.open import open_store
 from xkg.model import PaperBundle
 
 _MEASURED = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
@@ -44,7 +44,7 @@ class Builds:
     def bundle(self) -> PaperBundle:
         """What is published, without times and measurements."""
         settings = settings_for(self.kg, self.endpoint.url)
-        with build.open_store(settings) as store, store.snapshot() as snapshot:
+        with open_store(settings) as store, store.snapshot() as snapshot:
             found = snapshot.bundle(ID)
         code = tuple(
             node.model_copy(update={"evidence": tuple(e.model_copy(update=_MEASURED) for e in node.evidence)})

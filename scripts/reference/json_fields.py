@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
-from xkg.commands import build, copy, costs, doctor, link, verify
+from xkg.commands import build, copy, costs, doctor, graphs, link, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
@@ -54,12 +54,12 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     verify.VerifyResult,
     costs.Costs,
     link.LinkResult,
-    build.ImportResult,
-    build.ExportResult,
+    graphs.ImportResult,
+    graphs.ExportResult,
     doctor.Report,
-    build.IndexReport,
+    graphs.IndexReport,
     copy.CopyResult,
-    build.PushResult,
+    graphs.PushResult,
 )
 _TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (answers.SchemaAnswer, answers.CypherAnswer, JobAnswer, JobsAnswer)
 

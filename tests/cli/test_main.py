@@ -455,7 +455,7 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
     def broken(*_: object) -> None:
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr("xkg.commands.build.show", broken)
+    monkeypatch.setattr("xkg.commands.graphs.show", broken)
     failed = xkg("show", "x", kg=published)
     assert failed.code == 1
     assert (
@@ -468,7 +468,7 @@ def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.Mon
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("xkg.commands.build.show", interrupted)
+    monkeypatch.setattr("xkg.commands.graphs.show", interrupted)
     stopped = xkg("show", "x", kg=published)
     assert stopped.code == 130
     assert "interrupted" in stopped.line

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import EXAMPLE, EXAMPLE_ID
-from xkg.commands import build
+from xkg.commands import build, graphs
+from xkg.commands.open import open_service, open_store
 from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.errors import (
     CorruptStoreError,
@@ -21,7 +22,7 @@ def settings(folder: Path) -> Settings:
 
 
 def stored(folder: Path) -> dict[str, PaperBundle]:
-    with build.open_store(settings(folder)) as store, store.snapshot() as snapshot:
+    with open_store(settings(folder)) as store, store.snapshot() as snapshot:
         return {paper.id: snapshot.bundle(paper.id) for paper in snapshot.papers()}
 
 
@@ -84,28 +85,28 @@ def test_a_build_mends_its_own_damaged_bundle(graph: Path) -> None:
     built = build.build(settings(graph), EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
     assert built.published
     assert EXAMPLE_ID in stored(graph)
-    assert build.check_index(settings(graph)).problems == ()
+    assert graphs.check_index(settings(graph)).problems == ()
 
 
 def test_an_empty_graph_is_said_to_be_empty(tmp_path: Path) -> None:
-    report = build.check_index(settings(tmp_path / "new"))
-    assert report == build.IndexReport(generation=0, problems=())
+    report = graphs.check_index(settings(tmp_path / "new"))
+    assert report == graphs.IndexReport(generation=0, problems=())
     assert "empty" in str(report)
     with pytest.raises(UnknownIdError, match="no paper yet"):
-        build.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")
+        graphs.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")
 
 
 def test_an_export_is_all_or_a_named_paper(published: Path, tmp_path: Path) -> None:
-    everything = build.export_graphs(settings(published), (), tmp_path / "all", "peer")
+    everything = graphs.export_graphs(settings(published), (), tmp_path / "all", "peer")
     assert len(everything.files) == len(list((tmp_path / "all").iterdir())) == 5
     with pytest.raises(UnknownIdError, match="nobody"):
-        build.export_graphs(settings(published), (EXAMPLE_ID, "nobody"), tmp_path / "some", "peer")
+        graphs.export_graphs(settings(published), (EXAMPLE_ID, "nobody"), tmp_path / "some", "peer")
     assert not (tmp_path / "some").exists()
 
 
 def test_weights_that_are_not_there_are_named(published: Path, tmp_path: Path) -> None:
     wrong = settings(published).model_copy(update={"embedding": EmbeddingSettings(weights=tmp_path)})
-    with pytest.raises(EmbeddingError, match=r"embedding\.weights"), build.open_service(wrong) as service:
+    with pytest.raises(EmbeddingError, match=r"embedding\.weights"), open_service(wrong) as service:
         service.search("kernel", 1)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from xkg.commands import copy
-from xkg.commands.build import open_store
+from xkg.commands.open import open_store
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError
 from xkg.store.graph_store import Decision

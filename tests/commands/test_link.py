@@ -7,7 +7,7 @@ import pytest
 
 from tests.build.guided.fake_model import FakeModel
 from xkg.commands import link
-from xkg.commands.build import open_store
+from xkg.commands.open import open_store
 from xkg.config import LlmSettings, Settings
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError, UnknownIdError
 from xkg.llm.client import Ask

@@ -34,7 +34,7 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
-    from xkg.commands import build
+    from xkg.commands.open import open_service
     from xkg.model import Level
     from xkg.serve.search.filters import Filters
 
@@ -47,7 +47,7 @@ def search(
         exclude=tuple(exclude or ()),
         with_code=with_code,
     )
-    with build.open_service(settings_of(context)) as service:
+    with open_service(settings_of(context)) as service:
         answer = service.search(query, k, filters=filters, verify=verify)
         implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
     if as_json:
@@ -70,11 +70,11 @@ def find(
     as_json: Json = False,
 ) -> None:
     """Find code for a whole task, part by part: what a language model has verified, and how to apply it."""
-    from xkg.commands import build
+    from xkg.commands.open import open_service
     from xkg.serve.search.filters import Filters
 
     filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
-    with build.open_service(settings_of(context)) as service:
+    with open_service(settings_of(context)) as service:
         print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json)
 
 
@@ -86,9 +86,9 @@ def related(
     as_json: Json = False,
 ) -> None:
     """Find papers related to one: by citation either way, shared concepts, and how alike their techniques are."""
-    from xkg.commands import build
+    from xkg.commands.open import open_service
 
-    with build.open_service(settings_of(context)) as service:
+    with open_service(settings_of(context)) as service:
         print_answer(service.related(paper, k, tuple(exclude or ())), as_json)
 
 
@@ -98,9 +98,9 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a paper, a technique or a code node in full."""
-    from xkg.commands import build
+    from xkg.commands import graphs
 
-    print_answer(build.show(settings_of(context), id), as_json)
+    print_answer(graphs.show(settings_of(context), id), as_json)
 
 
 def context(
@@ -149,9 +149,9 @@ def locate(
     as_json: Json = False,
 ) -> None:
     """Find the lines of a technique: what an ablation edits; none where nothing is well founded."""
-    from xkg.commands import build
+    from xkg.commands.open import open_service
 
-    with build.open_service(settings_of(context)) as service:
+    with open_service(settings_of(context)) as service:
         print_answer(service.locate(technique, repo, k), as_json)
 
 
@@ -176,7 +176,7 @@ def cypher(
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
     """
     from xkg.cli import table_formats
-    from xkg.commands import build
+    from xkg.commands.open import open_store
     from xkg.store.cypher import named_queries
 
     if listed:
@@ -187,7 +187,7 @@ def cypher(
     settings = settings_of(context)
     values = _values(param or (), typed=not named_queries.is_name(query))
     statement, parameters = named_queries.prepare(query, values, named_queries.engine(settings.store))
-    with build.open_store(settings) as store:
+    with open_store(settings) as store:
         table = store.query(statement, parameters, rows=rows, seconds=seconds)
     typer.echo(table_formats.render(table, "json" if as_json else format), nl=False)
     if table.truncated:

@@ -18,9 +18,9 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
-    from xkg.commands import build
+    from xkg.commands import graphs
 
-    result = build.import_graphs(settings_of(context), folder)
+    result = graphs.import_graphs(settings_of(context), folder)
     for problem in result.problems:
         say(f"left out: {problem}", err=True)
     print_result(result, as_json)
@@ -36,16 +36,16 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write papers into a folder, one file each."""
-    from xkg.commands import build
+    from xkg.commands import graphs
 
-    print_result(build.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
+    print_result(graphs.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
 
 
 def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
-    from xkg.commands import build
+    from xkg.commands.open import open_store
 
-    with build.open_store(settings_of(context)) as store:
+    with open_store(settings_of(context)) as store:
         generation = store.remove([paper])
     say(f"removed {paper}; the graph is generation {generation}")
 
@@ -53,9 +53,9 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
 @index_app.command("check")
 def index_check(context: typer.Context, as_json: Json = False) -> None:
     """Check every stored file against its checksum."""
-    from xkg.commands import build
+    from xkg.commands import graphs
 
-    result = build.check_index(settings_of(context))
+    result = graphs.check_index(settings_of(context))
     print_result(result, as_json)
     if result.problems:
         raise StoreError(f"problems found: {len(result.problems)}; do what their lines say")
@@ -64,9 +64,9 @@ def index_check(context: typer.Context, as_json: Json = False) -> None:
 @index_app.command("rebuild")
 def index_rebuild(context: typer.Context) -> None:
     """Make graph, vectors and text index anew from the bundles."""
-    from xkg.commands import build
+    from xkg.commands.open import open_store
 
-    with build.open_store(settings_of(context)) as store:
+    with open_store(settings_of(context)) as store:
         generation, notes = store.rebuild()
     for note in notes:
         say(f"note: {note}", err=True)
@@ -84,12 +84,13 @@ def store_copy(
 
     An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
     NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
-    from xkg.commands import build, copy
+    from xkg.commands import copy
+    from xkg.commands.open import open_store
 
     settings = settings_of(context)
     with (
-        build.open_store(copy.at(settings, source)) as first,
-        build.open_store(copy.at(settings, target)) as second,
+        open_store(copy.at(settings, source)) as first,
+        open_store(copy.at(settings, target)) as second,
     ):
         result = copy.copy(first, second, lambda papers: say(f"  {papers} papers", err=True))
     print_result(result, as_json)
@@ -98,9 +99,9 @@ def store_copy(
 @store_app.command("push")
 def store_push(context: typer.Context, as_json: Json = False) -> None:
     """Send papers that were kept while the graph's server was away."""
-    from xkg.commands import build
+    from xkg.commands import graphs
 
-    result = build.push(settings_of(context))
+    result = graphs.push(settings_of(context))
     for problem in result.problems:
         say(f"not sent: {problem}", err=True)
     print_result(result, as_json)
@@ -120,8 +121,8 @@ def store_migrate(context: typer.Context) -> None:
 @store_app.command("rollback")
 def store_rollback(context: typer.Context) -> None:
     """Go back to the generation before the current one."""
-    from xkg.commands import build
+    from xkg.commands.open import open_store
 
-    with build.open_store(settings_of(context)) as store:
+    with open_store(settings_of(context)) as store:
         generation = store.rollback()
     say(f"the graph is generation {generation} again" if generation else "the graph is empty again")

@@ -239,7 +239,7 @@ def _neo4j(settings: Settings) -> Iterator[Finding]:
 
 
 def _graph(settings: Settings) -> Finding:
-    from xkg.commands.build import open_store
+    from xkg.commands.open import open_store
 
     def look() -> str:
         with open_store(settings) as store, store.snapshot() as snapshot:

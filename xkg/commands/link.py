@@ -51,7 +51,7 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
 
     What was decided is published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model
     gave up on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
-    from xkg.commands.build import open_store
+    from xkg.commands.open import open_store
 
     notes: list[str] = []
     decisions: list[Decision] = []

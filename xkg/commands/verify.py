@@ -78,7 +78,7 @@ def verify(
     `xkg.build.verify` and `GraphStore.publish` raise."""
     from xkg.build.verify import apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
-    from xkg.commands.build import open_store
+    from xkg.commands.open import open_store
     from xkg.sandbox.evidence.failure_causes import Cause
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed

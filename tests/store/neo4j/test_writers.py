@@ -13,7 +13,8 @@ from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import a_paper
 from tests.store.neo4j.proxy import Proxy, proxy_to
 from tests.store.neo4j.stores import forget, open_remote, settings_for
-from xkg.commands.build import build, import_graphs, push
+from xkg.commands.build import build
+from xkg.commands.graphs import import_graphs, push
 from xkg.errors import StoreUnreachableError
 from xkg.model import Finding, PaperBundle
 from xkg.store import bundles, outbox
@@ -129,7 +130,8 @@ def test_a_paper_that_cannot_be_sent_is_kept_and_sent_later(
     proxy: Proxy, server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = settings_for(Neo4jServer(proxy.url, server.user, server.password), tmp_path / "kg")
-    monkeypatch.setattr("xkg.commands.build.embedder", _embedder)
+    for module in ("open", "build"):
+        monkeypatch.setattr(f"xkg.commands.{module}.embedder", _embedder)
     monkeypatch.setattr("xkg.store.neo4j.db.connection._RETRY_SECONDS", 1)
     folder = tmp_path / "in"
     folder.mkdir()
@@ -198,7 +200,8 @@ def test_the_doctor_tells_what_a_server_is_and_where_its_graph_stands(server: Ne
 def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(
     server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xkg.commands.build.embedder", _embedder)
+    for module in ("open", "build"):
+        monkeypatch.setattr(f"xkg.commands.{module}.embedder", _embedder)
     chosen = settings_for(server, tmp_path / "kg")
     outbox.keep(chosen.kg, [a_paper(1), a_paper(2)])
     outbox.keep(chosen.kg, [a_paper(2, note="newer")])

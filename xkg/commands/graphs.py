@@ -1,0 +1,159 @@
+"""Graphs as a whole: import, export, push, check, and one node shown."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from xkg.config import Settings
+from xkg.errors import (
+    InputError,
+    StoreError,
+    StoreUnreachableError,
+    UnknownIdError,
+)
+from xkg.value import Value
+
+if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
+    from xkg.model import PaperBundle
+    from xkg.serve.answers.types import Answer
+
+
+from xkg.commands.open import kept_for_push, open_service, open_store, stored_paper
+
+
+class ImportResult(Value):
+    """Papers that came in, and one line for each file that did not. `generation` is 0 where nothing came in."""
+
+    papers: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.papers:
+            return "nothing was imported"
+        left_out = f", {len(self.problems)} files left out" if self.problems else ""
+        return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
+
+
+class PushResult(Value):
+    """Papers that waited and are in the graph now, and one line for each that is not."""
+
+    sent: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.sent and not self.problems:
+            return "nothing waits to be sent"
+        lines = [f"sent: {paper}" for paper in self.sent]
+        return "\n".join([*lines, f"{len(self.sent)} sent, {len(self.problems)} left; generation {self.generation}"])
+
+
+class ExportResult(Value):
+    """The files that were written."""
+
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.files)
+
+
+class IndexReport(Value):
+    """What is wrong with the stored graph, one line each; empty where every file is as it was written. `generation` is
+    the one that was found whole, 0 for a graph that holds nothing, None where there are problems."""
+
+    generation: int | None
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        whole = f"generation {self.generation}: every stored file is as it was written"
+        return "\n".join(self.problems) or (whole if self.generation else "the graph is empty: nothing to check")
+
+
+def import_graphs(settings: Settings, folder: Path) -> ImportResult:
+    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. Raises what
+    `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
+    from xkg.sandbox.evidence.static_checks import check_parsed
+    from xkg.store.exchange import import_folder
+
+    bundles, problems = import_folder(folder, check_parsed)
+    generation = 0
+    if bundles:
+        with kept_for_push(settings, bundles), open_store(settings) as store:
+            generation = store.publish(bundles)
+    return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
+
+
+def push(settings: Settings) -> PushResult:
+    """Sends the papers that were kept while the graph's server was away, reads them back there, and forgets each that
+    is what was sent; what verifications have found there since stays. Raises `StoreUnreachableError` where it is away
+    still."""
+    from xkg.build.verify import apply, later
+    from xkg.store import bundles, outbox
+
+    arrived: dict[Path, PaperBundle] = {}
+    sent, problems = [], []
+    files = outbox.waiting(settings.kg)
+    with open_store(settings) as store:
+        if files:
+            store.require_writable()
+        for path in files:
+            try:
+                bundle = bundles.read(path)
+                known = stored_paper(store, bundle.paper.id) if bundle.paper.origin == "build" else None
+                if known is not None:
+                    if bundle.paper.state != "complete" and known[1].paper.state == "complete":
+                        problems.append(f"{path}: the graph has {bundle.paper.id} whole, and this is a part: remove it")
+                        continue
+                    bundle = apply(bundle, later(known[1], bundle), settings.prune.min_level)
+                store.publish([bundle])
+            except StoreUnreachableError:
+                raise
+            except (InputError, StoreError) as error:
+                problems.append(f"{path}: {error}")
+            else:
+                arrived[path] = bundle
+        with store.snapshot() as snapshot:
+            generation = snapshot.generation
+            for path, bundle in arrived.items():
+                if snapshot.bundle(bundle.paper.id) == bundle:
+                    path.unlink(missing_ok=True)
+                    sent.append(bundle.paper.id)
+                else:
+                    problems.append(f"{path}: {bundle.paper.id} is another one there already: push again, or remove it")
+    return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
+
+
+def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
+    """Writes the named papers (none: all) into a folder, one file each. Raises `UnknownIdError`, and `InputError` where
+    the folder cannot be written."""
+    from xkg.store.exchange import export_folder
+
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        wanted = list(papers) or [p.id for p in snapshot.papers()]
+        if not wanted:
+            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+        for paper in wanted:
+            snapshot.require_paper(paper)
+        files = export_folder((snapshot.bundle(paper) for paper in wanted), to, form)
+    return ExportResult(files=tuple(str(file) for file in files))
+
+
+def show(settings: Settings, node_id: str) -> "Answer":
+    """A paper, technique or code node in full, by its id. Raises `UnknownIdError` with the nearest ids there are."""
+    with open_service(settings) as service:
+        if re.search(r"@[0-9a-f]{12}$", node_id):
+            return service.code(node_id, full=True)
+        if "#" in node_id:
+            return service.technique(node_id, full=True)
+        return service.paper(node_id, full=True)
+
+
+def check_index(settings: Settings) -> IndexReport:
+    """Reads every stored file in full and compares it with its checksum."""
+    with open_store(settings) as store:
+        if problems := store.check():
+            return IndexReport(generation=None, problems=tuple(problems))
+        with store.snapshot() as snapshot:
+            return IndexReport(generation=snapshot.generation, problems=())

@@ -1,0 +1,104 @@
+"""Settings become what the commands work with: a store, an embedder, a service, a sandbox, a language model."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.config import Settings
+from xkg.errors import (
+    CorruptStoreError,
+    SandboxUnavailableError,
+    StoreError,
+    StoreUnreachableError,
+    UnknownIdError,
+)
+from xkg.files import private_folder
+
+if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
+    from xkg.embeddings.base import Embedder
+    from xkg.embeddings.cache import CachedEmbedder
+    from xkg.llm.client import LanguageModel
+    from xkg.model import PaperBundle
+    from xkg.sandbox.runner import Runner
+    from xkg.serve.service import Service
+    from xkg.store.graph_store import GraphStore
+
+
+def embedder(settings: Settings) -> "CachedEmbedder":
+    """The embedder in force behind the graph's cache; the model is loaded by the first text that misses it."""
+    from xkg.embeddings.cache import CachedEmbedder
+
+    def make() -> "Embedder":
+        from xkg.embeddings.factory import make_embedder
+
+        return make_embedder(settings.embedding)
+
+    return CachedEmbedder(make, settings.kg / "embeddings.sqlite", settings.embedding.vectors)
+
+
+@contextmanager
+def open_store(settings: Settings) -> "Iterator[GraphStore]":
+    """The store of the graph in force, closed at the end. Opening reads nothing."""
+    from xkg.store.open import open_graph
+
+    with ExitStack() as opened:
+        store = open_graph(settings, lambda: opened.enter_context(embedder(settings)))
+        opened.callback(store.close)
+        yield store
+
+
+@contextmanager
+def open_service(settings: Settings) -> "Iterator[Service]":
+    """What answers questions about the graph in force, closed at the end. Opening reads nothing."""
+    from xkg.serve.service import Service
+
+    with closing(Service(settings)) as service:
+        yield service
+
+
+def language_model(settings: Settings, notify: "Callable[[object], None]") -> "LanguageModel":
+    from xkg.llm.client import LanguageModel
+
+    return LanguageModel(settings.llm, settings.kg, notify)
+
+
+def require_folder(folder: Path) -> None:
+    """Refuses a folder that cannot be written before any work is done."""
+    try:
+        private_folder(folder)
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made ({error.strerror}): give another folder with --kg") from error
+
+
+def runner_in_force(settings: Settings) -> "Runner | None":
+    """None where nothing here can contain code; a runner that was asked for in words and is not there is an error."""
+    from xkg.sandbox.select import runner_for
+
+    try:
+        return runner_for(settings.sandbox)
+    except SandboxUnavailableError:
+        return None
+
+
+def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | None":
+    with store.snapshot() as snapshot:
+        try:
+            return snapshot.generation, snapshot.bundle(paper)
+        except (UnknownIdError, CorruptStoreError):
+            return None
+
+
+@contextmanager
+def kept_for_push(settings: Settings, built: "Sequence[PaperBundle]") -> Iterator[None]:
+    """Keeps papers on disk where the server that they are for is away now."""
+    from xkg.store import outbox
+
+    try:
+        yield
+    except StoreUnreachableError as error:
+        outbox.keep(settings.kg, built)
+        papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
+        raise StoreUnreachableError(
+            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: `xkg store push` sends what waits there"
+        ) from error
