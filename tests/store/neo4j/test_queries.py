@@ -195,13 +195,17 @@ def test_what_a_researcher_asks_has_the_same_answer_on_both_engines(
 
 
 def without_ids(table: Table, statement: str) -> Any:
-    """Columns and rows; in an order of their own where the statement asks for none."""
+    """Columns and rows. What Cypher leaves open is sorted: rows without ORDER BY, and what `collect` brings together."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: bare(item) for key, item in value.items() if key not in ("_id", "_src", "_dst")}
-        return [bare(item) for item in value] if isinstance(value, (list, tuple)) else value
+        if not isinstance(value, (list, tuple)):
+            return value
+        items = [bare(item) for item in value]
+        return sorted(items, key=repr) if collects and isinstance(value, list) else items
 
+    collects = "collect(" in statement
     rows = bare(table.rows)
     return table.columns, rows if "ORDER BY" in statement else sorted(rows, key=repr), table.truncated
 
