@@ -163,6 +163,7 @@ class GuidedBuild:
             self._model,
             self._ask,
             trials,
+            runs=self._context.runner is not None,
             title=self._opened.document.title,
             why=self._why,
         )

@@ -86,6 +86,7 @@ class Build:
             model=self,
             ask=self.model,
             trials=trials if runs else None,
+            runs=runs,
         )
         return code_techniques(techniques, located, context, lambda *told: self.progress.append(told))
 

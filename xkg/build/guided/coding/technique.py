@@ -61,8 +61,8 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """What code is made with. `title` is the paper's, `why` says by technique why it is located where it is. Where this
-    machine cannot contain code there are no `trials`, and levels stop at `parsed`."""
+    """What code is made with. `title` is the paper's, `why` says by technique why it is located where it is; `runs`
+    says whether this machine can contain code: else there are no `trials`, as in a plan, and levels end at `parsed`."""
 
     folder: Path
     settings: Settings
@@ -70,6 +70,7 @@ class CodingContext:
     model: Model
     ask: Ask
     trials: Trials | None
+    runs: bool
     title: str
     why: Mapping[str, str]
 
@@ -160,7 +161,7 @@ def _kept(
             "window": settings.llm.window,
             "sandbox": settings.sandbox.model_dump(),
             "environment": settings.environment.model_dump(),
-            "runs": context.trials is not None,
+            "runs": context.runs,
             "python": sys.version,
         },
         Coded,
