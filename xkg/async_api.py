@@ -38,7 +38,8 @@ def _coroutine(
     async def call(self: "AsyncKnowledgeGraph", /, *args: P.args, **kwargs: P.kwargs) -> R:
         from xkg.errors import StoreError
 
-        run = functools.partial(contextvars.copy_context().run, method, self._graph, *args, **kwargs)
+        ask: Callable[P, R] = getattr(self._graph, method.__name__)
+        run = functools.partial(contextvars.copy_context().run, ask, *args, **kwargs)
         try:
             pending = self._threads.submit(run)
         except RuntimeError as error:  # the threads were let go
