@@ -52,7 +52,8 @@ RESEARCH = [
     "MATCH (p:Paper)-[:PROPOSES]->(t)-[:HAS_COMPONENT*0..3]->(c) RETURN p.id AS id, count(c) AS n ORDER BY id",
     "MATCH (t:Technique)-[:HAS_COMPONENT*2]->(c) RETURN t.id AS a, c.id AS b",
     "MATCH (t:Technique)-[:HAS_COMPONENT*..4]->(c:Technique {id: 't3'}) RETURN t.id AS id ORDER BY id",
-    "MATCH path = (:Technique {id: 't1'})-[:HAS_COMPONENT*1..3]->(c) RETURN length(path) AS n, c.id AS id ORDER BY n, id",
+    "MATCH path = (:Technique {id: 't1'})-[:HAS_COMPONENT*1..3]->(c) "
+    "RETURN length(path) AS n, c.id AS id ORDER BY n, id",
     "MATCH p = (a:Technique {id: 't1'})-[:HAS_COMPONENT*1..3]->(b) RETURN nodes(p) AS steps, b.id AS id ORDER BY id",
     "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN c.level AS level, count(*) AS n ORDER BY level",
     "MATCH (c:Code) WHERE 'torch' IN c.packages RETURN c.id AS id ORDER BY id",
@@ -64,7 +65,8 @@ RESEARCH = [
     "MATCH (t:Technique) WHERE t.name =~ $pattern RETURN t.id AS id ORDER BY id",
     "MATCH (t:Technique) WHERE t.definition CONTAINS 'ratio' OR t.definition ENDS WITH 'policies.' RETURN t.id AS id "
     "ORDER BY id",
-    "MATCH (a:Technique)-[s:SAME_CONCEPT]-(b:Technique) RETURN a.id AS one, b.id AS two, s.score AS score ORDER BY one, two",
+    "MATCH (a:Technique)-[s:SAME_CONCEPT]-(b:Technique) RETURN a.id AS one, b.id AS two, s.score AS score "
+    "ORDER BY one, two",
     "MATCH (a:Technique)-[s:SAME_CONCEPT]->(b) WHERE s.score > 0.8 RETURN s",
     "MATCH (p:Paper)-[:PROPOSES]->()-[:HAS_COMPONENT*0..5]->(t)-[:SAME_CONCEPT]-(u)<-[:HAS_COMPONENT*0..5]-()"
     "<-[:PROPOSES]-(q:Paper) WHERE p.id < q.id RETURN p.id AS a, q.id AS b, t.name AS name",
@@ -99,7 +101,8 @@ RESEARCH = [
     "MATCH (t:Technique) WHERE t.name = 'CREATE; DROP' OR t.name = \"it's\" RETURN count(t) AS n",
     "RETURN $text AS text, [1, 2.5, null] AS list, {a: 1, b: ['x']} AS map, true AS yes, 7 / 2 AS n, 2 ^ 3 AS cube",
     "RETURN date('2020-01-02') AS day, range(1, 3) AS numbers, 1.0 / 0.0 AS much, 2 + 3 * 4 AS n",
-    "MATCH (p:Paper) // the newest, please; not DELETE\nRETURN /* one */ p.id AS id ORDER BY p.year DESC, p.id LIMIT 1;",
+    "MATCH (p:Paper) // the newest, please; not DELETE\nRETURN /* one */ p.id AS id "
+    "ORDER BY p.year DESC, p.id LIMIT 1;",
 ]
 """What a researcher asks: the same rows on both engines, with `PARAMETERS`."""
 
@@ -141,7 +144,8 @@ DIALECTS = [
 HONEST = [
     "MATCH (t:Technique) RETURN t.name",
     "match (t:Technique) return t.name limit 5",
-    "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, c.level ORDER BY c.level DESC, t.name SKIP 1 LIMIT 5;",
+    "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, c.level "
+    "ORDER BY c.level DESC, t.name SKIP 1 LIMIT 5;",
     "MATCH (p:Paper {id: $id})-[r:PROPOSES]->(t) RETURN r.order, t.name ORDER BY r.order",
     "MATCH (p:Paper) WHERE p.title CONTAINS 'CREATE' RETURN p.id",
     "MATCH (p:Paper) WHERE p.title = 'a; DROP TABLE Paper' RETURN p.id",

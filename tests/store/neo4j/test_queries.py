@@ -195,7 +195,7 @@ def test_what_a_researcher_asks_has_the_same_answer_on_both_engines(
 
 
 def without_ids(table: Table, statement: str) -> Any:
-    """Columns and rows. What Cypher leaves open is sorted: rows without ORDER BY, and what `collect` brings together."""
+    """Columns and rows. What Cypher leaves open is sorted: rows without ORDER BY, and what `collect` gathers."""
 
     def bare(value: Any) -> Any:
         if isinstance(value, dict):
