@@ -18,7 +18,7 @@ _LENGTH: Mapping[str, float] = {"name": 0.5, "owner": 0.3, "prose": 0.5, "signat
 
 _BODY_CHARACTERS = 20_000
 _NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
-_NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?\*/")
+_NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
