@@ -123,3 +123,22 @@ def test_any_text_gives_lines(path: str, text: str) -> None:
 )
 def test_files_of_another_shape(path: str, text: str) -> None:
     assert requirement_lines({path: text}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("environment.yml", "a: &a [numpy]\ndependencies: [*a, scipy]\n"),
+        ("environment.yml", "dependencies:\n" + "- scipy\n" * 20_000),
+        ("pyproject.toml", "[project]\ndependencies = ['scipy']\n[a" + ".a" * 20_000 + "]\n"),
+        ("Pipfile", "[packages]\nscipy = '*'\n" + "a" + ".a" * 20_000 + "=1\n"),
+        ("Pipfile", "[packages]\nscipy = '*'\n" + "a = " + "[" * 20_000),
+        ("pyproject.toml", "[project]\ndependencies = ['scipy']\n" + "# long\n" * 60_000),
+    ],
+)
+def test_a_file_made_to_be_slow_gives_nothing(name: str, text: str) -> None:
+    assert requirement_lines({name: text, "requirements.txt": "numpy"}) == ["numpy"]
+
+
+def test_an_entry_of_conda_that_is_no_text_gives_nothing() -> None:
+    assert requirement_lines({"environment.yml": "dependencies: [[numpy], scipy, 1]\n"}) == ["scipy"]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.store.concepts.names import is_short_form, names
+from xkg.store.concepts.names import is_short_form, names, spelt
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,7 @@ def test_short_forms(short: str, long: str, yes: bool) -> None:
 def test_any_text_has_names_whatever_its_case_and_spaces(name: str, aliases: list[str]) -> None:
     found = names(name, aliases)
     assert found == names(f"  {name} ", aliases[::-1])
+
+
+def test_a_place_among_the_greek_letters_that_is_none_stays() -> None:
+    assert spelt("α\u03a2β") == "alpha\u03a2beta"

@@ -85,7 +85,7 @@ def _from_entry(entry: bibtex.Entry) -> Reference:
     fields = entry.fields
     title = _line(fields.get("title", "")).rstrip(".") or None
     year = re.search(r"(?:1[89]|20)\d\d", fields.get("year") or fields.get("date") or "")
-    authors = [_person(name) for name in re.split(r"\s+and\s+", fields.get("author", "")) if name][:50]
+    authors = [_person(name) for name in re.split(r"(?<!\s)\s++and\s+", fields.get("author", "")) if name][:50]
     venue = fields.get("journal") or fields.get("booktitle") or fields.get("howpublished") or ""
     parts = [", ".join(authors), title or "", _line(venue), fields.get("year", "")]
     doi = fields.get("doi", "")

@@ -25,6 +25,7 @@ _PARTICLES = frozenset(
      "ter", "ten", "y", "e", "st", "jr", "jr.", "iii", "ii",)
 )  # fmt: skip
 _NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[^\W\d_]\.)*")
+_BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(
     r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
     r"(?:\[[^\]]*\])?\{[^{}]*\}"
@@ -70,9 +71,7 @@ def _names(chunk: str) -> list[str]:
     for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\n\s*\n|\\newline", chunk):
         marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+", ",", line)
         text = latex_text(marked).replace("\n\n", ", ")
-        pieces = [
-            re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|\s{2,}", text)
-        ]
+        pieces = [re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in _BETWEEN.split(text)]
         pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
         for piece in pieces:
             if not is_person(piece):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 # A sign at the end of a word tells variants apart (k-means and k-means++); inside, or before, it joins (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
-_PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$")
+_PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
 # Words that name a place in any method rather than a concept: alone, or only with each other, they tell nothing.
 _GENERIC = frozenset(
@@ -87,7 +87,8 @@ def spelt(text: str) -> str:
     """`text` with Greek letters by their names, as papers write them in either way."""
     if text.isascii():
         return text
-    return re.sub("[Α-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
+    # one place in the range is no letter, and has no name
+    return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:

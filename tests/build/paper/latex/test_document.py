@@ -4,6 +4,7 @@ import pytest
 
 from tests.build.parse import papers
 from xkg.build.paper.document import Document
+from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper
 
@@ -183,3 +184,22 @@ As \citet[see][]{one,two} and \citeauthor{two} say \citep{one}, \citet{gone} agr
     section = document.sections[0]
     read = plain(document, section.body_start, section.end)
     assert read == "As Lind (2001) and Berg and Cole (2002) and Berg and Cole say, agrees."
+
+
+def test_an_accent_over_a_macro_without_its_arguments_is_left_out() -> None:
+    assert latex_text(r"one \`{\href} two \'e") == "one two é"
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("a,, b", "a, b"),
+        ("a, ; , b", "a, b"),
+        ("a,,b", "a,,b"),
+        ("a, ,,b", "a,,,b"),
+        ("a (e.g., , see ; and cf.) b", "a b"),
+        ("a (e.g. this) b", "a (e.g. this) b"),
+    ],
+)
+def test_what_dropped_citations_leave_behind(text: str, read: str) -> None:
+    assert latex_text(text) == read

@@ -2,6 +2,7 @@
 
 import re
 
+_FORMULA = re.compile(r"\$\$?[^$]*\$\$?|\\\((?:\\\\|(?!\\[()]).)*+\\\)|\\\[(?:\\\\|(?!\\[\[\]]).)*+\\\]", re.DOTALL)
 _POINTER = re.compile(
     r"\\(?:auto|[cC]|eq|page|name|v)?ref\b|\\[cC]ite\w*"
     r"|\b(?:Fig(?:ure)?|Tab(?:le)?|Sec(?:tion)?|Eqn?|Equation|Appendix|Alg(?:orithm)?|Theorem|Lemma|Passage|Excerpt)s?"
@@ -23,6 +24,6 @@ def mangled(text: str) -> str | None:
 
 def pointer(text: str) -> str | None:
     """The first place of `text` that points out of it, to a section, an equation, a citation; None where none does."""
-    plain = re.sub(r"\$\$?[^$]*\$\$?|\\\(.*?\\\)|\\\[.*?\\\]", " ", text, flags=re.DOTALL)
+    plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None

@@ -49,7 +49,10 @@ def _symbols() -> Mapping[str, str]:
 @cache
 def _accent(snippet: str) -> str:
     converter = latex2text.LatexNodes2Text()
-    return unicodedata.normalize("NFC", str(converter.latex_to_text(snippet, tolerant_parsing=True)))
+    try:
+        return unicodedata.normalize("NFC", str(converter.latex_to_text(snippet, tolerant_parsing=True)))
+    except IndexError:  # a macro inside, without the arguments that the library takes for granted
+        return ""
 
 
 _ACCENTS = frozenset("'`^\"~=.")

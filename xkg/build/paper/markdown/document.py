@@ -51,6 +51,7 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
+_BETWEEN_NAMES = re.compile(r",|;|(?<!\s)\s++and\s+|&|·")
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
@@ -305,7 +306,7 @@ class _Paper:
                 ",",
                 line,
             )
-            pieces = [re.sub(r"(?<![\d,\s])[\d,\s]++$", "", p).strip() for p in re.split(r",|;|\s+and\s+|&|·", marked)]
+            pieces = [re.sub(r"(?<![\d,\s])[\d,\s]++$", "", p).strip() for p in _BETWEEN_NAMES.split(marked)]
             pieces = [p for p in pieces if re.search(r"[^\W\d_]{2}", p)]
             if pieces and not all(is_person(piece) for piece in pieces):
                 if names:
