@@ -135,7 +135,8 @@ def _peer(data: bytes) -> None:
 
 
 def citations(text: str) -> None:
-    cited([Paper(id="title:a", title=text or "x", references=(Reference(title=text), Reference(title="b", text=text)))])
+    references = (Reference(title=text), Reference(title="b", text=text))
+    cited([Paper(id="title:a", title=text or "x", origin="import", references=references)])
 
 
 def stored_words(text: str) -> None:

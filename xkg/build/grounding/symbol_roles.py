@@ -66,5 +66,5 @@ def is_thin(entry: Entry) -> bool:
         body = code_of(entry.text, entry.language)[len(entry.source.symbol.signature) :]
         return sum(any(c.isalnum() for c in line) and line.strip() != "end" for line in body.split("\n")) <= 3
     code = re.sub(r'("""|\'\'\')[\s\S]*?\1', "", entry.text, count=1)
-    code = re.sub(r"^[\s\S]*?\)\s*(?:->[^:]*)?:\s*\n", "", code, count=1)
+    code = re.sub(r"^[\s\S]*?\)\s*+(?:->[^:]{0,500}+)?:\s*\n", "", code, count=1)
     return sum(bool(line.strip()) and not line.strip().startswith("#") for line in code.split("\n")) <= 3

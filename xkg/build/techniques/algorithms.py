@@ -10,7 +10,7 @@ from xkg.build.techniques.tree import MAIN, Node, Tree
 
 def caption_name(title: str) -> str:
     """The name that the caption of an algorithm carries; may be empty."""
-    name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?.*$", "", title).strip()
+    name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
     name = clean(
         re.sub(
             r"^(?:pseudo-?code|algorithm|procedure|steps|training|overview|summary)\s+(?:of|for)\s+(?:the\s+)?",

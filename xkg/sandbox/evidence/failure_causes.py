@@ -47,7 +47,7 @@ _NOT_INSTALLED = re.compile(
     re.IGNORECASE,
 )
 _LAST = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<said>.*))?$")
-_FRAME = re.compile(r'^\s+File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.*))?$', re.MULTILINE)
+_FRAME = re.compile(r'^[^\S\n]++File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.*))?$', re.MULTILINE)
 _OWN = ("implementation.py", "test.py", "harness.py")
 
 

@@ -20,7 +20,7 @@ LIGHTER = {
     "xgboost": "xgboost-cpu",
 }
 _LONGEST_PATH = 500
-_GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*(?:\[[^\]]*\])?\s*@\s*)?git\+(?P<url>\w+://\S+)")
+_GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
 def version_hints(lines: Sequence[str]) -> dict[str, str]:
@@ -79,4 +79,4 @@ def otherwise(hints: Mapping[str, str], taken: Sequence[str]) -> Iterator[str]:
 
 
 def _plain(line: str) -> str:
-    return re.sub(r"(^|\s)#.*|\s--\w.*|\s*\\$", "", line).strip()
+    return re.sub(r"(^|\s)#.*|\s--\w.*|(?<!\s)\s*+\\$", "", line).strip()

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 # A sign at the end of a word tells variants apart (k-means and k-means++); inside, or before, it joins (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
-_PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$")
+_PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
 # Words that name a place in any method rather than a concept: alone, or only with each other, they tell nothing.
 _GENERIC = frozenset(

@@ -25,7 +25,7 @@ _KEPT = re.compile(r"\s*self\.(\w+)\s*=\s*\1\s*$|\s*return\b[\w\s,.()]*$")
 _SYMBOL = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
 _TALK = re.compile(r"\s*(?:print|log|logger|logging|warnings|wandb|writer|tqdm)\b[.(]|\s*\w*parser\.add_argument")
 _DOCSTRINGS = re.compile(r'^[ \t]*[rRuU]?("""|\'\'\')[\s\S]*?\1', re.MULTILINE)
-_HEADER_END = re.compile(r"(?::|\{)\s*+(?:(?:#|//).*)?$")
+_HEADER_END = re.compile(r"(?::|\{)\s*+(?:(?:#|//)(?s:.*))?$")
 _INNER = re.compile(r"\s*(?:async\s+)?(?:def|class|function|fn)\b")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
 _MARGIN = 0.1  # of the page's height, above and below, where running heads stand
-_PAGE_NUMBER = re.compile(r"(?i)(?:page\s+)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
+_PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
 _COVER = re.compile(r"See discussions, stats, and author profiles for this publication")  # a sheet that a portal adds
 
