@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tests.build.parse.pdfs import column, pdf
+from tests.build.paper.pdfs import column, pdf
 from tests.growth.parsers import PARSERS
 from xkg.build.paper.read import parse_paper
 from xkg.errors import InputError

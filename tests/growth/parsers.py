@@ -8,8 +8,6 @@ from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
-from xkg.build.paper.bibliography import parse_bbl
-from xkg.build.paper.bibtex import entries
 
 from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
@@ -23,6 +21,8 @@ from xkg.build.guided.reading.passages import read_passages
 from xkg.build.guided.reading.symbols_in_text import unsupported, unsupported_numbers
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import MemoryReader, PaperFiles
+from xkg.build.paper.latex.bibliography import parse_bbl
+from xkg.build.paper.latex.bibtex import entries
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.markdown.document import parse_markdown

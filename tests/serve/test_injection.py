@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
-from xkg.serve.answers.text import text_for_agents
 
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
@@ -27,6 +26,7 @@ from xkg.model import (
     Technique,
     code_id,
 )
+from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers.quoting import framed, hidden_in
 from xkg.serve.answers.types import uri
 from xkg.serve.jobs.answers import JobAnswer

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.parse import papers, pdfs
+from tests.build.paper import papers, pdfs
 from tests.build.parsing.hostile_parsers import HostileParsers
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.working_copy import WorkingCopies

@@ -33,7 +33,7 @@ _CHOICES = 16
 
 
 class EmbeddedSnapshot:
-    """`xkg.store.Snapshot` over a held generation, or over nothing at all (generation 0).
+    """`xkg.store.graph_store.Snapshot` over a held generation, or over nothing at all (generation 0).
 
     Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
     it.

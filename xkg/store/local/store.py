@@ -29,7 +29,7 @@ WAIT_SECONDS = 60.0
 
 
 class EmbeddedStore:
-    """`xkg.store.GraphStore` in `folder`, which is made by the first write.
+    """`xkg.store.graph_store.GraphStore` in `folder`, which is made by the first write.
 
     `embedder` is called when something must be embedded, never to open or read. `model` is the name of the embedding
     model in force: where it is given, indexes of another are refused at once. Safe to use from several threads, and in

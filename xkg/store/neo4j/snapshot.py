@@ -48,7 +48,7 @@ _LINKS: LiteralString = (
 
 
 class RemoteSnapshot:
-    """`xkg.store.Snapshot` over a Neo4j at or after `generation`.
+    """`xkg.store.graph_store.Snapshot` over a Neo4j at or after `generation`.
 
     What was read once is kept by id, so an answer that asks twice sees one state; what vanished between a search and a
     look-up is left out of `techniques`. Names and ids are looked up; what needs the indexes of a copy finds nothing.

@@ -35,7 +35,7 @@ _LARGEST_COMMIT = 16 << 20
 
 
 class Neo4jStore:
-    """`xkg.store.GraphStore` on the Neo4j that the settings name; a `xkg.store.change_feed.Feed` too.
+    """`xkg.store.graph_store.GraphStore` on the Neo4j that the settings name; a `xkg.store.change_feed.Feed` too.
 
     Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
     work. Safe to use from several threads, and in a forked child."""
