@@ -200,5 +200,5 @@ def parsing(server: int) -> bool:
     found = []
     for process in descendants(server):
         with contextlib.suppress(OSError):
-            found.append(b"inside/worker.py" in Path(f"/proc/{process}/cmdline").read_bytes())
+            found.append(b"guest/worker.py" in Path(f"/proc/{process}/cmdline").read_bytes())
     return sum(found) > 1

@@ -263,7 +263,7 @@ def _workers() -> list[int]:
     found = []
     for process in descendants(os.getpid()):
         try:
-            if b"inside/worker.py" in Path(f"/proc/{process}/cmdline").read_bytes():
+            if b"guest/worker.py" in Path(f"/proc/{process}/cmdline").read_bytes():
                 found.append(process)
         except OSError:
             continue

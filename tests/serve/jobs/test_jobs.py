@@ -202,7 +202,7 @@ from tests.serve.jobs.test_jobs import settings_in
 from xkg.serve import stdio
 from xkg.serve.jobs import jobs
 jobs.check_bounds = lambda _: None
-running = stdio._jobs(settings_in(Path({folder!r})))
+running = stdio._jobs(settings_in(Path({folder!r})), ())
 with running._turn:  # as when the signal comes while a build is asked for
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait(0.5)

@@ -354,7 +354,8 @@ class _Conversation:
         try:
             self._channel.settimeout(self._left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            self._channel.sendall(data)
+            if data:  # who was given nothing more may have answered and gone by now
+                self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error
         except OSError as error:
