@@ -238,6 +238,13 @@ def test_what_cannot_be_imported_is_one_line() -> None:
         assert "\n" not in str(error.value)
 
 
+def test_empty_files_are_read_as_any_other() -> None:
+    """Whoever has been given the last of them may be gone before the parent says another word."""
+    with ConfinedWorker(TASKS) as started:
+        for _ in range(30):
+            assert json.loads(started.call("echo", {"names": ["a"]}, ROOMY, lambda _: iter([b""]))) == [0]
+
+
 def test_too_many_calls_wait_and_then_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     with ConfinedWorker(TASKS) as started, ThreadPoolExecutor(2) as pool:
