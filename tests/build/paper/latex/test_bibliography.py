@@ -194,3 +194,9 @@ def test_any_text_as_a_bibliography(text: str) -> None:
 )
 def test_what_running_text_calls_an_entry(bbl: str, expected: list[str | None]) -> None:
     assert [r.cited_as for r in parse_bbl(bbl)] == expected
+
+
+def test_abbreviations_that_stand_for_one_another_stay_small() -> None:
+    doubled = "@string{a = a # a # a}\n" * 60
+    (entry,) = bibtex.entries("@string{a = {long }}\n" + doubled + "@article{k, title = a # a}")
+    assert len(entry.fields["title"]) < 5_000

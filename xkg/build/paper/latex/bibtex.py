@@ -32,7 +32,7 @@ def entries(text: str) -> list[Entry]:
             continue
         if kind == "string":
             fields, at = _fields(text, at, strings)
-            strings |= fields
+            strings |= {name: value[:_LONGEST_STRING] for name, value in fields.items()}
             continue
         key = _KEY.match(text, at)
         if key is None:
@@ -63,7 +63,8 @@ def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str | None, 
             parts.append(text[piece.end() + 1 : close])
             at = close + 1
         else:
-            parts.append(piece[1] or strings.get(piece[2].lower(), piece[2]))
+            if len(parts) < _MOST_PARTS:
+                parts.append(piece[1] or strings.get(piece[2].lower(), piece[2]))
             at = piece.end()
         joined = _JOIN.match(text, at)
         if joined is None:
@@ -73,6 +74,8 @@ def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str | None, 
 
 
 _LONGEST_VALUE = 20_000
+# Of abbreviations, which may stand for one another: a few lines could stand for more than memory has room for.
+_LONGEST_STRING, _MOST_PARTS = 1_000, 20
 _CLOSE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 
 

@@ -18,6 +18,7 @@ _PUBLISHER = re.compile(
     r"https?:|pp\.|In [A-Z]|arXiv|Available|Accessed|Proceedings)"
 )
 _MOST = 5000
+_LONGEST = 8000
 
 
 def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[Reference]:
@@ -26,7 +27,10 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
     body = text[start:end]
     for block in _blocks(body, mathpix):
         for index, line in enumerate(block):
-            if entries and _continues(entries[-1], line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
+            before = entries[-1][-_LONGEST:] if entries else ""
+            if entries and _continues(before, line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
+                if len(before) == _LONGEST:
+                    continue  # no reference is so long, and no more of one is read
                 joined = entries[-1].rstrip()
                 if joined.endswith("-") and line[:1].islower():
                     entries[-1] = joined[:-1] + line
