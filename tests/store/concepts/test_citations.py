@@ -104,3 +104,10 @@ def test_the_order_of_papers_changes_nothing_and_every_edge_has_its_ends(lists: 
     assert {end for edge in edges for end in edge} <= held | {stub.id for stub in stubs}
     assert {stub.id for stub in stubs} <= {meant for _, meant in edges}, "no stub without a citation"
     assert all(citing != meant for citing, meant in edges)
+
+
+@pytest.mark.parametrize("author", [", Ada", " ", "", ","])
+def test_an_author_without_a_surname_harms_nothing(author: str) -> None:
+    short = paper(3, "Sparse Gates", authors=(author,))
+    _, edges = cited([short, paper(2, "Another", Reference(title="Sparse Gates"))])
+    assert ("arxiv:2101.00002", short.id) not in edges

@@ -165,6 +165,7 @@ def _parts(title: str) -> list[str]:
 
 
 def _names_author(reference: Reference, paper: Paper) -> bool:
-    surname = _title(paper.authors[0].split(",")[0].split()[-1]) if paper.authors and paper.authors[0].split() else ""
+    words = " ".join(paper.authors[:1]).partition(",")[0].split()
+    surname = _title(words[-1]) if words else ""
     said = _title(f"{reference.cited_as or ''} {reference.text or ''}")
     return len(surname) > 2 and surname in said

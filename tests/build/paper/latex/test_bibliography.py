@@ -200,3 +200,12 @@ def test_abbreviations_that_stand_for_one_another_stay_small() -> None:
     doubled = "@string{a = a # a # a}\n" * 60
     (entry,) = bibtex.entries("@string{a = {long }}\n" + doubled + "@article{k, title = a # a}")
     assert len(entry.fields["title"]) < 5_000
+
+
+@pytest.mark.parametrize("author", [",", " , and , ", "{}", "{},{}", "\\\\"])
+def test_an_author_without_a_name_is_none(author: str) -> None:
+    bib = f"@article{{one, author = {{{author}}}, title = {{A title of some length}}, year = 2019}}"
+    files = PaperFiles(MemoryReader({"main.tex": b"\\cite{one}\\bibliography{refs}", "refs.bib": bib.encode()}))
+    (reference,), _ = latex_references(files, "main.tex", files.text("main.tex") or "")
+    assert reference.title == "A title of some length"
+    assert reference.cited_as is None

@@ -85,7 +85,8 @@ def _from_entry(entry: bibtex.Entry) -> Reference:
     fields = entry.fields
     title = _line(fields.get("title", "")).rstrip(".") or None
     year = re.search(r"(?:1[89]|20)\d\d", fields.get("year") or fields.get("date") or "")
-    authors = [_person(name) for name in re.split(r"(?<!\s)\s++and\s+", fields.get("author", "")) if name][:50]
+    named = (_person(name) for name in re.split(r"(?<!\s)\s++and\s+", fields.get("author", ""))[:50])
+    authors = [name for name in named if name]
     venue = fields.get("journal") or fields.get("booktitle") or fields.get("howpublished") or ""
     parts = [", ".join(authors), title or "", _line(venue), fields.get("year", "")]
     doi = fields.get("doi", "")
@@ -108,7 +109,7 @@ def _from_entry(entry: bibtex.Entry) -> Reference:
 
 def _person(name: str) -> str:
     last, comma, first = _line(name).partition(",")
-    return f"{first.strip()} {last.strip()}" if comma else last.strip()
+    return (f"{first.strip()} {last}" if comma else last).strip()
 
 
 def _line(source: str) -> str:
@@ -167,7 +168,7 @@ def _label_text(label: str) -> str | None:
 
 
 def _cited_as(authors: list[str], year: str) -> str | None:
-    surnames = [author.split()[-1] for author in authors if author]
+    surnames = [author.split()[-1] for author in authors]
     if not surnames or not year:
         return None
     if len(surnames) > 2 or surnames[-1] == "others":
