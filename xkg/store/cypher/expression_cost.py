@@ -11,9 +11,24 @@ what `collect` brings together as `COLLECTED_ITEMS`, or as the rows that `UNWIND
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from xkg.store.cypher.tokens import Token, refused
+from xkg.store.cypher.value_bounds import (
+    ARITHMETIC,
+    COLLECTED_ITEMS,
+    SCALAR,
+    STORED,
+    STORED_SIZE,
+    UNKNOWN,
+    ValueBounds,
+    collected,
+    either_of,
+    item_of,
+    of_operands,
+    of_parameter,
+    property_of,
+)
 
 MOST_ITERATIONS = 10_000_000
 """Items that lists inside of one another may be gone through for, in all."""
@@ -24,9 +39,6 @@ LARGEST_VALUE = 10_000_000
 MOST_WORK = 100_000_000
 """Operands that one row may be evaluated for; 64 characters or items of a large one count as one more."""
 
-STORED_ITEMS = 100
-COLLECTED_ITEMS = 30_000
-_STORED_SIZE = 20
 _UNCOUNTED = 10**18
 _DOUBLINGS = 64
 _MOST_READ = 100_000
@@ -34,9 +46,7 @@ _COPYING = 32
 
 _CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD".split())
 _SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
-_COMPARISONS = frozenset("AND OR XOR NOT IN STARTS ENDS CONTAINS IS = < > ~".split())
 _SEPARATE = frozenset("AND OR XOR NOT WHERE WHEN THEN ELSE , | :".split())
-_ARITHMETIC = frozenset("-*/%^")
 _LITERALS = frozenset(["NULL", "TRUE", "FALSE"])
 
 _SCALAR_FUNCTIONS = frozenset(
@@ -53,23 +63,7 @@ _AGGREGATES = frozenset("count collect sum avg min max stdev stdevp percentileco
 _REPEATING = {"repeat": 1, "lpad": 1, "rpad": 1}
 
 
-class Value(NamedTuple):
-    """Upper bounds of a value: `items` as a list, `size` in characters and items, `each` the size of one item. `scalar`
-    says that it is no list and no text, `flat` that its items are such; `stored` that it stands so in the graph."""
-
-    items: int
-    size: int
-    each: int = 1
-    scalar: bool = False
-    flat: bool = False
-    stored: bool = False
-
-
-_SCALAR = Value(1, 1, 1, scalar=True, flat=True)
-_STORED = Value(STORED_ITEMS, _STORED_SIZE, _STORED_SIZE, stored=True)
-_UNKNOWN = Value(COLLECTED_ITEMS, _STORED_SIZE, _STORED_SIZE)
-
-Names = dict[str, Value]
+Names = dict[str, ValueBounds]
 
 
 def check_evaluation(tokens: Sequence[Token], is_keyword: Callable[[int], bool], parameters: Mapping[str, Any]) -> None:
@@ -132,7 +126,7 @@ class _Estimate:
 
     # ---- bounds
 
-    def charge(self, value: Value, times: int) -> Value:
+    def charge(self, value: ValueBounds, times: int) -> ValueBounds:
         if value.size > LARGEST_VALUE:
             raise refused(
                 "an expression", f"can grow beyond {LARGEST_VALUE:,} characters or items; double less, or write UNWIND"
@@ -144,7 +138,7 @@ class _Estimate:
             )
         return value
 
-    def loop(self, items: Value, times: int) -> int:
+    def loop(self, items: ValueBounds, times: int) -> int:
         """How often what is done for each of the items is done in all."""
         product = times * items.items
         if product > MOST_ITERATIONS:
@@ -153,14 +147,14 @@ class _Estimate:
                 f"is gone through for more than {MOST_ITERATIONS:,} items, with the lists around it; "
                 "write UNWIND or a longer MATCH in its place, which can be stopped",
             )
-        self.charge(_SCALAR, product)
+        self.charge(SCALAR, product)
         return product
 
     # ---- clauses
 
-    def query(self, start: int, end: int, outer: Names, times: int) -> tuple[int, Value]:
+    def query(self, start: int, end: int, outer: Names, times: int) -> tuple[int, ValueBounds]:
         """The most rows that `UNWIND` makes of one, and a value that is returned."""
-        names, rows, last = dict(outer), 1, _SCALAR
+        names, rows, last = dict(outer), 1, SCALAR
         within: Names = names
         cuts = [i for i in self.tops(start, end) if self.words[i] in _CLAUSES and not self.is_operator(i)]
         for clause, stop in zip(cuts, [*cuts[1:], end], strict=False):
@@ -176,7 +170,7 @@ class _Estimate:
                     cut = self.find(clause + 1, stop, "AS")
                     items = self.unwound(clause + 1, cut, names, times)
                     rows = min(_UNCOUNTED, rows * max(1, items.items))
-                    names[self.name(cut + 1)] = _item(items)
+                    names[self.name(cut + 1)] = item_of(items)
                     within = names
                 case "WITH" | "RETURN":
                     made, last, grouped = self.projected(clause + 1, stop, names, rows, times)
@@ -200,20 +194,20 @@ class _Estimate:
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
-                names.setdefault(name, _STORED)
+                names.setdefault(name, STORED)
 
-    def unwound(self, start: int, end: int, names: Names, times: int) -> Value:
+    def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         """A list that UNWIND takes. The server makes no list of `range(…)` there."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
             found = self.range(start + 2, end - 1, names, times)
-            return Value(_UNCOUNTED if found is None else found, 1, 1, flat=True)
+            return ValueBounds(_UNCOUNTED if found is None else found, 1, 1, flat=True)
         return self.value(start, end, names, times)
 
-    def projected(self, start: int, end: int, names: Names, rows: int, times: int) -> tuple[Names, Value, bool]:
+    def projected(self, start: int, end: int, names: Names, rows: int, times: int) -> tuple[Names, ValueBounds, bool]:
         """The names after WITH or RETURN, a value among them, and whether all rows become one."""
         where = self.find(start, end, "WHERE")
         made: Names = {}
-        value, grouped = _SCALAR, True
+        value, grouped = SCALAR, True
         for one, stop in self.parts(start + (self.words[start] == "DISTINCT" if start < end else 0), where):
             if self.mark(one) == "*" and stop == one + 1:
                 made.update(names)
@@ -230,9 +224,9 @@ class _Estimate:
 
     # ---- expressions
 
-    def value(self, start: int, end: int, names: Names, times: int, rows: int = 1) -> Value:
+    def value(self, start: int, end: int, names: Names, times: int, rows: int = 1) -> ValueBounds:
         """The bounds of an expression that is evaluated so often; of several parts, of all of them together."""
-        operands: list[Value] = []
+        operands: list[ValueBounds] = []
         operators: set[str] = set()
         compared = 0  # the operands before this one stand in an earlier comparison
         computed = False
@@ -248,24 +242,24 @@ class _Estimate:
                 raise refused("'=~'", "may look at a property alone, as in n.name =~ '(?i).*word.*'; or use CONTAINS")
             if operator in _SEPARATE:
                 compared, computed = len(operands), False
-            elif operator in _ARITHMETIC or operator == "+":
+            elif operator in ARITHMETIC or operator == "+":
                 computed = True
             operators.add(operator)
             i += 1
-        return self.charge(_together(operands, operators), times)
+        return self.charge(of_operands(operands, operators), times)
 
-    def operand(self, i: int, end: int, names: Names, times: int, rows: int) -> tuple[Value, int] | None:
+    def operand(self, i: int, end: int, names: Names, times: int, rows: int) -> tuple[ValueBounds, int] | None:
         """The bounds of the operand that starts at token i, and where it ends; None for an operator."""
         self.read += 1
         if self.read > _MOST_READ:  # a reduce inside of another is read again for each step that is tried
             raise refused("the statement", "nests too much to be judged; write it with UNWIND and WITH")
         token = self.tokens[i]
         if token.kind == "string":
-            value, after = Value(len(token.text), len(token.text)), i + 1
+            value, after = ValueBounds(len(token.text), len(token.text)), i + 1
         elif token.kind == "number" or self.words[i] in _LITERALS:
-            value, after = _SCALAR, i + 1
+            value, after = SCALAR, i + 1
         elif self.mark(i) == "$":
-            value, after = _of_python(self.parameters.get(self.tokens[i + 1].text.strip("`"))), i + 2
+            value, after = of_parameter(self.parameters.get(self.tokens[i + 1].text.strip("`"))), i + 2
         elif self.words[i] == "CASE":
             value, after = self.case(i + 1, end, names, times)
         elif self.mark(i) in ("(", "[", "{"):
@@ -278,25 +272,25 @@ class _Estimate:
             return None
         return self.continued(value, after, end, names, times)
 
-    def continued(self, value: Value, i: int, end: int, names: Names, times: int) -> tuple[Value, int]:
+    def continued(self, value: ValueBounds, i: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
         """`.name`, `[0]`, `[1..3]`, `{.name, other: …}` after an operand."""
         while i < end:
             if self.mark(i) == "." and i + 1 < end:
-                value, i = _property(value), i + 2
+                value, i = property_of(value), i + 2
             elif self.mark(i) in ("[", "{") and self.mark(i - 1) not in ("-", "*"):
                 inside, close = i + 1, self.closing[i]
                 if self.mark(i) == "{":
-                    value = _together([value, self.map(inside, close, names, times)], {"+"})
+                    value = of_operands([value, self.map(inside, close, names, times)], {"+"})
                 else:
                     sliced = self.find(inside, close, "..") < close or self.find(inside, close, ":") < close
                     self.value(inside, close, names, times)
-                    value = value if sliced else _item(value)
+                    value = value if sliced else item_of(value)
                 i = close + 1
             else:
                 break
         return value, i
 
-    def case(self, start: int, end: int, names: Names, times: int) -> tuple[Value, int]:
+    def case(self, start: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
         """`CASE … END`: the largest of what it can give."""
         cuts, depth, stop = [start - 1], 0, end
         for i in self.tops(start, end):
@@ -312,14 +306,14 @@ class _Estimate:
             value = self.value(cut + 1, after, names, times)
             if self.words[cut] in ("THEN", "ELSE"):
                 given.append(value)
-        return _either(given), min(stop + 1, end)
+        return either_of(given), min(stop + 1, end)
 
-    def bracket(self, i: int, names: Names, times: int, rows: int) -> Value:
+    def bracket(self, i: int, names: Names, times: int, rows: int) -> ValueBounds:
         start, end = i + 1, self.closing[i]
         if self.mark(i) == "{":
             return self.map(start, end, names, times)
         if self.mark(i) == "(":
-            return _together([self.value(*part, names, times, rows) for part in self.parts(start, end)], {"+"})
+            return of_operands([self.value(*part, names, times, rows) for part in self.parts(start, end)], {"+"})
         if self.name(start) and self.words[start + 1 : start + 2] == ["IN"]:
             return self.comprehension(start, end, names, times)
         bar = self.find(start, end, "|")
@@ -328,40 +322,42 @@ class _Estimate:
             self.bind(start, bar, names)
             self.value(start, bar, names, times)
             each = self.value(bar + 1, end, names, times)
-            return Value(COLLECTED_ITEMS, COLLECTED_ITEMS * min(each.size, _STORED_SIZE), each.size, stored=each.stored)
+            return ValueBounds(
+                COLLECTED_ITEMS, COLLECTED_ITEMS * min(each.size, STORED_SIZE), each.size, stored=each.stored
+            )
         listed = [self.value(*part, names, times) for part in self.parts(start, end)]
-        return Value(
+        return ValueBounds(
             len(listed),
             len(listed) + sum(value.size for value in listed),
             max((value.size for value in listed), default=1),
             flat=all(value.scalar for value in listed),
         )
 
-    def map(self, start: int, end: int, names: Names, times: int) -> Value:
+    def map(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         size = 1
         for one, stop in self.parts(start, end):
             colon = self.find(one, stop, ":")
             size += self.value(colon + 1 if colon < stop else one, stop, names, times).size
-        return Value(size, size, size)
+        return ValueBounds(size, size, size)
 
-    def comprehension(self, start: int, end: int, names: Names, times: int) -> Value:
+    def comprehension(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         """`x IN list WHERE … | …`"""
         where, bar = self.find(start, end, "WHERE"), self.find(start, end, "|")
         items = self.value(start + 2, min(where, bar), names, times)
-        inside = {**names, self.name(start): _item(items)}
+        inside = {**names, self.name(start): item_of(items)}
         product = self.loop(items, times)
         self.value(min(where + 1, bar), bar, inside, product)
         if bar == end:
             return items
         each = self.value(bar + 1, end, inside, product)
-        size = items.items * min(each.size, _STORED_SIZE if each.stored else each.size)
-        return Value(items.items, items.items + size, each.size, flat=each.scalar, stored=each.stored)
+        size = items.items * min(each.size, STORED_SIZE if each.stored else each.size)
+        return ValueBounds(items.items, items.items + size, each.size, flat=each.scalar, stored=each.stored)
 
-    def subquery(self, i: int, names: Names, times: int) -> Value:
+    def subquery(self, i: int, names: Names, times: int) -> ValueBounds:
         rows, returned = self.query(i + 2, self.closing[i + 1], names, times)
-        return _collected(returned, rows) if self.tokens[i].word == "COLLECT" else _SCALAR
+        return collected(returned, rows) if self.tokens[i].word == "COLLECT" else SCALAR
 
-    def named(self, i: int, names: Names, times: int, rows: int) -> tuple[Value, int]:
+    def named(self, i: int, names: Names, times: int, rows: int) -> tuple[ValueBounds, int]:
         """A variable, or a call."""
         after, parts = i + 1, [self.name(i) or self.words[i]]
         while self.mark(after) == "." and self.tokens[after + 1 : after + 2]:
@@ -370,16 +366,16 @@ class _Estimate:
         if self.mark(after) == "(":
             called = ".".join(parts).lower()
             return self.call(called, after + 1, self.closing[after], names, times, rows), self.closing[after] + 1
-        return names.get(parts[0], _UNKNOWN), i + 1
+        return names.get(parts[0], UNKNOWN), i + 1
 
-    def call(self, name: str, start: int, end: int, names: Names, times: int, rows: int) -> Value:
+    def call(self, name: str, start: int, end: int, names: Names, times: int, rows: int) -> ValueBounds:
         if name == "range":
             return self.listed(start, end, names, times)
         if name == "reduce":
             return self.reduced(start, end, names, times)
         if self.name(start) and self.words[start + 1 : start + 2] == ["IN"]:
             self.comprehension(start, end, names, times)
-            return _SCALAR
+            return SCALAR
         parts = self.parts(start + (start < end and self.words[start] == "DISTINCT"), end)
         for one, stop in parts[1:]:
             if (body := self.lambda_body(one, stop)) is not None:
@@ -388,41 +384,41 @@ class _Estimate:
         return self.result(name, given, parts, names, times, rows)
 
     def result(
-        self, name: str, given: list[Value], parts: list[tuple[int, int]], names: Names, times: int, rows: int
-    ) -> Value:
+        self, name: str, given: list[ValueBounds], parts: list[tuple[int, int]], names: Names, times: int, rows: int
+    ) -> ValueBounds:
         """What a function can give, from what it is given."""
-        first = given[0] if given else _SCALAR
+        first = given[0] if given else SCALAR
         if name in _SCALAR_FUNCTIONS:
-            return _SCALAR
+            return SCALAR
         if name == "collect":
-            return _collected(first, rows)
+            return collected(first, rows)
         if name in _KEEP and len(given) == 1:
             return first
         if name in _ONE_OF and len(given) == 1:
-            return first if name in ("min", "max") else _item(first)
+            return first if name in ("min", "max") else item_of(first)
         if name in _OF_ENTITY and first.stored:
-            return _STORED
+            return STORED
         if name == "coalesce":
-            return _either(given)
+            return either_of(given)
         if name in ("replace", "regexp_replace") and len(given) > 2:
             size = first.size * max(1, given[2].size)
-            return Value(size, size, size)
+            return ValueBounds(size, size, size)
         if name in ("concat_ws", "list_to_string") and len(given) > 1:
             size = sum(value.size for value in given) + given[0].size * max(value.items for value in given[1:])
-            return Value(size, size)
+            return ValueBounds(size, size)
         if name in _REPEATING and len(parts) > 1:
             count = self.number(*parts[1], names, times)
             if count is None:
                 raise refused(f"{name}()", "wants a number or a parameter for how long it becomes")
             size = sum(value.size for value in given) * max(1, count[0])
-            return Value(size, size)
+            return ValueBounds(size, size)
         if name in ("split", "str_split", "string_split", "string_to_array"):
-            return Value(max(first.items, first.size), 2 * first.size, first.size)
+            return ValueBounds(max(first.items, first.size), 2 * first.size, first.size)
         if all(value.scalar for value in given) and name in ("tostring", "tostringornull", "string"):
-            return Value(25, 25)
-        return _together(given, {"+"})
+            return ValueBounds(25, 25)
+        return of_operands(given, {"+"})
 
-    def listed(self, start: int, end: int, names: Names, times: int) -> Value:
+    def listed(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         found = self.range(start, end, names, times)
         if found is None:
             raise refused(
@@ -430,7 +426,7 @@ class _Estimate:
                 "wants whole numbers, parameters that are such, or size(…) as its bounds here; "
                 "write UNWIND range(…) AS x, which can be stopped",
             )
-        return Value(found, found, 1, flat=True)
+        return ValueBounds(found, found, 1, flat=True)
 
     def range(self, start: int, end: int, names: Names, times: int) -> int | None:
         """The most items of `range(…)`, None where no bound of it can be told."""
@@ -463,15 +459,15 @@ class _Estimate:
             return value.items - (int(float(self.tokens[close + 2].text)) if less else 0), False
         return None
 
-    def reduced(self, start: int, end: int, names: Names, times: int) -> Value:
+    def reduced(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
         """`total = 0, x IN list | …`: how large the total becomes is tried for the first steps, then goes on so."""
         equals, comma, bar = (self.find(start, end, mark) for mark in ("=", ",", "|"))
         if not equals < comma < bar < end:
-            return _together([self.value(*part, names, times) for part in self.parts(start, end)], {"+"})
+            return of_operands([self.value(*part, names, times) for part in self.parts(start, end)], {"+"})
         total = self.value(equals + 1, comma, names, times)
         items = self.value(comma + 3, bar, names, times)
         product = self.loop(items, times)
-        inside = {**names, self.name(comma + 1): _item(items)}
+        inside = {**names, self.name(comma + 1): item_of(items)}
         spent = self.work
         for _ in range(min(items.items, _DOUBLINGS)):
             before = total
@@ -496,69 +492,10 @@ class _Estimate:
         arrow = start + 1 if self.name(start) else self.closing.get(start, end) + 1
         return arrow + 2 if arrow + 2 < end and self.mark(arrow) == "-" and self.mark(arrow + 1) == ">" else None
 
-    def mapped(self, items: tuple[int, int], part: tuple[int, int, int], names: Names, times: int) -> Value:
+    def mapped(self, items: tuple[int, int], part: tuple[int, int, int], names: Names, times: int) -> ValueBounds:
         """`list_transform(list, x -> …)` and its like."""
         start, body, end = part
         listed = self.value(*items, names, times)
-        inside = {**names, **{self.name(i): _item(listed) for i in range(start, body - 2) if self.name(i)}}
+        inside = {**names, **{self.name(i): item_of(listed) for i in range(start, body - 2) if self.name(i)}}
         each = self.value(body, end, inside, self.loop(listed, times))
-        return Value(listed.items, listed.items * (1 + each.size), each.size, flat=each.scalar)
-
-
-def _item(value: Value) -> Value:
-    """One of a list."""
-    if value.stored:
-        return _STORED
-    return _SCALAR if value.flat else Value(value.each, value.each, value.each)
-
-
-def _property(value: Value) -> Value:
-    if value.stored:
-        return _STORED
-    return value if value.scalar else Value(value.size, value.size, value.size)
-
-
-def _together(values: Sequence[Value], operators: set[str]) -> Value:
-    """The bounds of an expression with these operands."""
-    if operators & _COMPARISONS:
-        return _SCALAR
-    if len(values) == 1 and not operators:
-        return values[0]
-    if all(value.scalar for value in values) or (operators & _ARITHMETIC and not operators & {"+", "|"}):
-        return _SCALAR
-    return Value(
-        sum(value.items for value in values),
-        sum(value.size for value in values),
-        max(max(value.each, value.size if value.scalar else 1) for value in values),
-        flat=all(value.flat for value in values),
-    )
-
-
-def _either(values: Sequence[Value]) -> Value:
-    """The bounds of one of these."""
-    if not values:
-        return _SCALAR
-    return Value(
-        max(value.items for value in values),
-        max(value.size for value in values),
-        max(value.each for value in values),
-        scalar=all(value.scalar for value in values),
-        flat=all(value.flat for value in values),
-        stored=all(value.stored for value in values),
-    )
-
-
-def _collected(value: Value, rows: int) -> Value:
-    size = COLLECTED_ITEMS * min(value.size, _STORED_SIZE)
-    return Value(max(COLLECTED_ITEMS, rows), size, value.size, flat=value.scalar, stored=value.stored)
-
-
-def _of_python(value: Any) -> Value:
-    """The bounds of a parameter."""
-    if isinstance(value, str):
-        return Value(len(value), len(value))
-    if isinstance(value, (list, tuple)):
-        sizes = [len(item) if isinstance(item, str) else 1 for item in value]
-        flat = not any(isinstance(item, str) for item in value)
-        return Value(len(value), len(value) + sum(sizes), max(sizes, default=1), flat=flat)
-    return _SCALAR
+        return ValueBounds(listed.items, listed.items * (1 + each.size), each.size, flat=each.scalar)
