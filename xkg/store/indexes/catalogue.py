@@ -48,6 +48,7 @@ _BATCH = 500
 VIEWS_KEPT = 2048
 IDS_KEPT = 100_000
 _YEARS_KEPT = 16
+_LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 """So much of what was read stays in memory: about 20 MB each."""
 
 
@@ -207,6 +208,7 @@ class Catalogue:
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         """Ids of the papers that appeared from `first` to `last`, in order."""
+        first, last = (year if year is None else max(-_LAST_YEAR, min(year, _LAST_YEAR)) for year in (first, last))
         known = self._of_years
         if (first, last) not in known:
             within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"

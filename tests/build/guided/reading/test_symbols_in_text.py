@@ -106,3 +106,7 @@ def test_a_pair_without_a_space_is_two_numbers_or_one_with_thousands() -> None:
     assert unsupported("It has 60,000 images.", ["60000 images"]) == []
     assert unsupported("It has 60,000 images.", ["6000 images"]) == ["60,000"]
     assert unsupported("Values in $[-128,127]$.", ["clamped to $[-128, 255]$"]) == ["128,127"]
+
+
+def test_a_unit_on_the_next_line_is_that_unit() -> None:
+    assert unsupported("It drops 20\r% of the inputs.", [PAPER]) == []

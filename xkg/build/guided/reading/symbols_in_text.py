@@ -138,7 +138,7 @@ def _readings(match: re.Match[str]) -> list[list[float]]:
         base, power = float(match["base"]), _power(match["power"])
         return [[base**power], [base, abs(power)]] if base and base < 1e6 else [[base]]
     value = float(match["number"].replace(",", "")) * 10.0 ** _power(match["e"] or "0")
-    unit = (match["unit"] or "").strip(" \\")
+    unit = (match["unit"] or "").replace("\\", "").strip()
     # "[-128,127]" is two numbers, "60,000" one.
     apart = [[float(part) for part in match["number"].split(",")]] if "," in match["number"] else []
     return [[value], *([[value * _UNITS[unit]]] if unit else []), *apart]
