@@ -14,6 +14,7 @@ from mcp_types import Tool
 
 from tests.serve.conftest import embedder, graph  # noqa: F401
 from tests.serve.http_server import PING, Running, call, running
+from xkg.config import HttpSettings
 
 EXAMPLES = max(20, int(os.environ["XKG_SEARCH"]))
 KNOWN = ("title:bread/ovens", "title:bread/ovens#baking/steam", "steam", "MATCH (n) RETURN n.id LIMIT 3")
@@ -65,7 +66,7 @@ def arguments(schema: dict[str, Any], definitions: dict[str, Any]) -> st.SearchS
 
 @pytest.fixture(scope="module")
 def server(graph: Path) -> Iterator[Running]:  # noqa: F811
-    with running(graph) as server:
+    with running(graph, HttpSettings(per_minute=0)) as server:
         yield server
 
 
