@@ -22,7 +22,7 @@ from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Excerpt, Repository, Technique
 
-DATA = Path(__file__).parent.parent / "data" / "ground"
+DATA = Path(__file__).parents[2] / "data" / "ground"
 TERN = Technique(
     id="p#tern",
     name="Temporal Echo Retrieval Network (TERN)",
