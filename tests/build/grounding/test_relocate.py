@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from xkg.build.code.codebase import Codebase, Module, SourceSymbol
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding import relocate as relocating
-from xkg.build.grounding.relocate import Found, relocate
+from xkg.build.grounding.relocate import Match, relocate
 from xkg.build.repositories.checkout import fetch_repository, read_folder
 from xkg.model import Repository, Symbol, symbol_id
 
@@ -33,7 +33,7 @@ def stored(path: str, name: str) -> Symbol:
     return next(s for s in SYMBOLS if (s.path, s.qualified_name) == (path, name))
 
 
-def again(folder: Path, path: str, name: str) -> Found | None:
+def again(folder: Path, path: str, name: str) -> Match | None:
     symbol = stored(path, name)
     return relocate([symbol], SYMBOLS, read(folder)).get(symbol.id)
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.symbol_index import SymbolIndex, _parameters, code_of
+from xkg.build.grounding.symbol_index import SymbolIndex, _parameters, strip_comments
 from xkg.build.grounding.symbol_roles import is_abstract, is_thin, role_factor
 from xkg.build.repositories.checkout import fetch_repository
 
-DATA = Path(__file__).parent.parent / "data" / "ground"
+DATA = Path(__file__).parents[2] / "data" / "ground"
 SOURCE = '''
 class Base:
     def update(self, x):
@@ -130,7 +130,7 @@ def _tern() -> SymbolIndex:
 
 @pytest.mark.parametrize(
     "work",
-    [lambda n: code_of("/*" * n, "cpp"), lambda n: _parameters("(" * n)],
+    [lambda n: strip_comments("/*" * n, "cpp"), lambda n: _parameters("(" * n)],
     ids=["comments that do not end", "parentheses that do not end"],
 )
 def test_time_grows_with_the_text_not_with_its_square(work: Callable[[int], str]) -> None:

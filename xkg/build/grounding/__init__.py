@@ -1,4 +1,4 @@
-"""From a technique to the symbols and lines that do it, in a repository or a working copy.
+"""Locates a technique in a repository or a working copy: from its description to symbols and lines.
 
 May import: techniques, code, sources, and what lies below build.
 """

@@ -1,7 +1,7 @@
-"""Where a repository does what a paper describes: techniques → ranked symbols, or none.
+"""Locates techniques in a repository: techniques → ranked symbols, or none.
 
-Hybrid search proposes candidates; evidence of several kinds and the call graph rank them; what only one kind supports
-is not located at all, since plausible but irrelevant code is worse than none. No language model is needed.
+Hybrid search proposes candidates; evidence of several kinds and the call graph rank them. A technique supported by only
+one kind of evidence is not located, since plausible but irrelevant code is worse than none. No language model is used.
 """
 
 import statistics
@@ -20,40 +20,42 @@ from xkg.model import Location, Technique
 from xkg.value import Value
 
 _CANDIDATES = 50
-_KEPT = 5
-_KEPT_SHARE = 0.4
+_LIMIT = 5
+_LEAST_SHARE = 0.4
 _NEAR_BEST = 0.85
 
-# How much a word of the name says by where it is found.
+# The weight of a name's word by the field it occurs in.
 _NAME_FIELDS: Mapping[str, float] = {"name": 1.0, "owner": 0.75, "prose": 0.6, "body": 0.45, "signature": 0.4}
-# An unseen word of a name weighs less than the rarest seen one: papers and code often differ in one word of a name.
+# The weight of a word that the repository lacks, below that of the rarest present one: papers and code often differ in
+# one word of a name.
 _UNSEEN = 0.8
-# A name whose words together are no rarer than this (as `rarity` counts) could be about anything: "batch step".
+# A name whose words together are less rare than this (by `rarity`) is too general: "batch step".
 _SPECIFIC = 0.6
 
-# What names add to say which kind of thing they name.
+# Words of a name that only give the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
 
 _NEIGHBOUR_SHARE = 0.15
 _COMPOSER_SHARE = 0.25
 _RIVAL_SHARE = 0.92
 
-# The least support of a located technique. On four papers and their repositories the right place led for 82 % of the
-# techniques that are there; here 80 % still pass, and of the techniques of a foreign paper one in ten. Further up the
-# first falls (1.4: 64 %) faster than the second (6 %); further down only the second moves (1.0: 24 %).
+# The least support of a located technique. On four papers and their repositories the correct place ranked first for
+# 82 % of the techniques present; with this threshold 80 % pass, and 10 % of the techniques of an unrelated paper. A
+# higher one loses more of the first (1.4: 64 %) than of the second (6 %); a lower one only adds of the second (1.0:
+# 24 %).
 LEAST_SUPPORT = 1.25
 _EXACT = 0.1
 # No kind of evidence counts for more than this: none is enough alone.
 _KIND_LIMIT = 0.75
-# A repository where the paper's other techniques are well founded is more likely to hold this one, too.
+# A repository where the paper's other techniques are well supported is more likely to contain this one.
 _OTHERS_SHARE = 0.4
 _OTHERS_PRIOR = (0.7, 0.7)
 
 
 class Grounding(Value):
-    """`locations` by technique in the order given, best first; a technique that fits nowhere has none. `primaries`
-    names, for each located technique, the symbol that its code is made from. `doubtful` are techniques that are located
-    only because less support than `LEAST_SUPPORT` was asked for, or of which the model that located them was unsure."""
+    """`locations` in the order of the techniques, best first; a technique that fits nowhere has none. `primaries` maps
+    each located technique to the symbol that its code is sliced from. `doubtful` are techniques located only because
+    less support than `LEAST_SUPPORT` was required, or that the model located with low confidence."""
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
@@ -66,10 +68,10 @@ class Grounding(Value):
 
 @dataclass(frozen=True)
 class Evidence:
-    """What speaks for a symbol, each in 0..1. `name`: the technique's name or acronym in names and prose; `text`: the
-    words of its definition, against all of them; `share`: the same against the best symbol; `meaning` and `fair`: the
-    embeddings, plain and less what the symbol shares with every technique. `role` holds back tests and the like.
-    `exact`: the symbol is called what the technique is called, no word more or less."""
+    """Evidence for a symbol, each kind in 0..1. `name`: the technique's name or acronym in names and prose; `text`: the
+    words of its definition, relative to all of them; `share`: the same relative to the best symbol; `meaning` and
+    `fair`: the embedding similarity, plain and less the similarity to every technique. `role` lowers tests and the
+    like. `exact`: the symbol's name is the technique's, word for word."""
 
     name: float
     text: float
@@ -87,7 +89,7 @@ class Evidence:
 
     @property
     def support(self) -> float:
-        """How well founded the symbol is, whatever the rest of the repository offers: 0 to 2.25."""
+        """The support of the symbol, independent of the other symbols of the repository: 0 to 2.25."""
         return sum(min(kind, _KIND_LIMIT) for kind in (self.name, self.text, self.meaning)) * self.role
 
 
@@ -101,9 +103,9 @@ def ground(
     index: SymbolIndex | None = None,
 ) -> Grounding:
     """Locates each technique in a repository: at most five symbols, scores in 0..1, ranks from 1; none where nothing
-    is well founded. The paper's `document`, where given, adds its own abbreviations, and the names in the equations
-    and algorithms beside a technique's excerpts. With `least_support` 0 whatever ranks best is located. `index` is that
-    of the codebase, where it was made before. Deterministic for one embedding model. Raises `EmbeddingError`.
+    is well supported. The paper's `document` adds its own abbreviations, and the names in the equations and algorithms
+    beside a technique's excerpts. With `least_support` 0 whatever ranks best is located. `index` is the codebase's, if
+    already built. Deterministic for one embedding model. Raises `EmbeddingError`.
     """
     if not techniques or not codebase.modules:
         return Grounding()
@@ -115,13 +117,13 @@ def ground(
     locations: list[Location] = []
     primaries: dict[str, str] = {}
     for technique in techniques:
-        found = ranked[technique.id]
+        symbols = ranked[technique.id]
         locations.extend(
             Location(technique=technique.id, symbol=symbol, score=round(min(1.0, score), 4), rank=rank)
-            for rank, (symbol, score) in enumerate(found, start=1)
+            for rank, (symbol, score) in enumerate(symbols, start=1)
         )
-        if found:
-            primaries[technique.id] = primary([symbol for symbol, _ in found], index)
+        if symbols:
+            primaries[technique.id] = primary([symbol for symbol, _ in symbols], index)
     return Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(grounder.doubtful)))
 
 
@@ -134,23 +136,23 @@ def candidates(
     limit: int,
     index: SymbolIndex | None = None,
 ) -> dict[str, tuple[str, ...]]:
-    """The `limit` symbols that rank best for each technique, best first, however little speaks for them: for someone
-    who reads them and decides. Ranked as `ground` ranks them. Raises `EmbeddingError`."""
+    """The `limit` best symbols for each technique in the ranking of `ground`, without a threshold: for a reader who
+    decides. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return {technique.id: () for technique in techniques}
     index = index or SymbolIndex(codebase)
     queries = technique_queries(techniques, document)
-    grounder = _Grounder(index, queries, SymbolSearch(index, queries, embedder), 0.0, kept=limit, kept_share=0.0)
+    grounder = _Grounder(index, queries, SymbolSearch(index, queries, embedder), 0.0, limit=limit, least_share=0.0)
     ranked = grounder.rank()
     return {technique.id: tuple(symbol for symbol, _ in ranked[technique.id]) for technique in techniques}
 
 
-def primary(found: Sequence[str], index: SymbolIndex) -> str:
-    """Of the symbols of a technique, best first, the one that its code is made from: the best, unless it is a whole
-    file and something inside it is located too, or a special method, which stands for its class."""
-    best = index.entries[found[0]]
+def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
+    """The symbol to slice a technique's code from, given its symbols, best first: the first one, unless it is a module
+    and something inside it is located too, or a special method, which stands for its class."""
+    best = index.entries[symbols[0]]
     if best.kind == "module":
-        inside = (symbol for symbol in found if symbol != best.id and symbol.startswith(f"{best.id}::"))
+        inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))
         return next(inside, best.id)
     if best.short_name.startswith("__") and best.source.parent in index.entries:
         return str(best.source.parent)
@@ -158,7 +160,7 @@ def primary(found: Sequence[str], index: SymbolIndex) -> str:
 
 
 class _Grounder:
-    """One paper on one repository: evidence first, then what the techniques say about one another."""
+    """Ranks the symbols of one repository for one paper: evidence first, then relations between techniques."""
 
     def __init__(
         self,
@@ -167,12 +169,12 @@ class _Grounder:
         search: SymbolSearch,
         least_support: float,
         *,
-        kept: int = _KEPT,
-        kept_share: float = _KEPT_SHARE,
+        limit: int = _LIMIT,
+        least_share: float = _LEAST_SHARE,
     ) -> None:
         self._index = index
-        self._kept_count = kept
-        self._kept_share = kept_share
+        self._limit = limit
+        self._least_share = least_share
         self._least_support = least_support
         self._least: dict[str, float] = {}
         self.doubtful: set[str] = set()
@@ -189,8 +191,8 @@ class _Grounder:
                 self._children.setdefault(query.parent, []).append(query.technique)
         self._callers: dict[str, list[str]] = {}
         for entry in index.entries.values():
-            for called in entry.source.calls:
-                self._callers.setdefault(called, []).append(entry.id)
+            for callee in entry.source.calls:
+                self._callers.setdefault(callee, []).append(entry.id)
 
     def rank(self) -> dict[str, list[tuple[str, float]]]:
         """Technique → its symbols with scores, best first."""
@@ -204,16 +206,16 @@ class _Grounder:
             others = [value for other, value in support.items() if other != technique]
             shared = _OTHERS_SHARE * statistics.median([*others, *_OTHERS_PRIOR])
             self._least[technique] = self._least_support - shared
-            ranked[technique] = self._kept(technique, scores, self._least[technique])
-            if ranked[technique] and not self._kept(technique, scores, LEAST_SUPPORT - shared):
+            ranked[technique] = self._well_founded(technique, scores, self._least[technique])
+            if ranked[technique] and not self._well_founded(technique, scores, LEAST_SUPPORT - shared):
                 self.doubtful.add(technique)
         for siblings in [[t for t, q in self._queries.items() if q.parent is None], *self._children.values()]:
             self._part_siblings([t for t in siblings if t not in self._children and ranked[t]], ranked)
         return ranked
 
     def _scored(self, technique: str) -> dict[str, float]:
-        """Candidates by evidence, then by their neighbours in the call graph: what calls or is called by a strong
-        candidate gains, and a trivial wrapper loses to what it wraps."""
+        """Candidates by evidence and by their neighbours in the call graph: callers and callees of a strong candidate
+        gain, and a trivial wrapper scores below the function it wraps."""
         evidence = self._evidence[technique]
         own = {symbol: e.score for symbol, e in evidence.items()}
         scores = {}
@@ -246,8 +248,8 @@ class _Grounder:
         return order
 
     def _composing(self, scores: Mapping[str, float], parts: Sequence[str]) -> dict[str, float]:
-        """A technique of several components is where they come together: a candidate gains by the share of them that
-        it holds, calls or is."""
+        """A technique with several components is implemented where they meet: a candidate gains by the share of them
+        that it contains, calls or is."""
         if len(set(parts)) < 2:
             return dict(scores)
         return _best_first(
@@ -258,49 +260,49 @@ class _Grounder:
         )
 
     def _reach(self, symbol: str) -> set[str]:
-        """A symbol, its members, and what these call, two calls deep."""
+        """A symbol, its members, and their callees, two calls deep."""
         reached = {symbol}
         frontier: Iterable[str] = [symbol]
         for _ in range(2):
-            found: list[str] = []
+            successors: list[str] = []
             for at in frontier:
                 entry = self._index.entries.get(at)
-                found.extend((*entry.members, *entry.source.calls) if entry else ())
-            frontier = [s for s in dict.fromkeys(found) if s not in reached]
+                successors.extend((*entry.members, *entry.source.calls) if entry else ())
+            frontier = [s for s in dict.fromkeys(successors) if s not in reached]
             reached.update(frontier)
         return reached
 
-    def _kept(self, technique: str, scores: Mapping[str, float], least: float) -> list[tuple[str, float]]:
-        """The best well-founded candidate, if it is the best or nearly so, and what comes near it, founded or not:
-        whoever reads the places sees their scores."""
+    def _well_founded(self, technique: str, scores: Mapping[str, float], least: float) -> list[tuple[str, float]]:
+        """The best well-supported candidate, if it is the best or nearly so, followed by those that score near it,
+        supported or not: readers see the scores."""
         evidence = self._evidence[technique]
         founded = [(symbol, score) for symbol, score in scores.items() if evidence[symbol].support >= least]
         best = next(iter(scores.values()), 0.0)
         if not founded or founded[0][1] < _NEAR_BEST * best:
             return []
         first = founded[0]
-        others = [(s, v) for s, v in scores.items() if s != first[0] and v >= self._kept_share * first[1]]
-        return [first, *((s, min(v, first[1])) for s, v in others)][: self._kept_count]
+        others = [(s, v) for s, v in scores.items() if s != first[0] and v >= self._least_share * first[1]]
+        return [first, *((s, min(v, first[1])) for s, v in others)][: self._limit]
 
     def _part_siblings(self, siblings: Sequence[str], ranked: dict[str, list[tuple[str, float]]]) -> None:
-        """Two leaves of one parent do not take the same symbol where the weaker has another well-founded one that is
-        nearly as good."""
-        taken: set[str] = set()
+        """Gives two leaves of one parent different symbols where the weaker has another well-supported one that scores
+        nearly as high."""
+        assigned: set[str] = set()
         for technique in sorted(siblings, key=lambda t: -ranked[t][0][1]):
-            found = ranked[technique]
-            if found[0][0] in taken:
+            symbols = ranked[technique]
+            if symbols[0][0] in assigned:
                 evidence, least = self._evidence[technique], self._least[technique]
                 free = [
                     (s, v)
-                    for s, v in found
-                    if s not in taken and v >= _RIVAL_SHARE * found[0][1] and evidence[s].support >= least
+                    for s, v in symbols
+                    if s not in assigned and v >= _RIVAL_SHARE * symbols[0][1] and evidence[s].support >= least
                 ]
                 if free:
-                    found = [free[0], *(pair for pair in found if pair != free[0])]
+                    symbols = [free[0], *(pair for pair in symbols if pair != free[0])]
                     # Scores stay in order of rank.
-                    values = sorted((v for _, v in found), reverse=True)
-                    ranked[technique] = [(s, v) for (s, _), v in zip(found, values, strict=True)]
-            taken.add(ranked[technique][0][0])
+                    values = sorted((v for _, v in symbols), reverse=True)
+                    ranked[technique] = [(s, v) for (s, _), v in zip(symbols, values, strict=True)]
+            assigned.add(ranked[technique][0][0])
 
 
 def _best_first(scores: Mapping[str, float]) -> dict[str, float]:
@@ -308,22 +310,22 @@ def _best_first(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int) -> Evidence:
-    """What speaks for a symbol as the place of technique i of `search`."""
-    found = search.lexical[i].get(entry.id, 0.0)
+    """The evidence for a symbol as the place of technique i of `search`."""
+    lexical = search.lexical[i].get(entry.id, 0.0)
     best = next(iter(search.lexical[i].values()), 0.0)
     ceiling = search.index.ceiling(search.weights[i])
     return Evidence(
         name=_name_evidence(query, entry, search.index),
-        text=min(1.0, 2.0 * found / ceiling) if ceiling else 0.0,
-        share=found / best if best else 0.0,
+        text=min(1.0, 2.0 * lexical / ceiling) if ceiling else 0.0,
+        share=lexical / best if best else 0.0,
         meaning=_cosine_evidence(search.similarity[i].get(entry.id, 0.0)),
         fair=_cosine_evidence(search.meaning[i].get(entry.id, 0.0)),
         role=role_factor(entry, query.about),
-        exact=_is_called(query, entry),
+        exact=_has_exact_name(query, entry),
     )
 
 
-def _is_called(query: TechniqueQuery, entry: Entry) -> bool:
+def _has_exact_name(query: TechniqueQuery, entry: Entry) -> bool:
     own = entry.fields["name"]
     return own in query.forms or (len(own) == 1 and query.acronyms.get(own[0]) == 1.0)
 
@@ -334,12 +336,12 @@ def _cosine_evidence(cosine: float) -> float:
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """How much of a form of the name the symbol carries, its words weighed by how rare the repository has them, less
-    where the symbol's own name says much else."""
+    """The share of a form of the name that occurs in the symbol, its words weighed by their rarity in the repository;
+    lower where the symbol's own name has many other words."""
     fields = {name: frozenset(entry.fields[name]) for name in _NAME_FIELDS}
     best = max((_form_evidence(form, fields, index) for form in query.forms), default=0.0)
-    for acronym, sure in query.acronyms.items():
-        best = max(best, sure * _field_value(acronym, fields) * (0.75 + 0.25 * index.rarity(acronym)))
+    for acronym, confidence in query.acronyms.items():
+        best = max(best, confidence * _field_value(acronym, fields) * (0.75 + 0.25 * index.rarity(acronym)))
     if not best:
         return 0.0
     return best * (0.65 + 0.35 * _explained(query, entry, index))
@@ -348,13 +350,16 @@ def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> f
 def _form_evidence(form: Sequence[str], fields: Mapping[str, frozenset[str]], index: SymbolIndex) -> float:
     vocabulary = index.vocabulary
     values = [
-        max(sure * _field_value(said, fields) for said, sure in {**vocabulary.related(word), word: 1.0}.items())
+        max(
+            confidence * _field_value(variant, fields)
+            for variant, confidence in {**vocabulary.related(word), word: 1.0}.items()
+        )
         for word in form
     ]
     for compound, places in vocabulary.compounds(form).items():
         for i in places:
             values[i] = max(values[i], _field_value(compound, fields))
-    # A repository that is named after a method need not say that name inside.
+    # A repository named after a method need not repeat that name in its code.
     weights = [
         0.0 if word in index.titled and not value else min(_UNSEEN, index.rarity(word))
         for word, value in zip(form, values, strict=True)
@@ -370,13 +375,13 @@ def _field_value(word: str, fields: Mapping[str, frozenset[str]]) -> float:
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The share of a symbol's own name that the technique accounts for."""
+    """The share of a symbol's own name that the technique explains."""
     vocabulary = index.vocabulary
-    said = {word for form in query.forms for word in form}
-    said |= {related for word in said for related in vocabulary.related(word)}
-    said |= {compound for form in query.forms for compound in vocabulary.compounds(form)} | set(query.acronyms)
+    name_words = {word for form in query.forms for word in form}
+    name_words |= {related for word in name_words for related in vocabulary.related(word)}
+    name_words |= {compound for form in query.forms for compound in vocabulary.compounds(form)} | set(query.acronyms)
     own = [word for word in entry.fields["name"] if word not in _SHAPES] or entry.fields["name"]
     total = sum(index.rarity(word) for word in own)
     if not total:
         return 0.0
-    return sum(index.rarity(w) * (1 if w in said else 0.6 if w in query.definition else 0) for w in own) / total
+    return sum(index.rarity(w) * (1 if w in name_words else 0.6 if w in query.definition else 0) for w in own) / total

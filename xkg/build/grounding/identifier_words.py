@@ -1,7 +1,7 @@
-"""The bridge between the words of papers and the names in code: stems, acronyms and abbreviations.
+"""Maps the words of papers to the names in code by stems, acronyms and abbreviations.
 
-Prose says "initialization" and "Direct Preference Optimization", code says `init` and `dpo_loss`. What is known here is
-how programmers shorten words in general; no list of particular terms.
+Prose has "initialization" and "Direct Preference Optimization", code has `init` and `dpo_loss`. The rules cover how
+programmers shorten words in general; there is no list of particular terms.
 """
 
 import re
@@ -20,7 +20,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words and the words in which papers wrap any technique: they say nothing about which one it is.
+# Function words and words that papers use with any technique: they do not identify one.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -41,14 +41,14 @@ def _stemmer() -> TextAnalyzer:
 
 @cache
 def stem(word: str) -> str:
-    """The stem of a lower-case word by the English Snowball stemmer (Porter 2001); a word it cannot take stays."""
-    found = _stemmer().analyze(word) if len(word) > 2 else []
-    return found[0] if len(found) == 1 else word
+    """The stem of a lower-case word by the English Snowball stemmer (Porter 2001), or the word where it has none."""
+    tokens = _stemmer().analyze(word) if len(word) > 2 else []
+    return tokens[0] if len(tokens) == 1 else word
 
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves crumbs, which are put together again.
+    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves crumbs, which are joined again.
     if not segment.isascii():
         return (segment.lower(),) if len(segment) > 1 else ()
     whole: list[str] = []
@@ -79,13 +79,12 @@ def stems(text: str) -> list[str]:
 
 
 def content_stems(text: str) -> list[str]:
-    """`stems` without words that any sentence of any paper may hold."""
+    """`stems` without stop words."""
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
 def initials(text: str) -> set[str]:
-    """What a programmer may call a phrase: its initials, with and without the function words ("batch and match" → bm,
-    bam). Two to six letters."""
+    """Two to six initials of a phrase, with and without the stop words: "batch and match" → bm, bam."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
@@ -96,16 +95,16 @@ def defined_acronyms(text: str) -> dict[str, str]:
 
     Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in biomedical text", PSB 2003.
     """
-    found: dict[str, str] = {}
+    acronyms: dict[str, str] = {}
     for match in re.finditer(r"\(([A-Za-z][\w-]{1,9})\)", text):
         short = match[1]
-        if sum(c.isupper() for c in short) * 2 < len(short) or short in found:
+        if sum(c.isupper() for c in short) * 2 < len(short) or short in acronyms:
             continue
         before = re.split(r"[.;:()\[\]{}$\\]", text[max(0, match.start() - 120) : match.start()])[-1].split()
         candidate = " ".join(before[-min(len(short) + 5, len(short) * 2) :])
         if long := _long_form(short, candidate):
-            found[short] = long
-    return found
+            acronyms[short] = long
+    return acronyms
 
 
 def _long_form(short: str, text: str) -> str | None:
@@ -124,10 +123,10 @@ def _long_form(short: str, text: str) -> str | None:
 
 
 class Vocabulary:
-    """The stems that occur in a repository's names, and which of them a word of a paper may have become.
+    """The stems that occur in a repository's names, looked up by the words of a paper.
 
-    Three ways in which code shortens or lengthens a word: a prefix (`init`, `reg`, `patchify` for patchification), the
-    consonants (`ctrl`), and a compound (`lowrank` for low rank, which `compounds` answers).
+    Code shortens or lengthens a word in three ways: a prefix (`init`, `reg`, `patchify` for patchification), the
+    consonants (`ctrl`), and a compound (`lowrank` for low rank: `compounds`).
     """
 
     def __init__(self, known: Iterable[str]) -> None:
@@ -138,15 +137,17 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """Stems of the repository that may stand for `word`, with how sure that is (the word itself: 1)."""
+        """Stems of the repository that may stand for `word`, with the confidence (the word itself: 1)."""
         if word not in self._cache:
             self._cache[word] = {
-                known: sure for known in self._by_start.get(word[:1], ()) if (sure := _likeness(word, known)) > 0
+                known: confidence
+                for known in self._by_start.get(word[:1], ())
+                if (confidence := _likeness(word, known)) > 0
             }
         return self._cache[word]
 
     def compounds(self, run: Sequence[str]) -> dict[str, set[int]]:
-        """Stems of the repository that are neighbours of `run` written as one word → the places they cover."""
+        """Stems of the repository that are adjacent words of `run` written as one → the positions they cover."""
         found: dict[str, set[int]] = {}
         for size in (2, 3):
             for start in range(len(run) - size + 1):
@@ -161,7 +162,7 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` for regular, but `in` or `re` would stand for anything; a paper's word that code lengthens is rarer.
+        # `reg` stands for regular, but `in` or `re` for anything; code seldom lengthens a paper's word.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

@@ -1,4 +1,4 @@
-"""What a technique asks of a repository: the forms of its name, its acronyms, the words that define it."""
+"""The search query of a technique: the forms of its name, its acronyms, and the words of its definition."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
 _TEX_NAME = re.compile(
     r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
 )
-# TeX that lays out rather than names; Greek letters and functions (\exp, \log, \max) do name things in code.
+# TeX commands for layout; Greek letters and functions (\exp, \log, \max) name things in code and are not listed.
 _LAYOUT = frozenset(
     stems(
         """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
@@ -25,9 +25,9 @@ _DEFINITION_WORDS = 80
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """`forms` are the name's and aliases' stems, each a way to say it; `acronyms` short names (stem → how sure).
-    `definition` weighs the stems that define it, `context` holds the name of what it is a component of, `text` is for
-    an embedding model."""
+    """`forms` are the stems of the name and of each alias; `acronyms` short names (stem → confidence). `definition`
+    weighs the stems of the definition, `context` holds the name of the parent technique, `text` is for an embedding
+    model."""
 
     technique: str
     parent: str | None
@@ -43,18 +43,18 @@ class TechniqueQuery:
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
-        """For BM25: the words of the name, what the repository may call them, and the acronyms that it knows."""
+        """For BM25: the words of the name, their variants in the repository, and the acronyms that occur in it."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:
                 weights[word] = 1.0
-                for related, sure in vocabulary.related(word).items():
-                    weights[related] = max(weights.get(related, 0.0), sure)
+                for related, confidence in vocabulary.related(word).items():
+                    weights[related] = max(weights.get(related, 0.0), confidence)
             for compound, places in vocabulary.compounds(form).items():
                 weights[compound] = float(len(places))
-        for word, sure in self.acronyms.items():
+        for word, confidence in self.acronyms.items():
             if word in vocabulary.known:
-                weights[word] = max(weights.get(word, 0.0), 2 * sure)
+                weights[word] = max(weights.get(word, 0.0), 2 * confidence)
         return weights
 
     def weights(self, vocabulary: Vocabulary) -> dict[str, float]:
@@ -81,30 +81,30 @@ def technique_queries(techniques: Sequence[Technique], document: Document | None
 def _query(
     technique: Technique, by_id: Mapping[str, Technique], acronyms: Mapping[str, str], document: Document | None
 ) -> TechniqueQuery:
-    bare = _PARENTHESES.sub("", technique.name).strip() or technique.name
+    plain_name = _PARENTHESES.sub("", technique.name).strip() or technique.name
     shorts = [*_PARENTHESES.findall(technique.name), *technique.aliases]
-    said = [bare, *(short for short in shorts if not _is_acronym(short) or len(stems(short)) > 1)]
+    phrases = [plain_name, *(short for short in shorts if not _is_acronym(short) or len(stems(short)) > 1)]
     short_names: dict[str, float] = {}
-    for form in said:
+    for form in phrases:
         for name in initials(form):
             if len(name) >= 3:
                 short_names[name] = 0.8
     for short, long in acronyms.items():
-        # The paper gives a short form to a phrase that this technique's name holds, or is.
-        if long and set(content_stems(long)) and _holds(content_stems(bare), content_stems(long)):
+        # The paper abbreviates a phrase that is, or is part of, this technique's name.
+        if long and set(content_stems(long)) and _contains(content_stems(plain_name), content_stems(long)):
             short_names[stem(short.lower())] = 1.0
-    for short in (bare, *shorts):
+    for short in (plain_name, *shorts):
         if _is_acronym(short) and len(parts := stems(short)) == 1:
             short_names[parts[0]] = 1.0
     parent = by_id.get(technique.parent or "")
     return TechniqueQuery(
         technique=technique.id,
         parent=technique.parent if parent else None,
-        forms=tuple(dict.fromkeys(form for text in said if (form := tuple(content_stems(text) or stems(text))))),
+        forms=tuple(dict.fromkeys(form for text in phrases if (form := tuple(content_stems(text) or stems(text))))),
         acronyms=short_names,
         definition=_definition(technique, document),
         context=tuple(content_stems(parent.name)) if parent else (),
-        text=f"{bare}. {technique.definition}"[:600],
+        text=f"{plain_name}. {technique.definition}"[:600],
     )
 
 
@@ -112,7 +112,7 @@ def _is_acronym(text: str) -> bool:
     return len(text.split()) == 1 and 2 <= len(text) <= 10 and sum(c.isupper() for c in text) * 2 >= len(text)
 
 
-def _holds(phrase: Sequence[str], part: Sequence[str]) -> bool:
+def _contains(phrase: Sequence[str], part: Sequence[str]) -> bool:
     n = len(part)
     return any(list(phrase[i : i + n]) == list(part) for i in range(len(phrase) - n + 1))
 
@@ -120,7 +120,7 @@ def _holds(phrase: Sequence[str], part: Sequence[str]) -> bool:
 def _definition(technique: Technique, document: Document | None) -> dict[str, float]:
     weights: dict[str, float] = {}
     for word in content_stems(technique.definition)[:_DEFINITION_WORDS]:
-        # A word that is repeated matters more, but not in proportion.
+        # A repeated word counts more, but less than in proportion.
         weights[word] = weights.get(word, 0.0) * 0.5 + 1.0
     for word in _formal_words(technique, document) if document else ():
         weights.setdefault(word, 0.5)
@@ -128,7 +128,7 @@ def _definition(technique: Technique, document: Document | None) -> dict[str, fl
 
 
 def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
-    """Stems of what equations and algorithms beside the technique's excerpts name."""
+    """Stems of the names in equations and algorithms beside the technique's excerpts."""
     for excerpt in technique.excerpts:
         for equation in document.equations:
             if excerpt.start - 100 <= equation.start <= excerpt.end + 300:

@@ -1,11 +1,11 @@
-"""Symbols of a stored repository, found again in a copy of it that moved on.
+"""Matches symbols of a stored repository to the symbols of a later copy of it.
 
-What a symbol is called and where it stands tells most of them; a renamed or moved one is known by the sketch of its
-body. A symbol that is nowhere well matched is gone: the lines of something else are worse than none.
+Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
+without a good match is reported as missing: wrong lines are worse than none.
 
-Files and symbols are compared with those alone that share a name, the end of a path or a band of the sketch with them,
-so that of 3,000 files each is compared with some fifteen others. A band is three digits in one place: of
-sketches that agree in half of their digits, one pair in sixteen shares none.
+Files and symbols are compared only where they share a name, the end of a path or a band of the fingerprint, so that
+each of 3,000 files is compared with about fifteen others. A band is three digits at one position: of fingerprints that
+agree in half of their digits, one pair in sixteen shares none.
 """
 
 import difflib
@@ -24,12 +24,12 @@ _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# Less of its names than this, and the copy is of another repository that shares a `train.py` with a `main`.
+# A copy that shares fewer names is another repository that happens to have a `train.py` with a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
 _DEEPEST = 16  # parts of a path
-# What more files, or symbols, share than this tells none of them from the others.
+# A key that more files or symbols than this share does not discriminate.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -37,70 +37,69 @@ Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A symbol as the copy has it; `likeness` is 1 where name, place and body are the same, lower the less are."""
+class Match:
+    """A symbol of the copy. `likeness` is 1 where name, place and body are unchanged, less where they differ."""
 
     symbol: Symbol
     likeness: float
 
 
-def relocate(wanted: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Found]:
-    """Ids of `wanted` → what they are in `copy`; those that are gone are left out. `stored` are all symbols of the
-    repository that `wanted` come from. No symbol of the copy is given for two of one kind."""
-    there = [source.symbol for source in copy.symbols().values()]
-    paths = _paths(stored, there)
-    matcher = _Matcher(stored, there, paths)
-    pairs = [(score, old, new) for old in matcher.with_rivals(wanted) for new, score in matcher.candidates(old)]
-    found: dict[str, Found] = {}
-    taken: set[str] = set()
-    # Of several of one name the nearest is the same, all else being equal.
+def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Match]:
+    """Ids of `requested` → their matches in `copy`, without the missing ones. `stored` are all symbols of the
+    repository that `requested` come from. A symbol of the copy matches at most one of a category."""
+    current = [source.symbol for source in copy.symbols().values()]
+    paths = _paths(stored, current)
+    matcher = _Matcher(stored, current, paths)
+    pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
+    matches: dict[str, Match] = {}
+    used: set[str] = set()
+    # Among namesakes of equal score the nearest line wins.
     for score, old, new in sorted(pairs, key=lambda p: (-p[0], abs(p[1].start_line - p[2].start_line), p[1].id)):
-        if old.id not in found and new.id not in taken:
-            found[old.id] = Found(new, round(score, 4))
-            taken.add(new.id)
-    return {symbol.id: found[symbol.id] for symbol in wanted if symbol.id in found}
+        if old.id not in matches and new.id not in used:
+            matches[old.id] = Match(new, round(score, 4))
+            used.add(new.id)
+    return {symbol.id: matches[symbol.id] for symbol in requested if symbol.id in matches}
 
 
 class _Matcher:
     """One stored repository against one copy of it."""
 
-    def __init__(self, stored: Sequence[Symbol], there: Sequence[Symbol], paths: Mapping[str, str]) -> None:
+    def __init__(self, stored: Sequence[Symbol], current: Sequence[Symbol], paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._sketched = any(symbol.fingerprint for symbol in stored)
         self._stored: dict[tuple[str, Place], list[Symbol]] = {}
         for symbol in stored:
-            self._stored.setdefault((_sort(symbol), self._place(symbol)), []).append(symbol)
-        self._there: dict[tuple[str, Place], list[Symbol]] = {}
-        for symbol in there:
-            self._there.setdefault((_sort(symbol), (symbol.path, symbol.qualified_name)), []).append(symbol)
-        self._names = Counter((_sort(symbol), symbol.qualified_name) for symbol in there)
-        places = {(_sort(symbol), (symbol.path, symbol.qualified_name)) for symbol in there}
-        self._gone = [s for key, found in self._stored.items() if key not in places for s in found]
-        fresh = [s for s in there if (_sort(s), (s.path, s.qualified_name)) not in self._stored]
-        self._new = len(fresh)
-        self._fresh = _Shared(((symbol, _marks_of_symbol(symbol)) for symbol in fresh), _MOST_NAMESAKES)
-        self._related = len(self._gone) <= (1 - _RELATED) * len(stored)
+            self._stored.setdefault((_category(symbol), self._place(symbol)), []).append(symbol)
+        self._current: dict[tuple[str, Place], list[Symbol]] = {}
+        for symbol in current:
+            self._current.setdefault((_category(symbol), (symbol.path, symbol.qualified_name)), []).append(symbol)
+        self._names = Counter((_category(symbol), symbol.qualified_name) for symbol in current)
+        self._missing = [s for key, symbols in self._stored.items() if key not in self._current for s in symbols]
+        added = [s for s in current if (_category(s), (s.path, s.qualified_name)) not in self._stored]
+        self._added_count = len(added)
+        self._added = _KeyIndex(((symbol, _symbol_keys(symbol)) for symbol in added), _MOST_NAMESAKES)
+        self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
-    def with_rivals(self, wanted: Iterable[Symbol]) -> list[Symbol]:
-        """Wanted symbols and the stored ones that may have become what they seem to be: those of the same name in the
-        same place, and those that are gone from theirs."""
-        rivals = [other for symbol in wanted for other in self._stored[_sort(symbol), self._place(symbol)]]
-        if self._related and len(self._gone) * self._new <= _MOST_PAIRS:
-            rivals += self._gone
-        return list({symbol.id: symbol for symbol in (*wanted, *rivals)}.values())
+    def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
+        """The requested symbols and the stored ones that compete for the same matches: namesakes in the same place,
+        and symbols missing from their place."""
+        rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
+        if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
+            rivals += self._missing
+        return list({symbol.id: symbol for symbol in (*requested, *rivals)}.values())
 
     def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
-        """What `old` may be in the copy, with scores in 0..1."""
-        own = (_sort(old), self._place(old))
-        for new in self._there.get(own, ()):
-            if score := self._of_same_place(old, new):
+        """Possible matches of `old` in the copy, with scores in 0..1."""
+        own = (_category(old), self._place(old))
+        for new in self._current.get(own, ()):
+            if score := self._score_in_place(old, new):
                 yield new, score
-        # What is where another stored symbol was, and called as that one, is that one.
-        for new in self._fresh.sharing(_marks_of_symbol(old)):
-            if score := self._of_other_place(old, new):
+        # Only added symbols: one at the place and name of another stored symbol is that symbol.
+        for new in self._added.sharing(_symbol_keys(old)):
+            if score := self._score_moved(old, new):
                 yield new, score
 
-    def _of_same_place(self, old: Symbol, new: Symbol) -> float:
+    def _score_in_place(self, old: Symbol, new: Symbol) -> float:
         body = self._body(old, new)
         if body is None:
             body = 1.0 if old.signature == new.signature or not self._sketched else 0.5
@@ -108,8 +107,8 @@ class _Matcher:
             return 0.0
         return 0.6 + 0.4 * body
 
-    def _of_other_place(self, old: Symbol, new: Symbol) -> float:
-        if old.kind == "module":  # told by `_paths`
+    def _score_moved(self, old: Symbol, new: Symbol) -> float:
+        if old.kind == "module":  # `_paths` matches these
             return 0.0
         body = self._body(old, new)
         if body is not None and body < _BODY_OF_SAME_NAME:
@@ -117,8 +116,8 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Nothing to tell by but the name: enough where the whole file is gone and nothing else is called so.
-            alone = self._names[_sort(new), new.qualified_name] == 1
+            # Only the name is left to compare: enough where the file is missing and the name is unique.
+            alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0
         if body < (_BODY_OF_SAME_NAME if names >= 0.7 else _BODY_OF_ANY_NAME):
@@ -127,7 +126,7 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """None where there is nothing to compare: both bodies are short, or none was sketched when they were stored."""
+        """Similarity of the bodies; None where there is nothing to compare: both short, or stored without prints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
@@ -136,51 +135,51 @@ class _Matcher:
         return self._paths.get(symbol.path, symbol.path), symbol.qualified_name
 
 
-def _sort(symbol: Symbol) -> str:
-    """What may turn into one another: a function that moves into a class is a method."""
+def _category(symbol: Symbol) -> str:
+    """Kinds that can change into one another share a category: a function that moves into a class is a method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 
 def _name_likeness(old: Symbol, new: Symbol) -> float:
     if old.qualified_name == new.qualified_name:
         return 1.0
-    one, other = (symbol.qualified_name.rpartition(".")[2] for symbol in (old, new))
-    return 0.7 if one == other else 0.5 * difflib.SequenceMatcher(None, one, other).ratio()
+    old_name, new_name = (symbol.qualified_name.rpartition(".")[2] for symbol in (old, new))
+    return 0.7 if old_name == new_name else 0.5 * difflib.SequenceMatcher(None, old_name, new_name).ratio()
 
 
-# --- what is compared ------------------------------------------------------------------------------------------------
+# --- candidates for comparison ----------------------------------------------------------------------------------------
 
 T = TypeVar("T", str, Symbol)
 
 
-class _Shared(Generic[T]):
-    """Things by the marks that they bear; a mark that more than `most` bear finds none."""
+class _KeyIndex(Generic[T]):
+    """An inverted index: key → things. Keys that more than `most` things have are left out."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
-        self._by_mark: dict[Hashable, list[T]] = {}
-        for thing, marks in things:
-            for mark in dict.fromkeys(marks):
-                self._by_mark.setdefault(mark, []).append(thing)
-        self._by_mark = {mark: found for mark, found in self._by_mark.items() if len(found) <= most}
+        self._by_key: dict[Hashable, list[T]] = {}
+        for thing, keys in things:
+            for key in dict.fromkeys(keys):
+                self._by_key.setdefault(key, []).append(thing)
+        self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
-    def sharing(self, marks: Iterable[Hashable]) -> Iterable[T]:
-        """Each thing that bears one of these marks, once."""
-        found: dict[str, T] = {}
-        for mark in marks:
-            for thing in self._by_mark.get(mark, ()):
-                found[thing if isinstance(thing, str) else thing.id] = thing
-        return found.values()
+    def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
+        """Each thing that has one of these keys, once."""
+        by_id: dict[str, T] = {}
+        for key in keys:
+            for thing in self._by_key.get(key, ()):
+                by_id[thing if isinstance(thing, str) else thing.id] = thing
+        return by_id.values()
 
 
-def _marks_of_symbol(symbol: Symbol) -> Iterator[Hashable]:
-    sort = _sort(symbol)
-    yield sort, symbol.qualified_name
-    yield sort, "…", symbol.qualified_name.rpartition(".")[2]
+def _symbol_keys(symbol: Symbol) -> Iterator[Hashable]:
+    category = _category(symbol)
+    yield category, symbol.qualified_name
+    yield category, "…", symbol.qualified_name.rpartition(".")[2]
     for band in _bands(symbol.fingerprint):
-        yield sort, band
+        yield category, band
 
 
-def _marks_of_file(path: str, file: "_File") -> Iterator[Hashable]:
+def _file_keys(path: str, file: "_File") -> Iterator[Hashable]:
     yield from file.names
     yield from _bands(file.fingerprint)
     parts = PurePosixPath(path).parts
@@ -195,24 +194,24 @@ def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
 # --- renamed files ----------------------------------------------------------------------------------------------------
 
 
-def _paths(stored: Sequence[Symbol], there: Sequence[Symbol]) -> dict[str, str]:
-    """Stored paths → where these files are in the copy; what is gone is left out."""
-    old, new = _files(stored), _files(there)
-    found = {path: path for path in old if path in new}
-    added = _Shared(((path, _marks_of_file(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)
+def _paths(stored: Sequence[Symbol], current: Sequence[Symbol]) -> dict[str, str]:
+    """Stored paths → paths in the copy, without missing files."""
+    old, new = _files(stored), _files(current)
+    renamed = {path: path for path in old if path in new}
+    added = _KeyIndex(((path, _file_keys(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)
     pairs = [
-        (score, one, other)
-        for one, file in old.items()
-        if one not in new
-        for other in added.sharing(_marks_of_file(one, file))
-        if (score := _file_likeness(one, other, file, new[other])) >= _SAME_FILE
+        (score, old_path, new_path)
+        for old_path, file in old.items()
+        if old_path not in new
+        for new_path in added.sharing(_file_keys(old_path, file))
+        if (score := _file_likeness(old_path, new_path, file, new[new_path])) >= _SAME_FILE
     ]
-    taken: set[str] = set()
-    for _, one, other in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
-        if one not in found and other not in taken:
-            found[one] = other
-            taken.add(other)
-    return found
+    used: set[str] = set()
+    for _, old_path, new_path in sorted(pairs, key=lambda pair: (-pair[0], pair[1], pair[2])):
+        if old_path not in renamed and new_path not in used:
+            renamed[old_path] = new_path
+            used.add(new_path)
+    return renamed
 
 
 @dataclass
@@ -232,12 +231,12 @@ def _files(symbols: Sequence[Symbol]) -> dict[str, _File]:
     return {path: _File(frozenset(names.get(path, ())), sketches.get(path, "")) for path in {**names, **sketches}}
 
 
-def _file_likeness(one: str, other: str, old: _File, new: _File) -> float:
+def _file_likeness(old_path: str, new_path: str, old: _File, new: _File) -> float:
     names = len(old.names & new.names) / max(1, len(old.names | new.names))
     likeness = names
     if old.fingerprint and new.fingerprint:
         body = similarity(old.fingerprint, new.fingerprint)
         likeness = 0.0 if body < _ALIEN else max(body, (names + body) / 2)
-    same_name = PurePosixPath(one).name == PurePosixPath(other).name
-    shifted = other.endswith(f"/{one}") or one.endswith(f"/{other}")
+    same_name = PurePosixPath(old_path).name == PurePosixPath(new_path).name
+    shifted = new_path.endswith(f"/{old_path}") or old_path.endswith(f"/{new_path}")
     return likeness + 0.15 * same_name + 0.05 * shifted if likeness else 0.0

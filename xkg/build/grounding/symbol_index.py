@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
 from xkg.build.grounding.identifier_words import Vocabulary, stems, words
 
-# BM25F: what a field says about its symbol, relative to the words of its body.
+# BM25F: the weight of a word in a field.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
 _K1 = 1.4
-# How much length counts against a field: long bodies mention everything, long names and docstrings mean what they say.
+# Length normalisation (BM25's b): long bodies mention everything, long names and docstrings are specific.
 _LENGTH: Mapping[str, float] = {"name": 0.5, "owner": 0.3, "prose": 0.5, "signature": 0.5, "body": 0.8}
 
 _BODY_CHARACTERS = 20_000
@@ -22,7 +22,7 @@ _NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
-# What a class is called to do its work; every other dunder only supports it.
+# The methods that run a class; other dunder methods only support it.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 
@@ -52,11 +52,10 @@ class Entry:
 
 
 class SymbolIndex:
-    """Every symbol of a codebase that could implement something: functions, methods, classes and modules.
+    """The symbols of a codebase that can implement something: functions, methods, classes and modules, no constants.
 
-    Constants are left out: a table of numbers locates nothing. `titled` are the stems of the repository's own name.
-    `search` is BM25F (Robertson, Zaragoza and Taylor,
-    "Simple BM25 extension to multiple weighted fields", CIKM 2004).
+    `titled` are the stems of the repository's own name. `search` is BM25F (Robertson, Zaragoza and Taylor, "Simple
+    BM25 extension to multiple weighted fields", CIKM 2004).
     """
 
     def __init__(self, codebase: Codebase) -> None:
@@ -77,7 +76,7 @@ class SymbolIndex:
                     weights[word] = weights.get(word, 0.0) + weight * count / norm
             for word, value in weights.items():
                 self._postings.setdefault(word, []).append((entry.id, value))
-        # How common a word is, is asked of functions and methods: a class or module repeats the words of its members.
+        # Document frequency counts functions and methods only: a class or module repeats the words of its members.
         for entry in self.entries.values():
             if not entry.members:
                 self._frequency.update({word for words_ in entry.fields.values() for word in words_})
@@ -98,7 +97,7 @@ class SymbolIndex:
         return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def ceiling(self, query: Mapping[str, float]) -> float:
-        """The score of a symbol that would hold every stem of `query` without end: what `search` stays below."""
+        """The upper bound of `search`: the limit for a symbol that repeats every stem of `query` forever."""
         return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
 
 
@@ -108,12 +107,12 @@ def _repository_name(repository: str) -> str:
 
 
 def rendering(entry: Entry, limit: int = 45) -> str:
-    """What an embedding model is given for a symbol: names as words, then docstring, comments and names it uses. At
-    most `limit` words: the model's time grows with them, and with twice as many it told symbols apart less well."""
+    """The text to embed for a symbol: its name as words, then docstring, comments and the names it uses. At most
+    `limit` words: with twice as many, the embedding was slower and discriminated less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
-    called = " ".join(dict.fromkeys(words(code_of(entry.text, entry.language)[:2000])))
-    body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {called}"
+    identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
+    body = f"{head}. {entry.prose[:300]} {' '.join(words(symbol.signature)[:12])} {identifiers}"
     return " ".join(body.split()[:limit])
 
 
@@ -133,16 +132,16 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             inner = members.get(symbol.id, [])
             owner, _, name = symbol.qualified_name.rpartition(".")
             path = PurePosixPath(symbol.path)
-            stem_of_file = path.parent.name if path.stem == "__init__" else path.stem
+            file_stem = path.parent.name if path.stem == "__init__" else path.stem
             text = "\n".join(lines[symbol.start_line - 1 : symbol.end_line])
-            # What is said inside a class is said of the class.
+            # A class includes the docstrings and comments of its members.
             prose = " ".join(_prose(s) for s in ((source, *inner) if symbol.kind == "class" else (source,))).strip()
-            code = code_of(text, module.language)
+            code = strip_comments(text, module.language)
             yield Entry(
                 source=source,
                 fields={
-                    "name": tuple(stems(name or stem_of_file)),
-                    "owner": tuple(stems(f"{owner} {stem_of_file if name else path.parent.name}")),
+                    "name": tuple(stems(name or file_stem)),
+                    "owner": tuple(stems(f"{owner} {file_stem if name else path.parent.name}")),
                     "prose": tuple(stems(prose)),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
                     "body": tuple(stems(code[:_BODY_CHARACTERS])),
@@ -155,16 +154,13 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
             )
 
 
-def code_of(text: str, language: LanguageName = "python") -> str:
-    """Source without comments and docstrings; other strings stay, since settings and messages name things too."""
+def strip_comments(text: str, language: LanguageName = "python") -> str:
+    """Source without comments and docstrings; other strings stay, since settings and messages contain names too."""
     return (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).sub("", text)
 
 
 def _named(entry: Entry) -> Iterable[str]:
-    yield from entry.fields["name"]
-    yield from entry.fields["owner"]
-    yield from entry.fields["signature"]
-    yield from entry.fields["body"]
+    return (word for name in ("name", "owner", "signature", "body") for word in entry.fields[name])
 
 
 def _prose(source: SourceSymbol) -> str:

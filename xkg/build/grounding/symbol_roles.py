@@ -1,13 +1,13 @@
-"""What part a symbol plays in its repository: methods live seldom in tests, plots, settings or file handling."""
+"""The role of a symbol in its repository: tests, plots, settings and file handling seldom hold a method."""
 
 import re
 from collections.abc import Collection
 
 from xkg.build.grounding.identifier_words import stem, words
-from xkg.build.grounding.symbol_index import FORWARD_METHODS, Entry, code_of
+from xkg.build.grounding.symbol_index import FORWARD_METHODS, Entry, strip_comments
 
-# Words of a path or name that give a role away, and what is left of a candidate that plays it. A technique that is
-# itself about the role (its name or definition says so) is not held back.
+# Words of a path or name that indicate a role, and the factor on the score of a candidate in it. It does not apply to a
+# technique whose name or definition has such a word.
 _ROLES: tuple[tuple[float, frozenset[str]], ...] = tuple(
     (factor, frozenset(stem(word) for word in text.split()))
     for factor, text in (
@@ -24,10 +24,10 @@ _ROLES: tuple[tuple[float, frozenset[str]], ...] = tuple(
 
 
 def role_factor(entry: Entry, about: Collection[str]) -> float:
-    """How far a symbol's place and shape hold it back for a technique whose words have the stems `about`: 0..1, 1 for
-    an ordinary function or class."""
+    """The factor on a symbol's score from its place and shape, for a technique whose words have the stems `about`:
+    0..1, 1 for an ordinary function or class."""
     symbol = entry.source.symbol
-    # A visual prompt is no visualization, though they have one stem.
+    # "visual" is excluded: a visual prompt is no visualization, though they share a stem.
     named = {stem(word) for word in words(f"{symbol.path} {symbol.qualified_name}") if word != "visual"}
     if symbol.path.endswith(".ipynb"):
         named.add(stem("notebook"))
@@ -40,7 +40,7 @@ def _shape_factor(entry: Entry) -> float:
     if name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS:
         return 0.55
     if entry.kind == "module":
-        # A file of definitions is located through them; a script has nothing narrower.
+        # The definitions in a file are located instead of the file; a script has nothing narrower.
         return 0.6 if entry.members else 0.85
     if is_abstract(entry):
         return 0.6
@@ -54,16 +54,16 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """A function that leaves its work to others: a short body that only passes or raises `NotImplementedError`."""
+    """Whether a function is a placeholder: a short body that only passes or raises `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 
 def is_thin(entry: Entry) -> bool:
-    """A function with hardly a statement of its own: signature, docstring and at most three lines of code."""
+    """Whether a function has at most three lines of code beside signature and docstring."""
     if entry.kind not in {"function", "method"}:
         return False
     if entry.language != "python":
-        body = code_of(entry.text, entry.language)[len(entry.source.symbol.signature) :]
+        body = strip_comments(entry.text, entry.language)[len(entry.source.symbol.signature) :]
         return sum(any(c.isalnum() for c in line) and line.strip() != "end" for line in body.split("\n")) <= 3
     code = re.sub(r'("""|\'\'\')[\s\S]*?\1', "", entry.text, count=1)
     code = re.sub(r"^[\s\S]*?\)\s*+(?:->[^:]{0,500}+)?:\s*\n", "", code, count=1)

@@ -10,7 +10,7 @@ from xkg.build.grounding.symbol_index import FORWARD_METHODS, Entry, SymbolIndex
 from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 
-# Embedding is what costs time: in a larger repository only what the words of some technique reach is embedded.
+# Embedding is slow: in a larger repository only the symbols that match the words of some technique are embedded.
 _EMBEDDED = 700
 _DEPTH = 200
 _NEIGHBOURS = 10
@@ -18,10 +18,10 @@ _HUB_SHARE = 0.4
 
 
 class SymbolSearch:
-    """All techniques' searches over one codebase, done at once. Every mapping is symbol id → score, best first.
+    """The searches of all techniques over one codebase, in one batch. Every mapping is symbol id → score, best first.
 
     `lexical[i]` is BM25 of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine similarity,
-    `meaning[i]` the same less what a symbol shares with every technique.
+    `meaning[i]` the same less the symbol's similarity to techniques at large.
     """
 
     def __init__(self, index: SymbolIndex, queries: Sequence[TechniqueQuery], embedder: Embedder) -> None:
@@ -31,7 +31,7 @@ class SymbolSearch:
         self.named = [index.search(query.name_weights(index.vocabulary)) for query in queries]
         self.similarity: list[dict[str, float]] = [{} for _ in queries]
         self.meaning: list[dict[str, float]] = [{} for _ in queries]
-        embedded = self._worth_embedding()
+        embedded = self._to_embed()
         if not embedded or not queries:
             return
         symbols = embedder.embed([rendering(index.entries[symbol]) for symbol in embedded])
@@ -45,27 +45,27 @@ class SymbolSearch:
         rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.meaning[i])]
         return [symbol for symbol, _ in reciprocal_rank_fusion(rankings)[:limit]]
 
-    def _worth_embedding(self) -> list[str]:
-        able = [entry.id for entry in self.index.entries.values() if _speaks(entry)]
-        if len(able) <= _EMBEDDED:
-            return able
-        known = set(able)
-        fused = reciprocal_rank_fusion([[s for s in ranking if s in known][:_DEPTH] for ranking in self.lexical])
+    def _to_embed(self) -> list[str]:
+        eligible = [entry.id for entry in self.index.entries.values() if _has_content(entry)]
+        if len(eligible) <= _EMBEDDED:
+            return eligible
+        eligible_ids = set(eligible)
+        fused = reciprocal_rank_fusion([[s for s in ranking if s in eligible_ids][:_DEPTH] for ranking in self.lexical])
         chosen = {symbol for symbol, _ in fused[:_EMBEDDED]}
-        return [symbol for symbol in able if symbol in chosen]
+        return [symbol for symbol in eligible if symbol in chosen]
 
 
-def _speaks(entry: Entry) -> bool:
-    """Whether a symbol says something of its own: not a file of definitions, not a supporting dunder method."""
+def _has_content(entry: Entry) -> bool:
+    """Whether a symbol has content of its own: not a file of definitions, not a supporting dunder method."""
     name = entry.short_name
     supports = name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS
     return not supports and not (entry.kind == "module" and entry.members)
 
 
 def _hub_share(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
-    """For each symbol, how much nearer it is to the paper's techniques at large than other symbols are. Vectors of a
-    few hubs are near everything on the paper's topic (CSLS: Conneau et al., "Word translation without parallel data",
-    ICLR 2018)."""
+    """For each symbol, how much closer it is to the paper's techniques at large than other symbols are. The vectors of
+    a few hubs are close to everything on the paper's topic (CSLS: Conneau et al., "Word translation without parallel
+    data", ICLR 2018)."""
     nearest = min(_NEIGHBOURS, max(1, len(cosine) // 2))
     hub = np.sort(cosine, axis=0)[-nearest:].mean(axis=0, keepdims=True)
     share: NDArray[np.float32] = _HUB_SHARE * (hub - hub.mean())

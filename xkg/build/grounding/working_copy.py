@@ -1,4 +1,4 @@
-"""Working copies that are asked about again and again while somebody edits them."""
+"""A cache of parsed working copies, for repeated queries while somebody edits them."""
 
 import hashlib
 import threading
@@ -15,13 +15,13 @@ from xkg.build.grounding.symbol_index import SymbolIndex
 from xkg.build.parsing.parsers import Parsers, deadly
 from xkg.build.repositories.checkout import Checkout, read_folder
 
-_MOST = 4
-_AT_ONCE = 500  # files in memory
+_CACHE_SIZE = 4
+_BATCH = 500  # files in memory
 
 
 @dataclass(frozen=True)
 class WorkingCopy:
-    """A folder and what lay in it when it was read."""
+    """A folder and its parsed content at the time of reading."""
 
     folder: Path
     codebase: Codebase
@@ -36,45 +36,45 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """Parsed folders, each parsed again only when a source file in it is other than it was. The few used last are
-    held. Safe to use from several threads: who asks for a folder that is being parsed waits for that, others do not."""
+    """A least-recently-used cache of parsed folders; a folder is parsed again only when a source file in it changed.
+    Thread-safe: requests for a folder that is being parsed wait for that parse, others do not."""
 
     def __init__(self, parsers: Parsers) -> None:
         self._parsers = parsers
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._parsed: OrderedDict[Path, tuple[str, Future[WorkingCopy]]] = OrderedDict()
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
-        """What lies in the folder now, changes that are not committed too. Raises `InputError` where that is no
-        readable source, and what `Parsers.repository` raises. `roots` as in `read_folder`."""
+        """The folder's current content, uncommitted changes included. Raises `InputError` where it has no readable
+        source, and what `Parsers.repository` raises. `roots` as in `read_folder`."""
         checkout = read_folder(folder, roots)
-        place, state = folder.resolve(), _state(checkout)
-        with self._turn:
-            known = self._parsed.get(place)
-            ours = known is None or known[0] != state
-            state, parsed = (state, Future[WorkingCopy]()) if known is None or ours else known
+        place, state = folder.resolve(), _content_hash(checkout)
+        with self._lock:
+            cached = self._parsed.get(place)
+            is_new = cached is None or cached[0] != state
+            state, parsed = (state, Future[WorkingCopy]()) if cached is None or is_new else cached
             self._parsed[place] = state, parsed
             self._parsed.move_to_end(place)
-            while len(self._parsed) > _MOST:
+            while len(self._parsed) > _CACHE_SIZE:
                 self._parsed.popitem(last=False)
-        if ours:
+        if is_new:
             try:
                 parsed.set_result(WorkingCopy(place, self._parsers.repository(checkout)))
             except BaseException as error:
                 parsed.set_exception(error)
-                with self._turn:
+                with self._lock:
                     if self._parsed.get(place) == (state, parsed):
                         del self._parsed[place]
         return parsed.result()
 
 
-def _state(checkout: Checkout) -> str:
-    """A hash over the sources: times of files are too coarse for an edit right after a question."""
+def _content_hash(checkout: Checkout) -> str:
+    """A hash over the sources: modification times are too coarse for an edit right after a query."""
     digest = hashlib.sha256(f"{checkout.repository.commit}\0".encode())
     skipped = Skips()
-    wanted = [f.path for f in checkout.files if is_wanted(f, skipped)]
-    for at in range(0, len(wanted), _AT_ONCE):
-        for path, content in checkout.read(wanted[at : at + _AT_ONCE]):
+    paths = [f.path for f in checkout.files if is_wanted(f, skipped)]
+    for at in range(0, len(paths), _BATCH):
+        for path, content in checkout.read(paths[at : at + _BATCH]):
             data = content if content is not None else b"\0"
             digest.update(f"{path}\0{len(data)}\0".encode("utf-8", "surrogatepass") + data)
     return digest.hexdigest()
