@@ -1,4 +1,4 @@
-"""A paper's techniques, from its own structure: headings, algorithms, terms, definitions.
+"""Extracts a paper's techniques from its structure: headings, algorithms, terms, definitions.
 
 May import: paper, and what lies below build.
 """

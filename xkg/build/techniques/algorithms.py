@@ -1,4 +1,4 @@
-"""Techniques that captions of algorithms name."""
+"""Techniques named in captions of algorithms."""
 
 import re
 
@@ -9,7 +9,7 @@ from xkg.build.techniques.tree import MAIN, Node, Tree
 
 
 def caption_name(title: str) -> str:
-    """The name that the caption of an algorithm carries; may be empty."""
+    """The technique's name in the caption of an algorithm; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
     name = clean(
         re.sub(
@@ -23,11 +23,11 @@ def caption_name(title: str) -> str:
 
 
 def add_algorithms(tree: Tree) -> None:
-    """Puts the techniques that captions of algorithms name into the tree."""
+    """Adds the techniques named in captions of algorithms to the tree."""
     for number, algorithm in enumerate(tree.reader.document.algorithms, start=1):
-        given = _referring(tree, algorithm, number)
-        # A float drifts: the algorithm belongs where the text first points to it.
-        part = (tree.reader.part_of[given[0]] if given else None) or tree.part_at(algorithm.start)
+        naming = _referring(tree, algorithm, number)
+        # Floats move: the algorithm belongs where the text first refers to it.
+        part = (tree.reader.part_of[naming[0]] if naming else None) or tree.part_at(algorithm.start)
         if part is None or part.role not in (*MAIN, Role.DETAILS):
             continue
         name = caption_name(algorithm.title)
@@ -35,11 +35,11 @@ def add_algorithms(tree: Tree) -> None:
             continue
         if tree.is_root(name):
             continue
-        found = tree.find(name) or _described(tree, name, part)
-        if found is not None:
-            if found is not tree.root and name not in found.names and same(name, found.name):
-                found.aliases.append(name)
-                tree.index(found)
+        existing = tree.find(name) or _described(tree, name, part)
+        if existing is not None:
+            if existing is not tree.root and name not in existing.names and same(name, existing.name):
+                existing.aliases.append(name)
+                tree.index(existing)
             continue
         if part.role is Role.DETAILS or tree.names_only_root(name):
             continue
@@ -47,7 +47,7 @@ def add_algorithms(tree: Tree) -> None:
         tree.give_short_name(node)
         stems = set(key(name))
         node.own = [i for i in part.sentences if _shares(tree, stems, i, 0.6)]
-        node.given = given
+        node.naming = naming
         tree.hang(node, tree.node_of.get(id(part)) or tree.root)
 
 
@@ -56,7 +56,7 @@ def _shares(tree: Tree, stems: set[str], i: int, share: float) -> bool:
 
 
 def _referring(tree: Tree, algorithm: Algorithm, number: int) -> list[int]:
-    """The sentences that point to an algorithm, by its label or by its number."""
+    """The sentences that refer to an algorithm, by its label or by its number."""
     text = tree.reader.document.text
     label = re.escape(algorithm.label) if algorithm.label else "(?!)"
     pattern = re.compile(rf"\\\w*ref\{{[^}}]*(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
@@ -68,8 +68,7 @@ def _referring(tree: Tree, algorithm: Algorithm, number: int) -> list[int]:
 
 
 def _described(tree: Tree, name: str, part: Part) -> Node | None:
-    """The heading that an algorithm's caption repeats in other words: at least half of its telling words are
-    there."""
+    """The heading that an algorithm's caption paraphrases: they share most of the words that matter."""
     mine = set(key(resolve(name, tree.shorts)))
     node = tree.node_of.get(id(part))
     near = [n for n in tree.nodes() if n is not tree.root and n.part is not None]

@@ -1,4 +1,4 @@
-"""What a paper claims to have found, and what it releases."""
+"""The findings that a paper claims and the resources that it releases."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -59,32 +59,32 @@ def _short(claim: str) -> str:
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even)\b|\.\s", claim
     )[0]
-    kept = clause.split()[:NAME_WORDS]
-    cut = len(kept) < len(clause.split())
-    while cut and len(kept) > 4 and kept[-1].strip(",").casefold() in _DANGLING:
-        kept.pop()
-    name = " ".join(kept).strip(" ,.;:")
+    clause_words = clause.split()[:NAME_WORDS]
+    cut = len(clause_words) < len(clause.split())
+    while cut and len(clause_words) > 4 and clause_words[-1].strip(",").casefold() in _DANGLING:
+        clause_words.pop()
+    name = " ".join(clause_words).strip(" ,.;:")
     return name[:1].upper() + name[1:]
 
 
 def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding, ...]:
-    """Results that abstract, introduction and conclusion claim for what `names` stand for: `name` is the claim in
-    short, `description` the sentence that makes it."""
+    """The results that abstract, introduction and conclusion claim for the method called `names`: `name` is the claim
+    in short, `description` its sentence."""
     out: list[tuple[str, str]] = []
-    seen: list[set[str]] = []
+    seen_words: list[set[str]] = []
 
     ours = re.compile(rf"(?<!\w)(?:{'|'.join(['we', 'our', 'ours', *map(re.escape, names)])})(?!\w)", re.IGNORECASE)
 
     def add(claim: str, description: str) -> None:
         name = _short(claim)
-        told = set(words(name))
-        if len(told) < 5 or re.match(
+        name_words = set(words(name))
+        if len(name_words) < 5 or re.match(
             r"(?:applications?|how|whether|why|it|its|their|these|this|they)\b", name, re.IGNORECASE
         ):
             return
-        if any(len(told & other) > 0.6 * min(len(told), len(other)) for other in seen):
+        if any(len(name_words & other) > 0.6 * min(len(name_words), len(other)) for other in seen_words):
             return
-        seen.append(told)
+        seen_words.append(name_words)
         out.append((name, description))
 
     for role in _ROLES:
@@ -112,7 +112,7 @@ def _address(url: str) -> str:
     return re.sub(r"^https?://(?:www\.)?", "", url.casefold())
 
 
-def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
+def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str]]:
     text = reader.document.text
     foreign: set[str] = set()
     for match in _URL.finditer(text, 0, cited):
@@ -144,11 +144,12 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str, str]]:
         kind = next((kind for kind, pattern in _KINDS if re.search(pattern, near, re.IGNORECASE)), "Resource")
         if kind in ("Resource", "Project page") and re.match(r"https?://(?:www\.)?git(?:hub|lab)\.com", url):
             kind = "Code"
-        yield kind, url, near
+        yield kind, url
 
 
 def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
-    """What the paper says it releases, by address: `name` is the kind, `description` the sentence with the address."""
+    """The releases of a paper, each address once: `name` is the kind, `description` kind and address. Without any
+    address, sentences that announce a release."""
     cited = next(
         (
             s.start
@@ -157,18 +158,15 @@ def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
         ),
         len(reader.document.text),
     )
-    out: dict[str, tuple[str, str]] = {}
-    for kind, url, _ in _released(reader, cited):
-        out.setdefault(_address(url), (kind, url))
-    listed = [(kind, url) for kind, url in out.values()]
-    told = [
-        s.text
+    by_address: dict[str, tuple[str, str]] = {}
+    for kind, url in _released(reader, cited):
+        by_address.setdefault(_address(url), (kind, f"{kind}: {url}"))
+    announcements = [
+        ("Release", s.text)
         for i, s in enumerate(reader.sentences)
         if _WE_RELEASE.search(s.text) and reader.role(i) is not Role.RELATED
     ]
-    rows = [(kind, f"{kind}: {url}") for kind, url in listed]
-    if not rows:
-        rows = [("Release", text) for text in told[:3]]
+    rows = list(by_address.values()) or announcements[:3]
     return tuple(
         Resource(id=f"{paper}#resource/{n}", name=name, description=text)
         for n, (name, text) in enumerate(rows, start=1)

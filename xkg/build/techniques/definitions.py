@@ -1,8 +1,8 @@
-"""Definitions: the sentences of a paper that say what a technique is, with where they stand.
+"""Definitions: the sentences of a paper that define a technique, with their positions.
 
-A sentence is scored by what it does with the name (is its subject, proposes it, gives it), by where it stands (under
-the technique's own heading, in the abstract, in the method), and against what makes it unreadable alone: a
-transition, a pronoun without its noun, a pointer to figures and sections, a result."""
+A sentence is scored by its relation to the name (the name is its subject, is proposed, is introduced), by its position
+(under the technique's own heading, in the abstract, in the method), and lower where it does not stand alone: a
+transition, a pronoun without its noun, a reference to figures and sections, a result."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -65,7 +65,7 @@ _RESULT = re.compile(
     r"observe|show that|demonstrate|compare|evaluate|prove)|\d+(?:\.\d+)?\s*%|improvements?|datasets?)\b",
     re.IGNORECASE,
 )
-# What others did, and what the authors think, say nothing of how it is done.
+# Prior work and opinions do not define a technique.
 _OF_OTHERS = re.compile(
     r"(?:an? (?:growing|large|recent|rich|long) (?:line|body|number|amount|history) of|(?:prior|previous|recent|"
     r"existing|earlier|concurrent|many|several|some|other|most) (?:\w+ )?(?:works?|studies|methods|approaches|papers|"
@@ -85,14 +85,14 @@ _DOES = re.compile(
     r"drawn|written|built|split|set|sent|chosen))\b",
     re.IGNORECASE,
 )
-# What readable text shows where a reference or a citation was part of the sentence.
+# Gaps that a removed reference or citation leaves in readable text.
 _GAP = re.compile(
     r"\b(?:from|of|by|in|to|at|with|and|see|per|following|as in|Algorithm|Alg\.|Figure|Fig\.|"
     r"Section|Sec\.|Table|Theorem|Equation|Eq\.)\s*[.,;:)]"
     r"|\b(?:in|of|from|by) (?:to|by|with|and|is|are|we|which|that)\b"
 )
-_OPENING = 5  # sentences before any heading that say what the paper is about
-_HERE = re.compile(
+_OPENING = 5  # sentences before any heading that count as abstract
+_IN_THIS_PAPER = re.compile(
     r"in this (?:section|paper|work),? (?=we (?:propose|introduce|"
     r"present|develop|describe a)\b)",
     re.IGNORECASE,
@@ -104,7 +104,7 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 _THIS_KIND = re.compile(r"^(?:This|The|These)\s+([\w-]+)")
-_WHERE = {
+_ROLE_WEIGHTS = {
     Role.ABSTRACT: 1.5,
     Role.INTRODUCTION: 1.0,
     Role.METHOD: 1.0,
@@ -120,7 +120,7 @@ _WHERE = {
 }
 
 
-# How a sentence speaks of a name, which stands in it as \x10.
+# The relation of a sentence to a name, which is replaced by \x10.
 _LOOSELY = re.compile(
     r"^(?:(?:the|our|this)\s+)?\x10(?:\s*\([^)]*\))?\s+(?:\w+ly\s+)?(?:provides|allows|"
     r"enables|helps|induces|offers|makes|brings|can|will|"
@@ -151,7 +151,7 @@ _CALLED = re.compile(
 
 @dataclass(frozen=True)
 class Reader:
-    """A paper as extraction reads it: sentences, and for each its part (None before the first)."""
+    """A paper for extraction: sentences, and for each its part (None before the first)."""
 
     document: Document
     sentences: Sequence[Sentence]
@@ -180,7 +180,7 @@ class Reader:
 
     @cached_property
     def terms(self) -> list[tuple[Term, ...]]:
-        """The names that each sentence gives."""
+        """The names that each sentence introduces."""
         return [tuple(terms(s.text)) for s in self.sentences]
 
     def role(self, i: int) -> Role:
@@ -190,7 +190,7 @@ class Reader:
         return Role.ABSTRACT if i < _OPENING else Role.METHOD
 
     def references(self, i: int) -> int:
-        """How many cross references a sentence makes; readable text leaves a gap where they were."""
+        """The number of cross references in a sentence; the readable text has gaps there."""
         sentence = self.sentences[i]
         return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
@@ -210,7 +210,7 @@ class Reader:
 
 @lru_cache(maxsize=256)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds any of the names, up to case, hyphens, plurals; short forms as they are."""
+    """Matches any of the names, ignoring case, hyphens and plurals; short forms exactly."""
     out = []
     for name in names:
         parts = re.findall(r"[^\W_]+", name)
@@ -225,7 +225,7 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def mentions(names: Sequence[str], reader: Reader) -> list[int]:
-    """Indices of the sentences that any of the names occurs in."""
+    """Indices of the sentences that contain any of the names."""
     near: set[int] = set()
     for name in names:
         near |= reader.having([stem(w) for w in words(name)])
@@ -234,13 +234,13 @@ def mentions(names: Sequence[str], reader: Reader) -> list[int]:
 
 
 def _mild(text: str) -> float:
-    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE) or _HERE.match(text):
+    if re.match(r"we (?:then|also|further)\b", text, re.IGNORECASE) or _IN_THIS_PAPER.match(text):
         return 0.5
     return 2.0 if _MILD.match(text) else 5.0
 
 
 def _alone(text: str, kind: str, *, opens: bool = False) -> float:
-    """How readable a sentence is by itself, 0 at best; `opens` its section, whose title is a `kind`."""
+    """How readable a sentence is by itself, at most 0. `opens`: it is the first of a section titled as a `kind`."""
     score = 0.0
     count = len(text.split())
     if _TRANSITION.match(text):
@@ -249,7 +249,7 @@ def _alone(text: str, kind: str, *, opens: bool = False) -> float:
     if count < 6:
         score -= 4
     score -= max(0, count - 60) / 20
-    score -= 3 * min(2, len(_POINTER.findall(_HERE.sub("", text)))) + 1.2 * len(_EQUATION.findall(text))
+    score -= 3 * min(2, len(_POINTER.findall(_IN_THIS_PAPER.sub("", text)))) + 1.2 * len(_EQUATION.findall(text))
     if (
         re.match(
             r"(?:we|let us) (?:now |next |first |then |will |here )*(?:describe|discuss|review|"
@@ -298,7 +298,7 @@ def _follows_well(text: str) -> bool:
 
 
 def _alike(reader: Reader, stems: set[str]) -> list[int]:
-    """Sentences of abstract and introduction that speak of most of a heading's words."""
+    """Sentences of abstract and introduction that contain most of a heading's words."""
     if len(stems) < 2:
         return []
     lead = (i for i in range(len(reader.sentences)) if reader.role(i) in (Role.ABSTRACT, Role.INTRODUCTION))
@@ -306,7 +306,7 @@ def _alike(reader: Reader, stems: set[str]) -> list[int]:
 
 
 def _about(text: str) -> float:
-    """How much a sentence says of the name in it, which stands as \\x10."""
+    """How well a sentence describes the name in it, which is replaced by \\x10."""
     if "\x10" not in text:
         return 0.0
     if _LOOSELY.match(text):
@@ -319,24 +319,24 @@ def _about(text: str) -> float:
 
 
 def choose(
-    reader: Reader, names: Sequence[str], own: Sequence[int], given: Sequence[int] = (), taken: Collection[int] = ()
+    reader: Reader, names: Sequence[str], own: Sequence[int], naming: Sequence[int] = (), used: Collection[int] = ()
 ) -> list[int]:
-    """Indices of one to four sentences that together define what is called by any of `names`; empty where none does.
+    """Indices of one to four sentences that together define the technique called `names`; empty where none does.
 
-    `own` are the sentences under its own heading, `given` those that were seen to name it, `taken` those that define
-    something else already. The definition is the text of the excerpts' sentences, joined by spaces."""
+    `own` are the sentences under its heading, `naming` those that name it, `used` those that already define another
+    technique. The definition is the text of the excerpts' sentences, joined by spaces."""
     sentences = reader.sentences
     pattern = _pattern(tuple(names))
     kind = head(names[0])
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
-    owned, seen = set(own), set(given)
-    where = sorted(owned | seen | set(mentions(names, reader)) | set(_alike(reader, stems) if owned else ()))
+    owned, named = set(own), set(naming)
+    relevant = sorted(owned | named | set(mentions(names, reader)) | set(_alike(reader, stems) if owned else ()))
     scores: dict[int, float] = {}
-    for i in where:
+    for i in relevant:
         sentence = sentences[i]
         text = sentence.text
-        score = _alone(text, kind, opens=rank.get(i) == 0) + _WHERE[reader.role(i)]
+        score = _alone(text, kind, opens=rank.get(i) == 0) + _ROLE_WEIGHTS[reader.role(i)]
         marked = re.sub(r"[\"“”]", "", pattern.sub("\x10", text))
         if i in owned and kind and "\x10" not in text:
             marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)
@@ -349,21 +349,21 @@ def choose(
         else:
             score += 3 + 2 * overlap + (1.5 if _DOES.search(text) else 0) + (0.5 if sentence.display else 0)
             score += max(0.0, 1.5 - 0.5 * rank[i]) - 0.1 * min(10, rank[i])
-        if i in seen:
+        if i in named:
             score += 1.5 if owned else 2.5
-        # A page cut what stands before.
+        # The previous sentence was cut by a page break.
         if i and re.search(r"[\w,;]$", sentences[i - 1].text):
             score -= 3
         if sentence.broken:
             score -= 2.5
         score -= 2 * min(2, reader.references(i))
-        if i in taken:
+        if i in used:
             score -= 2.5
         scores[i] = score
     if not scores:
         return []
     best = max(scores, key=lambda i: (scores[i], -i))
-    if scores[best] < 0 and best not in seen and best not in owned:
+    if scores[best] < 0 and best not in named and best not in owned:
         return []
     chosen = [best]
     if _TRANSITION.match(sentences[best].text) and not _MILD.match(sentences[best].text) and best > 0:
@@ -388,7 +388,7 @@ def choose(
             break
         if reader.part_of[at] is not reader.part_of[best]:
             break
-        # Abstract and introduction go on to the next thing, a method's own section stays with it.
+        # Abstract and introduction change the subject; a method's own section does not.
         if reader.role(at) in (Role.ABSTRACT, Role.INTRODUCTION) and not (
             _GOES_ON.match(following.text) or pattern.search(following.text)
         ):

@@ -1,8 +1,8 @@
 """The technique tree of a paper from its own structure, without a language model.
 
-What can be a technique: headings of the method, captions of algorithms, and terms that a sentence of the method
-proposes, names or takes up. The root is the paper's own method; its components keep the paper's order and nesting.
-One thing told twice, as a heading, a caption, a term or an abbreviation, is one technique."""
+Candidates are headings of the method, captions of algorithms, and terms that a sentence of the method proposes, names
+or adopts. The root is the paper's own method; its components keep the paper's order and nesting. A technique that
+appears as heading, caption, term and abbreviation is one technique."""
 
 from collections.abc import Iterator, Sequence
 
@@ -52,8 +52,8 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
-    """Techniques, findings and resources of a paper. A paper that proposes nothing it names gives its techniques side
-    by side; an empty one gives none."""
+    """Techniques, findings and resources of a paper. Without a named method of its own, a paper has several roots; an
+    empty paper has none."""
     sentences = prose(document)
     parts = outline(document, sentences)
     part_of: list[Part | None] = [None] * len(sentences)

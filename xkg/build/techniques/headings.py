@@ -1,4 +1,4 @@
-"""Techniques that headings of the method name."""
+"""Techniques named in headings of the method."""
 
 import re
 
@@ -30,7 +30,7 @@ _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|s
 
 
 def add_headings(tree: Tree) -> None:
-    """Puts the techniques that headings name into the tree, nested as the headings are."""
+    """Adds the techniques named in headings to the tree, nested like the headings."""
     for part in tree.parts:
         _headings(tree, part, tree.root)
 
@@ -40,7 +40,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     if part.role in MAIN:
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
-        # What a section with hardly a sentence of its own is about stands in the background that it begins with.
+        # A section that begins with background and has hardly a sentence of its own is described there.
         above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
@@ -48,7 +48,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
-    """The technique that a heading names, put into the tree; `above` where it names none."""
+    """The technique that a heading names, added to the tree; `above` where it names none."""
     name = clean(part.title)
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
@@ -68,7 +68,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
-    """The name that a heading gives with other ways to say it, "" where it gives none."""
+    """The name in a heading and its aliases; "" where it names no technique."""
     last = words(name)[-1:]
     bare = bool(last) and last[0] in _BARE
     names = part.role is not Role.APPLICATION and _names_technique(tree, name, part)
@@ -80,8 +80,8 @@ def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
 
 
 def _wraps_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section as a whole describes the root: it holds the root's algorithm, or its title the
-    root's name."""
+    """Whether a main section as a whole describes the root: it contains the root's algorithm, or its title contains
+    the root's name."""
     if tree.root is None:
         return False
     title = key(resolve(clean(part.title), tree.shorts))
@@ -102,7 +102,7 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
         return True
     if len(words(name)) == 1:
         return False
-    # A topic is a technique only where its text does something.
+    # A topic is a technique only where its text describes an action.
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))
     if head(name) in NOT_HEADS:
@@ -120,8 +120,7 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
 
 
 def _better_name(tree: Tree, last: str, part: Part) -> tuple[str, list[str]] | None:
-    """What the text under a bare heading ("Initialization") calls the thing: "an initialization method using
-    SVD"."""
+    """The specific name in the text under a bare heading: "an initialization method using SVD" for "Initialization"."""
     for i in part.sentences:
         for term in tree.reader.terms[i]:
             if (

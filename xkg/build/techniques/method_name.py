@@ -1,4 +1,4 @@
-"""The name of a paper's own method, from where title, abstract and "we propose …" agree."""
+"""The name of a paper's own method, by the agreement of title, abstract and "we propose …"."""
 
 import math
 import re
@@ -42,12 +42,12 @@ _LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*+(?: [A-Z0-9][\w+-]*+)*+$")
 
 @dataclass(frozen=True)
 class Proposal:
-    """`name` is the short name where there is one, else the whole; `aliases` the other ways that the paper writes it;
-    `given` the sentences that propose it."""
+    """`name` is the short name where there is one, else the full name; `aliases` are its other spellings in the paper,
+    `naming` the sentences that propose it."""
 
     name: str
     aliases: tuple[str, ...]
-    given: tuple[int, ...]
+    naming: tuple[int, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Proposal:
 
 
 def _title_names(title: str) -> Iterable[tuple[str, float]]:
-    """What of a title may be the method's name, with how likely."""
+    """The parts of a title that may be the method's name, with scores."""
     before, colon, after = title.partition(":")
     before = before.strip()
     if colon and len(before.split()) <= 4 and is_name(before) and not _EMPTY_STARTS.match(before):
@@ -80,12 +80,12 @@ def _title_names(title: str) -> Iterable[tuple[str, float]]:
 
 
 def _count(names: Iterable[str], reader: Reader) -> int:
-    """How often the names occur as they are written."""
+    """The number of exact occurrences of the names."""
     total = 0
     for name in set(names):
         pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-        found = reader.having([stem(w) for w in words(name)])
-        total += sum(len(pattern.findall(reader.sentences[i].text)) for i in found)
+        sentences = reader.having([stem(w) for w in words(name)])
+        total += sum(len(pattern.findall(reader.sentences[i].text)) for i in sentences)
     return total
 
 
@@ -93,12 +93,12 @@ def _count(names: Iterable[str], reader: Reader) -> int:
 class _Candidate:
     spellings: list[str] = field(default_factory=list)
     score: float = 0.0
-    given: list[int] = field(default_factory=list)
-    called: bool = False
+    naming: list[int] = field(default_factory=list)
+    named: bool = False
 
 
 class _Ballot:
-    """Votes for names; an abbreviation and its long form are one candidate."""
+    """Scores of candidate names; an abbreviation and its long form are one candidate."""
 
     def __init__(self, shorts: Mapping[str, str]) -> None:
         self.shorts = shorts
@@ -106,7 +106,7 @@ class _Ballot:
         self.candidates: dict[tuple[str, ...], _Candidate] = {}
 
     def vote(
-        self, name: str, score: float, sentence: int | None = None, short: str | None = None, *, called: bool = False
+        self, name: str, score: float, sentence: int | None = None, short: str | None = None, *, named: bool = False
     ) -> None:
         name = clean(name)
         long = self.shorts.get(name, name)
@@ -117,16 +117,16 @@ class _Ballot:
             self.longs.setdefault(identity, short)
         candidate = self.candidates.setdefault(identity, _Candidate())
         candidate.score += score
-        candidate.called |= called
+        candidate.named |= named
         for spelling in (self.longs.get(identity), name if name in self.shorts else None, long):
             if spelling and spelling not in candidate.spellings:
                 candidate.spellings.append(spelling)
         if sentence is not None:
-            candidate.given.append(sentence)
+            candidate.naming.append(sentence)
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
-    """The paper's own method, None where the paper names none (an analysis, a survey, a benchmark)."""
+    """The paper's own method; None where it names none (an analysis, a survey, a benchmark)."""
     document: Document = reader.document
     ballot = _Ballot(shorts)
     once: set[tuple[tuple[str, ...], Role]] = set()
@@ -138,33 +138,29 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
             seen = (key(term.name), role)
             if how:
                 ballot.vote(
-                    term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short, called=term.how == "call"
+                    term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short, named=term.how == "call"
                 )
                 once.add(seen)
     for name, score in _title_names(document.title):
         ballot.vote(name, score)
     title = document.title.casefold()
-    told_by_title = set(key(document.title))
+    title_stems = set(key(document.title))
     body = " ".join(s.text for s in reader.sentences).casefold()
     headings = {key(clean(p.title)) for part in parts for p in part.walk() if p.role is Role.METHOD}
     captions = [key(clean(re.sub(r"\(.*", "", a.title))) for a in document.algorithms]
     best: _Candidate | None = None
     for identity, candidate in ballot.candidates.items():
         names = candidate.spellings
-        titled = any(n.casefold() in title for n in names) or (len(identity) > 1 and told_by_title.issuperset(identity))
+        titled = any(n.casefold() in title for n in names) or (len(identity) > 1 and title_stems.issuperset(identity))
         candidate.score += 2.5 * titled + (identity in headings) + any(identity == c[: len(identity)] for c in captions)
         candidate.score += 0.6 * math.log2(1 + _count(names, reader))
         candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method, it does not name it.
-        if not (titled or candidate.called or identity in headings) and not any(c.isupper() for n in names for c in n):
+        if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             candidate.score -= 2.0
-        # A title alone may name a field or a problem.
-        told = any(n.casefold() in body for n in names) and head(names[-1]) not in (
-            "models",
-            "networks",
-            "data",
-        )
-        if not candidate.given and (candidate.score < 6 or not told):
+        # A name from the title alone may be a field or a problem.
+        is_used = any(n.casefold() in body for n in names) and head(names[-1]) not in ("models", "networks", "data")
+        if not candidate.naming and (candidate.score < 6 or not is_used):
             continue
         if candidate.score >= _ENOUGH and (best is None or candidate.score > best.score):
             best = candidate
@@ -174,12 +170,11 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
     if len(names) == 1 and sum(c.isupper() for c in names[0]) >= 2 and names[0].isalpha():
         names += _expansion(names[0], [document.title, *(p.title for part in parts for p in part.walk())])
     names.sort(key=lambda n: len(n.split()) > 1)
-    return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.given)))
+    return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.naming)))
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """One spelling of each name, the one with most capitals first; without "approach", "method" and their like at the
-    end."""
+    """One spelling of each name, the one with most capitals, without "approach", "method" and the like at the end."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = re.sub(
@@ -190,7 +185,7 @@ def _distinct(spellings: Iterable[str]) -> list[str]:
 
 
 def _expansion(short: str, titles: Iterable[str]) -> list[str]:
-    """What `short` stands for, found in a title whose words have its letters as initials."""
+    """The long form of `short`: consecutive words of a title with its letters as initials."""
     letters = [c.casefold() for c in short if c.isalpha()]
     for title in titles:
         found = list(re.finditer(r"[^\W_]+", title))

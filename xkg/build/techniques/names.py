@@ -1,4 +1,4 @@
-"""Names of techniques: what can be one, and when two of them mean the same.
+"""Names of techniques: which text can be one, and when two mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -17,7 +17,7 @@ _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|
 
 
 def words(name: str) -> list[str]:
-    """Folded words of a name: hyphens and case do not tell names apart."""
+    """Folded words of a name: hyphens and case are ignored."""
     folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
 
@@ -33,7 +33,7 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 
 @lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
-    """Stems of the words that tell a name from others, in order: equal keys mean the same technique."""
+    """Stems of the distinctive words of a name, in order: equal keys mean the same technique."""
     stems = [stem(w) for w in words(re.sub(r"\([^()]*\)", " ", name)) if w not in LITTLE]
     while len(stems) > 1 and stems[-1] in _KIND_STEMS:
         stems.pop()
@@ -52,8 +52,8 @@ def is_proper(text: str) -> bool:
 
 
 def is_name(text: str, *, proper: bool = False) -> bool:
-    """Whether `text` can name a technique: a noun phrase of one to seven words with a word that tells which. `proper`
-    lets capitals tell it, in running text."""
+    """Whether `text` can name a technique: a noun phrase of one to seven words with a specific word. `proper` also
+    accepts a capitalised name in running text."""
     found = words(text)
     if not found or len(text) > 90 or len(re.sub(r"\([^()]*\)", " ", text).split()) > MAX_WORDS:
         return False
@@ -76,14 +76,14 @@ PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|u
 
 
 def head(name: str) -> str:
-    """The last word of a name before "of", "for", "with" and their like: what kind of thing it is."""
+    """The head noun of a name: the last word before "of", "for", "with" and the like."""
     core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
     found = words(core)
     return found[-1] if found else ""
 
 
 def is_method_like(name: str) -> bool:
-    """Whether the head of a name is a thing one can build or run: a module, a loss, a procedure, an action."""
+    """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
     last = head(name)
     if last in NOT_HEADS or last in QUANTITIES:
         return False
@@ -102,8 +102,7 @@ def is_method_like(name: str) -> bool:
 
 
 def clean(title: str) -> str:
-    """The name that a heading or a caption carries, without numbering, articles, and closing punctuation; may be
-    empty."""
+    """The name in a heading or caption, without numbering, articles and closing punctuation; may be empty."""
     text = " ".join(title.replace("~", " ").split()).strip(" .:;,-–—*_#")
     text = re.sub(r"^(?:\(?[A-Z]?\d+(?:\.\d+)*[.):]?|[A-Z]\.|[IVX]+\.|\([a-z]\))\s+", "", text)
     text = re.sub(
@@ -123,8 +122,7 @@ def clean(title: str) -> str:
 
 
 def about(title: str) -> str:
-    """What a heading such as "Framework of X", "Overview of X" or "X in detail" is about; the title itself
-    otherwise."""
+    """X of a heading such as "Framework of X", "Overview of X" or "X in detail"; any other title as it is."""
     match = re.match(
         r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
     )
@@ -136,8 +134,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, the first at its start, each next in a word or at
-    one."""
+    """Whether the letters of `short` occur in `long` in order, the first at its start, at least half at the start of a
+    word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
@@ -193,14 +191,14 @@ def _core(name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def endings(name: str) -> set[str]:
-    """Names of which `same` holds share one of these."""
+    """Keys for an index: names that are the `same` share at least one."""
     whole, (core, _) = key(name), _core(name)
     return {"".join(whole), *whole[-1:], *core[-1:]}
 
 
 def same(one: str, other: str) -> bool:
     """Whether two names mean one technique: equal keys, equal without spaces, or one is the other with up to two more
-    words in front ("lightweight mask generator", "mask generator") or with what it is for ("fitness function for
+    words in front ("lightweight mask generator", "mask generator") or with its purpose ("fitness function for
     CMA")."""
     a, b = key(one), key(other)
     if not a or not b:

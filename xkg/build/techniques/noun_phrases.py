@@ -1,6 +1,6 @@
-"""Where a sentence gives a technique its name.
+"""Finds the names that a sentence gives to techniques.
 
-No tagger: a noun phrase is what stands between a verb or determiner and the next function word, as terms are found in
+There is no tagger: a noun phrase is the text between a verb or determiner and the next function word, as in
 Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
 Natural Language Engineering 1(1), 1995.
 """
@@ -17,8 +17,8 @@ _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\
 
 @dataclass(frozen=True)
 class Term:
-    """A name that a sentence gives: `how` it does ("propose", "call", "define", "emphasise", "use", "part"); `at` is
-    where in the text."""
+    """A name in a sentence: `how` it is introduced ("propose", "call", "define", "emphasise", "use", "part") and `at`
+    which offset."""
 
     name: str
     how: str
@@ -34,7 +34,6 @@ _PROPOSE = re.compile(
     rf"{_NEW}s?\s+",
     re.IGNORECASE,
 )
-_PASSIVE = re.compile(r"\b(?:is|are)\s+(?:proposed|introduced|presented|developed)\b", re.IGNORECASE)
 _CALL = re.compile(
     r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|"
     r"scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
@@ -65,7 +64,7 @@ _PARTS = re.compile(
     r"networks|techniques|blocks)[:,]?\s+|:\s*)",
     re.IGNORECASE,
 )
-# What others did, and what is no technique, may be "called" something too.
+# Prior work, and things that are no technique, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
     r"|\b(?:works?|tasks?|datasets?|benchmarks?|problems?|settings?|phenomenon|issues?|games?|"
@@ -86,7 +85,7 @@ _EQUATION = re.compile(
 
 
 def equation_names(text: str) -> Iterator[Term]:
-    """Names that a sentence with a displayed equation gives to it: "the information bottleneck objective"."""
+    """Names of the displayed equation in a sentence: "the information bottleneck objective"."""
     for match in _EQUATION.finditer(text):
         name, end = noun_phrase(text, match.start(1))
         near = re.match(r"[^,.;:$]{0,60}[:$]", text[end:])
@@ -107,8 +106,8 @@ _GIVES = re.compile(
 
 
 def emphasised_name(text: str, name: str) -> Iterator[Term]:
-    """The term `name`, which stands emphasised in the sentence `text`, where the sentence says what it is: "the *batch
-    step* computes …", "the second term is the *repulsive force*: …"; nothing where it is only stressed."""
+    """The term `name`, emphasised in the sentence `text`, if the sentence introduces it ("the *batch step* computes
+    …", "the second term is the *repulsive force*: …") rather than only stressing it."""
     at = text.find(name)
     end = at + len(name)
     before, after = text[:at], text[end:]
@@ -119,14 +118,14 @@ def emphasised_name(text: str, name: str) -> Iterator[Term]:
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
-    """The noun phrase of `text` that starts at `at`, without article and praise, and where it ends; "" where none
-    does."""
-    taken: list[str] = []
+    """The noun phrase of `text` that starts at `at`, without article and praise, and its end; "" where there is
+    none."""
+    phrase: list[str] = []
     end = at
     for match in _TOKEN.finditer(text, at):
         token = match[0]
         bare = token.strip("*_'’‘`").casefold()
-        if not taken and (bare in LEADING or token in '"“*_' or (token == "," and end > at)):
+        if not phrase and (bare in LEADING or token in '"“*_' or (token == "," and end > at)):
             end = match.end()
             continue
         if bare == "of" and re.match(
@@ -136,21 +135,21 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
             re.IGNORECASE,
         ):
             break
-        if token[0] in ',;:.!?()[]"“”$' or bare in STOP or (bare.endswith("ly") and taken):
+        if token[0] in ',;:.!?()[]"“”$' or bare in STOP or (bare.endswith("ly") and phrase):
             break
-        if taken and re.fullmatch(r"(?:[a-z]+(?:[^s]es|[^su]s)|[a-z]{3,}ed)", bare) and bare in VERBS:
+        if phrase and re.fullmatch(r"(?:[a-z]+(?:[^s]es|[^su]s)|[a-z]{3,}ed)", bare) and bare in VERBS:
             break
-        taken.append(token.strip("*_`"))
+        phrase.append(token.strip("*_`"))
         end = match.end()
-        if len(taken) > MAX_WORDS + 1:
+        if len(phrase) > MAX_WORDS + 1:
             break
-    while taken and taken[-1].casefold() in LITTLE:
-        taken.pop()
-    return re.sub(r"(?:'s|’s|(?<![-–—])[-–—]++)$", "", " ".join(taken)).strip("'’‘"), end
+    while phrase and phrase[-1].casefold() in LITTLE:
+        phrase.pop()
+    return re.sub(r"(?:'s|’s|(?<![-–—])[-–—]++)$", "", " ".join(phrase)).strip("'’‘"), end
 
 
 def _whole(text: str, at: int) -> tuple[str, int]:
-    """As `noun_phrase`, and on to an abbreviation in parentheses that stands for more: "batch and match (BaM)"."""
+    """Like `noun_phrase`, but extended to the words that an abbreviation covers: "batch and match (BaM)"."""
     name, end = noun_phrase(text, at)
     match = re.match(rf"((?:\s+(?!\()[^\s,;:.()]+){{1,6}})\s*\(\s*({SHORT}?)\s*[,;)]", text[end : end + 120])
     if name and match and sum(c.isupper() for c in match[2]) >= 2:
@@ -203,16 +202,16 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
 
 
 def terms(text: str) -> Iterator[Term]:
-    """Names that a sentence proposes, gives, takes up or lists as parts, in order."""
+    """Names that a sentence proposes, defines, adopts or lists as parts, in order."""
     found: list[Term] = []
 
     def add(name: str, how: str, at: int, end: int) -> None:
-        told = re.match(
+        not_technique = re.match(
             r"(?:\s*\([^)]*\))?,?\s+(?:is\s+)?an?\s+(?:[\w-]+\s+){0,3}?(?:dataset|"
             r"benchmark|corpus|task|problem|setting)\b",
             text[end : end + 120],
         )
-        if is_name(name, proper=True) and not told:
+        if is_name(name, proper=True) and not not_technique:
             found.append(Term(name, how, at, _short_after(text, end), _more(text, end)))
 
     for match in _PROPOSE.finditer(text):

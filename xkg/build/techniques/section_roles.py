@@ -1,8 +1,7 @@
-"""What each part of a paper is for: introduction, background, method, theory, experiments, …
+"""The role of each part of a paper: introduction, background, method, theory, experiments, …
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). Its role comes from the words of its title
-and, where these say nothing, from what its sentences do and from where it stands: what lies between the background
-and the experiments and proposes things is method."""
+A part is a section or a run-in heading ("Batch step. This step begins …"). Its role follows from the words of its title
+or else from its sentences and position: a part between background and experiments that proposes something is method."""
 
 import re
 from bisect import bisect_left
@@ -32,8 +31,8 @@ class Role(StrEnum):
 
 @dataclass
 class Part:
-    """A heading with what is under it. `start`, `body_start` and `end` as in `Section`; `sentences` are indices of
-    those that stand in it but in no child."""
+    """A heading with its text. `start`, `body_start` and `end` as in `Section`; `sentences` are the indices of those in
+    it but in no child."""
 
     title: str
     level: int
@@ -118,7 +117,7 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """The role that the words of a title give, None where they say nothing."""
+    """The role that the words of a title indicate, if any."""
     return next((role for role, pattern in _PATTERNS if pattern.search(title.strip(" .:"))), None)
 
 
@@ -136,19 +135,19 @@ def _tree(sections: Sequence[Section], document: Document, parent: Part | None) 
 
 
 def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
-    found: Part | None = None
+    innermost: Part | None = None
     level = parts
     while True:
         i = bisect_left(level, offset + 1, key=lambda p: p.start) - 1
         if i < 0 or not level[i].start <= offset < level[i].end:
-            return found
-        found = level[i]
-        level = found.children
+            return innermost
+        innermost = level[i]
+        level = innermost.children
 
 
 def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
-    """The role of a main part whose title says nothing; `stated` theorems and their like are in it, `early` is before
-    the experiments."""
+    """The role of a main part whose title indicates none, from the number of `stated` theorems and of citations;
+    `early` is before the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = len(_OURS.findall(text)) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
@@ -165,12 +164,12 @@ def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
 
 def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sentence]) -> None:
     main = [p for p in parts if not p.appendix]
-    known = [role_of_title(p.title) for p in main]
-    firsts = [i for i, role in enumerate(known) if role is Role.EXPERIMENTS]
+    title_roles = [role_of_title(p.title) for p in main]
+    firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)
     ended = False
     for i, part in enumerate(main):
-        role = known[i]
+        role = title_roles[i]
         part.labelled = role is not None
         if ended and role not in (Role.METHOD, Role.DISCUSSION, Role.CONCLUSION, Role.EXPERIMENTS):
             role = Role.BACK
@@ -195,7 +194,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _inherit(part: Part, role: Role) -> None:
-    """A part under a method may be an aside: a reminder of background, a proof, an experiment."""
+    """Assigns the parent's `role` unless the title indicates an aside: background, a proof, an experiment."""
     own = role_of_title(part.title)
     part.labelled = own is not None
     if (
@@ -222,8 +221,8 @@ def _inherit(part: Part, role: Role) -> None:
 
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-    """The parts of a paper as trees in reading order, run-in headings included, with roles; the abstract first, where
-    the paper has one. Each sentence is listed in exactly one part, unless it stands before the first of them."""
+    """The parts of a paper as trees in reading order, run-in headings included, with roles; first the abstract, if
+    any. Each sentence is listed in exactly one part, unless it precedes the first."""
     parts = _tree(document.sections, document, None)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)

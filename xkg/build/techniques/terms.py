@@ -1,4 +1,4 @@
-"""Techniques that sentences of the method, its abstract and its introduction name."""
+"""Techniques named in sentences of the method, the abstract and the introduction."""
 
 import re
 from bisect import bisect_left
@@ -16,21 +16,21 @@ MOST_CANDIDATES = 400
 
 
 def add_terms(tree: Tree) -> None:
-    """Puts the techniques that sentences propose, name, emphasise or take up into the tree."""
+    """Adds the techniques that sentences propose, name, emphasise or adopt to the tree."""
     roles = [tree.reader.role(i) for i in range(len(tree.reader.sentences))]
-    told = any(p.role in MAIN for part in tree.parts for p in part.walk())
-    main = [i for i, role in enumerate(roles) if role in MAIN or not told]
-    lead = [i for i, role in enumerate(roles) if role in (Role.ABSTRACT, Role.INTRODUCTION) and told]
+    has_method = any(p.role in MAIN for part in tree.parts for p in part.walk())
+    main = [i for i, role in enumerate(roles) if role in MAIN or not has_method]
+    lead = [i for i, role in enumerate(roles) if role in (Role.ABSTRACT, Role.INTRODUCTION) and has_method]
     for i in (*main, *lead):
         sentence = tree.reader.sentences[i]
-        leads = roles[i] not in MAIN and told
+        leads = roles[i] not in MAIN and has_method
         named = () if leads else (*_emphasised(tree, i), *(equation_names(sentence.text) if sentence.display else ()))
         for term in (*tree.reader.terms[i], *named):
             _term(tree, term.name, term.how, term.short, i, leads=leads)
 
 
 def _emphasised(tree: Tree, i: int) -> Iterator[Term]:
-    """Names that a sentence sets in italics or bold where it says what they are."""
+    """Names in italics or bold that the sentence introduces."""
     sentence = tree.reader.sentences[i]
     emphases = tree.reader.document.emphases
     first = bisect_left(emphases, sentence.start, key=lambda e: e.start)
@@ -52,13 +52,13 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         return
     if short is not None and tree.root is not None and short in tree.root.names:
         return
-    found = tree.find(name)
-    if found is not None:
-        if i not in found.given and how != "use":
-            found.given.append(i)
-        if found is not tree.root and len(found.aliases) < 3 and all(key(name) != key(n) for n in found.names):
-            found.aliases.append(name)
-            tree.index(found)
+    existing = tree.find(name)
+    if existing is not None:
+        if i not in existing.naming and how != "use":
+            existing.naming.append(i)
+        if existing is not tree.root and len(existing.aliases) < 3 and all(key(name) != key(n) for n in existing.names):
+            existing.aliases.append(name)
+            tree.index(existing)
         return
     if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not (
         how == "emphasise" or is_method_like(name)
@@ -74,18 +74,18 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         return
     if len(tree.candidates) > MOST_CANDIDATES:
         return
-    seen = mentions([name, *([short] if short else [])], tree.reader)
-    inside = [n for n in seen if tree.reader.role(n) in MAIN]
+    mentioned = mentions([name, *([short] if short else [])], tree.reader)
+    inside = [n for n in mentioned if tree.reader.role(n) in MAIN]
     score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5, "define": 1.5, "emphasise": 1.5}[how] + min(
         1.5, 0.3 * len(inside)
     )
     if leads:
-        # A claim of abstract or introduction counts where the method takes it up.
+        # A term of abstract or introduction counts only where the method mentions it again.
         if len(inside) < 2 and how != "part":
             return
         score -= 0.5
     at, parent = _home(tree, inside or [i])
-    node = Node(name, tree.reader.sentences[at].start, score, given=[i], part=None)
+    node = Node(name, tree.reader.sentences[at].start, score, naming=[i], part=None)
     if short:
         node.aliases.append(short)
     tree.give_short_name(node)
@@ -93,8 +93,8 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
 
 
 def _home(tree: Tree, places: Sequence[int]) -> tuple[int, Node | None]:
-    """Where a term belongs: the technique under whose heading most of these sentences stand, the first of equals;
-    and the first of them there."""
+    """The technique under whose heading most of these sentences are, the first of equals, and the first sentence
+    there."""
     under: dict[int, list[int]] = {}
     nodes: dict[int, Node] = {}
     for i in places:
@@ -110,7 +110,7 @@ def _home(tree: Tree, places: Sequence[int]) -> tuple[int, Node | None]:
 
 
 def _cited(tree: Tree, name: str, start: int, end: int) -> bool:
-    """Whether a citation follows the name: it is someone's technique, not a passing word."""
+    """Whether a citation follows the name, so that it is a published technique."""
     last = re.escape(name.split()[-1])
     pattern = (
         rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?(?:[a-z]+\b)?\W{{0,3}}?[~\s]*(?:\\[cC]ite|"

@@ -1,4 +1,4 @@
-"""The techniques of one paper as a tree in the making: what means the same is merged, and all hang under its own
+"""Builds the technique tree of one paper: names with one meaning are merged, and all techniques are under its own
 method."""
 
 import re
@@ -27,14 +27,15 @@ MAX_TECHNIQUES = 40
 
 @dataclass(eq=False)
 class Node:
-    """A technique in the making. `score` is how sure it is one; `own` are the sentences under its heading."""
+    """A technique under construction. `score` is the confidence that it is one; `own` are the sentences under its
+    heading, `naming` those that name it."""
 
     name: str
     start: int
     score: float
     aliases: list[str] = field(default_factory=list)
     own: list[int] = field(default_factory=list)
-    given: list[int] = field(default_factory=list)
+    naming: list[int] = field(default_factory=list)
     part: Part | None = None
     parent: "Node | None" = None
     children: list["Node"] = field(default_factory=list)
@@ -65,8 +66,8 @@ MAIN = (Role.METHOD, Role.APPLICATION)
 
 
 class Tree:
-    """The techniques of one paper so far, the paper's own method as the root. `node_of` holds for each part, by its
-    identity, the technique that it tells of."""
+    """The techniques of one paper so far, with the paper's own method as the root. `node_of` maps each part, by
+    identity, to the technique that it describes."""
 
     def __init__(self, reader: Reader, parts: tuple[Part, ...]) -> None:
         self.reader = reader
@@ -80,46 +81,45 @@ class Tree:
         self.by_ending: dict[str, list[Node]] = {}
         self.candidates: list[Node] = []
         if self.proposal is not None:
-            first = self.proposal.given[0] if self.proposal.given else 0
+            first = self.proposal.naming[0] if self.proposal.naming else 0
             start = reader.sentences[first].start if reader.sentences else 0
             self.root = Node(
-                self.proposal.name, start, 10.0, list(self.proposal.aliases), given=list(self.proposal.given)
+                self.proposal.name, start, 10.0, list(self.proposal.aliases), naming=list(self.proposal.naming)
             )
             self.index(self.root)
             self.tops.append(self.root)
 
     def finish(self) -> list[Node]:
-        """Leaves out what is one too many or has no definition; gives the tops."""
+        """Removes techniques over the limit or without a definition; returns the top level."""
         self._prune()
-        taken: set[int] = set()
+        used: set[int] = set()
         for top in self.tops:
-            self._define(top, taken)
-        self._drop_undefined()
+            self._define(top, used)
+        self.tops = self._defined(self.tops)
         return self.tops
 
-    def _define(self, node: Node, taken: set[int]) -> None:
-        """Defines a technique after its components; adds the sentences that this takes to `taken`."""
+    def _define(self, node: Node, used: set[int]) -> None:
+        """Defines a technique after its components, and adds its sentences to `used`."""
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
-            self._define(child, taken)
+            self._define(child, used)
         own = node.own
         if node is self.root:
             own = []
         elif not own:
-            # A heading with nothing but headings under it is told by what these leave.
+            # A heading with only headings under it is described by the sentences of these.
             own = sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
-        chosen = choose(self.reader, names, own, node.given, taken)
+        chosen = choose(self.reader, names, own, node.naming, used)
         node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
-        taken.update(chosen)
+        used.update(chosen)
 
     def is_root(self, name: str) -> bool:
-        """Whether a name is the paper's own method, or speaks about nothing but it."""
+        """Whether a name is, or is only about, the paper's own method."""
         if self.root is None:
             return False
         keys = {key(name), key(resolve(name, self.shorts)), key(about(name)), key(resolve(about(name), self.shorts))}
-        own = self.root.keys(self.shorts)
-        return any(k == r for k in keys for r in own)
+        return not keys.isdisjoint(self.root.keys(self.shorts))
 
     def give_short_name(self, node: Node) -> None:
         """Splits "Long form (SHORT)" and adds the short form that the paper uses for the name."""
@@ -139,7 +139,7 @@ class Tree:
             yield from top.walk()
 
     def find(self, name: str, *, loosely: bool = True) -> Node | None:
-        """The technique of the tree that `name` means; `loosely` also where one name has more words than the other."""
+        """The node that `name` means; `loosely` also where one name has more words than the other."""
         spellings = {name, resolve(name, self.shorts), *re.findall(r"\((\w+)\)", name)}
         keys = {key(n) for n in spellings} - {()}
         near = [node for n in spellings for ending in sorted(endings(n)) for node in self.by_ending.get(ending, ())]
@@ -152,7 +152,7 @@ class Tree:
         return None
 
     def index(self, node: Node) -> None:
-        """Lets `find` find a node by all its names; again after a name was added."""
+        """Adds all names of a node to the index of `find`; repeat after adding a name."""
         for name in node.names:
             for ending in endings(name) | endings(resolve(name, self.shorts)):
                 nodes = self.by_ending.setdefault(ending, [])
@@ -160,7 +160,7 @@ class Tree:
                     nodes.append(node)
 
     def hang(self, node: Node, parent: Node | None) -> None:
-        """Puts a new technique under `parent`, at the top where there is none."""
+        """Adds a new technique under `parent`, or to the top level where there is none."""
         self.index(node)
         self.candidates.append(node)
         node.parent = parent
@@ -168,15 +168,15 @@ class Tree:
 
     def part_at(self, offset: int) -> Part | None:
         """The innermost part at an offset."""
-        found = None
+        innermost = None
         for part in self.parts:
             for p in part.walk():
                 if p.start <= offset < p.end and p.role is not Role.ABSTRACT:
-                    found = p
-        return found
+                    innermost = p
+        return innermost
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's with one or two words more: "Batch and match VI", "Training DPMs with ANT"."""
+        """Whether a name is the root's with one or two additional words: "Batch and match VI"."""
         if self.root is None:
             return False
         for spelling in (name, resolve(name, self.shorts)):
@@ -186,7 +186,7 @@ class Tree:
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def _prune(self) -> None:
-        """Keeps the surest techniques of a paper that offers too many."""
+        """Retains the techniques with the highest scores, and their parents, where there are too many."""
         nodes = list(self.nodes())
         if len(nodes) <= MAX_TECHNIQUES:
             return
@@ -198,17 +198,10 @@ class Tree:
             node.children = [c for c in node.children if id(c) in keep]
         self.tops = [t for t in self.tops if id(t) in keep]
 
-    def _drop_undefined(self) -> None:
-        """A technique without a definition gives its place to its components; a root stays."""
-
-        def kept(nodes: Iterable[Node]) -> list[Node]:
-            out: list[Node] = []
-            for node in nodes:
-                node.children = kept(node.children)
-                if node.definition or node is self.root:
-                    out.append(node)
-                else:
-                    out.extend(node.children)
-            return out
-
-        self.tops = kept(self.tops)
+    def _defined(self, nodes: Iterable[Node]) -> list[Node]:
+        """Replaces each technique without a definition, other than the root, by its components."""
+        defined: list[Node] = []
+        for node in nodes:
+            node.children = self._defined(node.children)
+            defined += [node] if node.definition or node is self.root else node.children
+        return defined

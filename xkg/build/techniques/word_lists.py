@@ -5,7 +5,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that say nothing of which technique is meant: as the only words they make no name.
+# Words that do not identify a technique: alone they make no name.
 GENERIC = _words(
     """
     vanilla usual conventional naive iterative stochastic joint computational numerical automatic
@@ -36,7 +36,7 @@ GENERIC = _words(
     calculation testing test time interpretation understanding
     """
 )
-# A heading that is one of these followed by "of X" or "for X" speaks about X.
+# A heading with one of these followed by "of X" or "for X" is about X.
 ABOUT = _words(
     """
     overview framework architecture algorithm description detail details motivation intuition summary formulation
@@ -68,7 +68,7 @@ HEADS = _words(
     propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# Heads of what is no technique, whatever stands before.
+# Heads of names that are no technique, whatever precedes them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -78,8 +78,8 @@ NOT_HEADS = _words(
     property properties field area domain community work works paper contribution contributions
     """
 )
-# Heads of what a method works with. A heading names a technique by them where its text says how they are computed, as
-# under "Adaptive step size".
+# Heads that name data of a method. With them, a heading names a technique only where its text describes a computation,
+# as under "Adaptive step size".
 QUANTITIES = _words(
     """
     direction matrices matrix number parameter parameters rate set sets size sizes space value values variable variables
@@ -87,7 +87,7 @@ QUANTITIES = _words(
     """
 )
 
-# Where a noun phrase ends; "of" does not end one.
+# Words that end a noun phrase; "of" does not.
 STOP = _words(
     """
     that which who whose where when while to for by with via using from in on at into onto over under through based
@@ -112,14 +112,14 @@ VERBS = _words(
     it its they he she who what how why when whether which
     """
 )
-# Last words with or without which a name means the same.
+# Last words that do not change the meaning of a name.
 SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
     loss objective function term layer network block component operation process architecture system
     """
 )
-# Words that do not count when names are compared.
+# Words that are ignored in the comparison of names.
 LITTLE = _words(
     """
     a an the of for in on with by via using to and our its from at as
