@@ -99,7 +99,7 @@ def test_the_newest_come_last_and_then_no_more() -> None:
     assert [node.level for node in result.code] == [Level.PARSED]
     assert [node.evidence[-1].environment for node in result.code] == ["h0"]
     assert result.notes[0] == (
-        "package flax could not be had: does not import as it is here; 1 code node stays at 'parsed' for want of it"
+        "package flax not available: does not import in this version; 1 code node stays at 'parsed' without it"
     )
 
 
@@ -115,13 +115,13 @@ def test_nothing_else_to_try() -> None:
     assert len(fake.asked) == 1
 
 
-def test_what_could_not_be_had_is_one_line_a_reason() -> None:
+def test_what_unavailable_packages_is_one_line_a_reason() -> None:
     missing = dict.fromkeys(["flax", "jax"], "the package registry cannot be reached")
     fake = Fake("", missing=missing, incomplete=True)
     result = checked(fake, "import flax, jax\n", "import os\n")
     assert result.notes[0] == (
-        "packages flax, jax could not be had: the package registry cannot be reached; "
-        "1 code node stays at 'parsed' for want of it; the next build tries again"
+        "packages flax, jax not available: the package registry cannot be reached; "
+        "1 code node stays at 'parsed' without it; the next build tries again"
     )
     assert len([note for note in result.notes if "registry" in note]) == 1
     assert not result.final

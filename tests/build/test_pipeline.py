@@ -219,9 +219,9 @@ def test_a_package_that_cannot_be_had_hides_nothing_and_is_told_with_its_cost(bu
     held_back = [code for code in built.bundle.code if "import numpy" in code.implementation]
     assert {code.level for code in held_back} == {Level.PARSED}
     assert all(t.hidden is None for t in built.bundle.techniques)
-    cost = f"{len(held_back)} code nodes stay at 'parsed' for want of it"
-    assert f"package numpy could not be had: no wheel for this Python; {cost}" in built.notes
-    assert "package extra could not be had: no wheel for this Python; no import of a code node needs it" in built.notes
+    cost = f"{len(held_back)} code nodes stay at 'parsed' without it"
+    assert f"package numpy not available: no wheel for this Python; {cost}" in built.notes
+    assert "package extra not available: no wheel for this Python; no import of a code node needs it" in built.notes
 
 
 def test_what_met_a_registry_that_was_down_is_tried_again(build: Build) -> None:

@@ -42,7 +42,7 @@ def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> No
     assert reason == "its code is at 'parsed', below 'imported': KeyError: 'x'"
 
 
-def test_a_package_that_could_not_be_had_hides_only_where_a_level_was_asked_for() -> None:
+def test_a_package_that_unavailable_packages_hides_only_where_a_level_was_asked_for() -> None:
     nodes = [
         code("a/b", Level.PARSED, reason="missing package gym: no wheel", missing=("gym",)),
         code("e", Level.PARSED, reason="ValueError: of its own"),

@@ -1,5 +1,5 @@
-"""Code nodes get their level with packages of several dates: where the versions that the repository names do not work
-together, others are tried."""
+"""Determines the levels of code nodes with packages of several dates: where the versions that the repository names do
+not work together, others are tried."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Code nodes with their levels, in the order given. `final` is False where another run may reach more."""
+    """Code nodes with their levels, in the original order. `final` is False where another run may reach more."""
 
     code: tuple[Code, ...]
     final: bool
@@ -59,15 +59,16 @@ def check_with_packages(
         better = {key: node for key, node in again.items() if node.level.rank > Level.PARSED.rank}
         if better:
             why = next(e.reason for node in failing for e in node.evidence if e.reason)
-            taken = _some(other, better.values())
-            notes.append(f"{len(better)} of {len(code)} code nodes import with packages {how} ({taken}); before: {why}")
+            versions = _some(other, better.values())
+            share = f"{len(better)} of {len(code)} code nodes"
+            notes.append(f"{share} import with packages {how} ({versions}); before: {why}")
         code = tuple(better.get(node.id, node) for node in code)
-    return Checked(code=code, final=final, notes=(*could_not_be_had(code, environment), *notes))
+    return Checked(code=code, final=final, notes=(*unavailable_packages(code, environment), *notes))
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """What to try where the versions that the repository names do not work: requirement lines, the day they are from,
-    and how to say it."""
+    """Alternatives where the versions that the repository names do not work: requirement lines, their date, and a
+    description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):
@@ -78,14 +79,14 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
-    """Packages of the code that can be run at all: what only broken code asks for is not fetched."""
+    """Packages of the code that parses: packages that only broken code imports are not fetched."""
     sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
     used = imported_names(node.implementation for node in sound)
     return {package: used.get(package, ()) for node in sound for package in node.packages}
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Whether a package that is there is what failed: its import, or a call that ended inside it."""
+    """Whether an installed package failed: at its import, or in a call that ended inside it."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]
@@ -96,27 +97,27 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def _some(environment: Environment, nodes: Iterable[Code]) -> str:
-    """Versions of the packages that the nodes import themselves, as far as their names tell."""
+    """Versions of the packages that the nodes import themselves, by name."""
     imported = {package.lower().replace("_", "-") for node in nodes for package in node.packages}
     own = [pin.replace("==", " ") for pin in environment.packages if pin.partition("==")[0].lower() in imported]
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
-def could_not_be_had(code: Sequence[Code], environment: Environment) -> list[str]:
-    """One line a reason, with what that costs; those that nothing needs apart."""
+def unavailable_packages(code: Sequence[Code], environment: Environment) -> list[str]:
+    """One line per reason, with its effect; packages that no code node needs have lines of their own."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | environment.missing.keys()):
-        why = environment.missing.get(name, "does not import as it is here")
+        why = environment.missing.get(name, "does not import in this version")
         reasons.setdefault((why, name in needing), []).append(name)
     notes = []
     for (why, _), names in reasons.items():
         count = sum(any(set(names) & set(e.missing) for e in node.evidence) for node in code)
         nodes = "1 code node stays" if count == 1 else f"{count} code nodes stay"
-        cost = f"{nodes} at 'parsed' for want of it" if count else "no import of a code node needs it"
+        cost = f"{nodes} at 'parsed' without it" if count else "no import of a code node needs it"
         what = f"package {names[0]}" if len(names) == 1 else f"packages {', '.join(names)}"
         again = "; the next build tries again" if environment.incomplete else ""
-        notes.append(f"{what} could not be had: {why}; {cost}{again}")
+        notes.append(f"{what} not available: {why}; {cost}{again}")
     return notes
 
 
@@ -126,8 +127,8 @@ _SIDE_BY_SIDE = 2
 def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
-    """The same code nodes with `level` and `evidence`. Without a runner nothing is run, nor is what is no Python, and
-    the evidence says so.
+    """The same code nodes with `level` and `evidence`. Without a runner, and in languages other than Python, code is
+    not run, and the evidence says so.
 
     Raises `SandboxUnavailableError` as the runner does."""
 

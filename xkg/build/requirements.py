@@ -1,4 +1,4 @@
-"""What a repository says it needs, from every kind of file that says it, as plain requirement lines. Nothing is run."""
+"""The requirements of a repository, from every kind of file that states them, as plain lines. Nothing is run."""
 
 import ast
 import configparser
@@ -13,7 +13,7 @@ from xkg.sandbox.packages.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
-# Where conda's channels have a name that the registry has not, or has for something else.
+# Names in conda's channels that the registry lacks, or has for something else.
 _CONDA_NAMES = {
     "cudatoolkit": None,
     "cudnn": None,
@@ -36,7 +36,7 @@ _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third
 def requirement_lines(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> list[str]:
     """Lines as `files` (path → text) state them for use, not for development: those of the outermost files first, of
     files for tests and documentation last. A package that comes from a git repository is `name @ git+…` or `git+…`;
-    options and paths are left out. A file that cannot be read gives nothing. `mark` hears which file is read.
+    options and paths are omitted, files that do not parse ignored. `mark` is called with the path of each file.
 
     Files: `requirements*.txt` and `.in`, `pyproject.toml` (PEP 621 and Poetry), `setup.cfg`, literal lists in
     `setup.py`, conda's `environment.yml`, `Pipfile`."""
@@ -47,20 +47,20 @@ def requirement_lines(files: Mapping[str, str], mark: Callable[[str], None] = la
         mark(path)
         name = path.rpartition("/")[2]
         try:
-            found = list(_reader(name)(text))
+            stated = list(_reader(name)(text))
         except (ValueError, SyntaxError, RecursionError, configparser.Error, yaml.YAMLError, AttributeError, TypeError):
-            continue  # not what its name says
-        lines |= dict.fromkeys(line for raw in found if (line := _plain(raw)))
+            continue  # not of the kind that its name suggests
+        lines |= dict.fromkeys(line for raw in stated if (line := _plain(raw)))
     return list(lines)
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
-    """The same lines with the names of packages alone; those that name a place stay as they are."""
-    found: dict[str, None] = {}
+    """The same lines with the names of packages alone; lines with a URL do not change."""
+    bare_lines: dict[str, None] = {}
     for line in lines:
         bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
-        found[bare[1] + (bare[4] or "") if bare else line] = None
-    return list(found)
+        bare_lines[bare[1] + (bare[4] or "") if bare else line] = None
+    return list(bare_lines)
 
 
 def _plain(raw: object) -> str:
@@ -102,7 +102,7 @@ def _tables(packages: Mapping[str, Any]) -> Iterator[str]:
         if name == "python" or not isinstance(version, str):
             continue
         if match := re.fullmatch(r"[\^~](\d[\w.]*)", version):
-            version = f">={match[1]}"  # the upper bound is a habit of the tool more than the authors' knowledge
+            version = f">={match[1]}"  # the tool adds the upper bound by default; it is not the authors' knowledge
         yield name + ("" if version in ("*", "") else version if version[0] in "<>=!~" else f"=={version}")
 
 
@@ -135,7 +135,7 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """Without aliases: a few lines of them can stand for more values than memory has room for."""
+    """Without aliases: a few lines of them can expand to more values than fit into memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -156,7 +156,7 @@ def _conda(text: str) -> Iterator[object]:
 
 
 def _conda_version(version: str) -> str:
-    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier; one that has no counterpart gives none."""
+    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier; '' where there is no counterpart."""
     if match := re.fullmatch(r"=?=(\d[\w.]*)(\.\*)?(=[^=]*)?", version):
         exact = version.startswith("==") and not match[2]
         return f"=={match[1]}" if exact else f"=={match[1]}.*"

@@ -1,4 +1,4 @@
-"""Runs code that is untrusted, and says what a run proves.
+"""Runs untrusted code and decides what a run proves.
 
 May import: config, model, files, errors.
 """

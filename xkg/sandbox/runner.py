@@ -1,4 +1,4 @@
-"""Run code that nobody trusts: the `Runner` protocol, one module a runner, and the environments code runs in."""
+"""Protocols and values for running untrusted code: `Runner` contains a job, `EnvironmentMaker` gives it packages."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from xkg.value import Value
 
 
 class Limits(Value):
-    """Wall seconds, megabytes of memory summed over all processes, of scratch disk, and of captured output."""
+    """Wall seconds, megabytes of memory (summed over all processes) and of scratch disk, kilobytes of output."""
 
     seconds: float = 60
     memory_mb: int = 4096
@@ -28,8 +28,8 @@ class Job(Value):
 
 
 class Outcome(Value):
-    """`ended`: `exited` (then `exit_code` is set), or what stopped it. Output is decoded with replacement and holds the
-    end when it was cut; `peak_memory_mb` is summed over all processes as the watchdog saw it."""
+    """`ended`: `exited` (then `exit_code` is set), or what stopped it. `output` is decoded with replacement; only its
+    end remains where it was too long. `peak_memory_mb` is the watchdog's sum over all processes."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -46,7 +46,7 @@ class Outcome(Value):
 
 class Runner(Protocol):
     """One way to contain a job. Raises `SandboxUnavailableError` when it cannot contain one here; never raises for what
-    the job itself does. `weaker` says, a line each, what it leaves open or takes away beside bubblewrap."""
+    the job itself does. `weaker` lists what it allows or refuses that bubblewrap does not, one line each."""
 
     name: str
 
@@ -57,10 +57,10 @@ class Runner(Protocol):
 
 
 class Environment(Value):
-    """Packages made ready for code: `site` is None when none are needed. `hash` names the resolved set;
-    `packages` are name==version; `missing` maps an import to why it could not be had; `incomplete` says that another
-    time may give more (the registry could not be reached); `notes` are what a person should know of the versions, one
-    line each."""
+    """Installed packages for code: `site` is None when none are needed. `hash` identifies the resolved set; `packages`
+    are name==version; `missing` maps an import to the reason why it is not available; `incomplete` means that a later
+    attempt may give more (the registry could not be reached); `notes` tell a person about the versions, one line
+    each."""
 
     site: Path | None
     hash: str
@@ -72,9 +72,9 @@ class Environment(Value):
 
 class EnvironmentMaker(Protocol):
     """`make` gives one environment for top-level import names and the repository's requirement lines. `imports` may map
-    each to the names that the code takes from it, by which a package that only shares the name is told. `written` is
-    the day (YYYY-MM-DD) that the code is from, so that packages of that time are preferred. `again` gives the one with
-    that hash as it was made here before, None where it was not or cannot be had any more."""
+    each to the names that the code imports from it, which identify a package that only shares the name. `written` is
+    the date of the code (YYYY-MM-DD); packages of that time are preferred. `again` gives the environment with a hash
+    that was made here before, None where there was none or it is no longer available."""
 
     def make(
         self,

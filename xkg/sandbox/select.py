@@ -1,4 +1,4 @@
-"""Which runner a machine and its settings give."""
+"""Selects the runner for this machine and its settings."""
 
 import contextlib
 import functools
@@ -13,13 +13,13 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# What takes seconds to import, where the environment has it; the rest of its family starts threads.
-_AHEAD = ("numpy", "torch", "torch._dynamo")
+# Packages that take seconds to import; other large ones start threads on import, which rules out forking.
+_PRELOADED = ("numpy", "torch", "torch._dynamo")
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """The runner that the settings name, after a trial run (once a process). `auto` steps down from bubblewrap to
-    Landlock, which contains code too (`weaker` says what it leaves open), and never to what contains nothing.
+    """The runner that the settings name, after a trial run (once a process). `auto` falls back from bubblewrap to
+    Landlock, which contains code too (see `weaker`), and never to a runner that contains nothing.
 
     Raises `SandboxUnavailableError` with one line on what to install or allow."""
     if platform.system() != "Linux":
@@ -35,17 +35,17 @@ def runner_for(settings: SandboxSettings) -> Runner:
             refusals.append(refusal)
     raise SandboxUnavailableError(
         f"{'; and '.join(refusals)}; "
-        "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run code that nobody trusts with your own rights"
+        "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run untrusted code with your own rights"
     )
 
 
 @contextlib.contextmanager
 def warmed(runner: Runner) -> Iterator[Runner]:
-    """The runner for many jobs over the same packages: what is slow to import is imported once."""
+    """A runner for many jobs over the same packages: packages that are slow to import are imported once."""
     if not isinstance(runner, BubblewrapRunner | LandlockRunner):
         yield runner
         return
-    with WarmRunner(runner, _AHEAD) as warm:
+    with WarmRunner(runner, _PRELOADED) as warm:
         yield warm
 
 
@@ -58,13 +58,13 @@ def limits_for(settings: SandboxSettings) -> Limits:
 def _refusal(name: str) -> str | None:
     runner = BubblewrapRunner() if name == "bubblewrap" else LandlockRunner()
     trial = Job(arguments=("-c", "print('contained')"), limits=Limits(seconds=20))
-    said = ""
-    for _ in range(2):  # a busy machine may fail once what it can do
+    detail = ""
+    for _ in range(2):  # on a busy machine the first trial may fail
         try:
             outcome = runner.run(trial)
         except SandboxUnavailableError as error:
             return str(error)
         if outcome.ok and outcome.output.strip() == "contained":
             return None
-        said = (outcome.output.strip().splitlines()[-1:] or [outcome.ended])[0]
-    return f"a trial run in {name} failed ({said[:200]}): is the interpreter readable for other users?"
+        detail = (outcome.output.strip().splitlines()[-1:] or [outcome.ended])[0]
+    return f"a trial run in {name} failed ({detail[:200]}): is the interpreter readable for other users?"

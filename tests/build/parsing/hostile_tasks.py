@@ -35,7 +35,7 @@ def _analyse(path: str, text: str, *rest: Any) -> Analysis:
 
 def _repository(call: Call) -> bytes:
     """Where one of the files says so, the answer is not the parsed repository."""
-    names = [name for name, _, _ in call.given["files"]]
+    names = [name for name, _, _ in call.payload["files"]]
     answer = tasks.TASKS["repository"](call)
     lie = next((name for name in names if name.startswith("lie")), "")
     if "module" in lie:
@@ -46,7 +46,7 @@ def _repository(call: Call) -> bytes:
 
 
 def _paper(call: Call) -> bytes:
-    return b'{"format": "latex"}' if "lie" in Path(call.given["path"]).name else tasks.TASKS["paper"](call)
+    return b'{"format": "latex"}' if "lie" in Path(call.payload["path"]).name else tasks.TASKS["paper"](call)
 
 
 _looks_like_latex = read.looks_like_latex

@@ -118,7 +118,7 @@ def test_a_repository_of_many_such_files_is_refused(tmp_path: Path, hostile: Par
 @pytest.mark.parametrize("lie", ["lie_module", "lie_part", "lie_answer"])
 def test_an_answer_that_is_no_repository_is_refused(tmp_path: Path, hostile: Parsers, lie: str) -> None:
     folder(tmp_path, **{f"{lie}_py": GOOD})
-    with pytest.raises(UnsafeInputError, match="cannot be parsed: the parser broke down") as error:
+    with pytest.raises(UnsafeInputError, match="cannot be parsed: the parser crashed") as error:
         hostile.repository(read_folder(tmp_path))
     assert "\n" not in str(error.value)
 
@@ -128,7 +128,7 @@ def test_an_answer_that_is_no_repository_is_refused(tmp_path: Path, hostile: Par
     [
         ("slow.tex", "SPIN", "it takes more time than any honest one"),
         ("large.tex", "HOARD", "it takes more memory than any honest one"),
-        ("bad.tex", "CRASH", "the parser broke down"),
+        ("bad.tex", "CRASH", "the parser crashed"),
         ("lie.tex", "", "its answer is no paper"),
     ],
 )

@@ -329,7 +329,7 @@ def test_git_has_no_variable_of_ours(repository: Path, tmp_path: Path, monkeypat
     seen: list[dict[str, str]] = []
     ran = programs.run
 
-    def watched(program: programs.Program, given: bytes = b"") -> programs.Ran:
+    def watched(program: programs.Program, given: bytes = b"") -> programs.ProgramResult:
         seen.append(dict(program.variables))
         asked = programs.Program(("/usr/bin/env",), program.folder, program.limits, program.variables)
         seen.append({"all": ran(asked).output.decode()})
@@ -360,7 +360,7 @@ def test_a_program_of_git_is_contained_even_if_it_runs(behind: programs.Wall, mo
             kept = {"GIT_CONFIG_NOSYSTEM": "1"}
             asked = programs.Program(command, folder, Limits(seconds=30), kept, reads=(folder, trap.folder))
             ran = programs.run(asked, behind=behind)
-            assert f"{trap.mark}: " in ran.said  # it ran, and was refused to write
-            assert f"/dev/tcp/127.0.0.1/{trap.port}: " in ran.said
+            assert f"{trap.mark}: " in ran.stderr  # it ran, and was refused to write
+            assert f"/dev/tcp/127.0.0.1/{trap.port}: " in ran.stderr
             assert trap.sprung() == ""
             assert b"sk-secret" not in ran.output

@@ -396,5 +396,7 @@ def test_a_path_that_is_there_goes_before_a_name(
 
 
 def test_an_address_elsewhere_is_refused() -> None:
-    with pytest.raises(InputError, match=r"^https://example\.org/paper\.pdf is no address of arXiv; give an arXiv id"):
+    with pytest.raises(
+        InputError, match=r"^https://example\.org/paper\.pdf is not an address of arXiv; give an arXiv id"
+    ):
         find_paper("https://example.org/paper.pdf", [])

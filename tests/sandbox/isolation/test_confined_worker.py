@@ -75,7 +75,7 @@ def test_time_is_counted_from_mark_to_mark(worker: ConfinedWorker) -> None:
 
 def test_more_than_may_be_given_is_refused(worker: ConfinedWorker) -> None:
     with pytest.raises(UnsafeInputError, match="more than 1 MB"):
-        worker.call("echo", {"names": ["a"]}, Bounds(given_mb=1), lambda _: iter([b"x" * (2 << 20)]))
+        worker.call("echo", {"names": ["a"]}, Bounds(input_mb=1), lambda _: iter([b"x" * (2 << 20)]))
 
 
 def test_an_error_of_the_input_comes_back_as_one_line(worker: ConfinedWorker) -> None:

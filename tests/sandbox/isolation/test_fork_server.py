@@ -254,7 +254,7 @@ def test_a_module_that_fails_is_told_once_and_the_others_are_kept(
     with WarmRunner(cold, ("broken", "fine", "absent", "fine.absent"), lines.append) as warm:
         outcome = warm.run(script("import sys; print('fine' in sys.modules, 'broken' in sys.modules)", site=tmp_path))
     assert outcome.output == "True False\n"
-    assert lines == ["broken cannot be imported ahead: ValueError: not here"]
+    assert lines == ["broken cannot be preloaded: ValueError: not here"]
 
 
 def test_environments_are_kept_apart(warm: WarmRunner, tmp_path: Path) -> None:

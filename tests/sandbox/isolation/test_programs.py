@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.index import Index, serving
-from xkg.sandbox.isolation.programs import Program, Ran, Wall, lend, run, wall
+from xkg.sandbox.isolation.programs import Program, ProgramResult, Wall, lend, run, wall
 from xkg.sandbox.runner import Limits
 
 SHELL = "/bin/sh"
@@ -30,7 +30,7 @@ def folder() -> Iterator[Path]:
         yield place
 
 
-def shell(script: str, folder: Path, behind: Wall | None, given: bytes = b"", **more: object) -> Ran:
+def shell(script: str, folder: Path, behind: Wall | None, given: bytes = b"", **more: object) -> ProgramResult:
     limits = Limits(seconds=20, memory_mb=300, disk_mb=4)
     return run(Program((SHELL, "-c", script), folder, limits, **more), given, behind=behind)  # type: ignore[arg-type]
 
@@ -38,7 +38,7 @@ def shell(script: str, folder: Path, behind: Wall | None, given: bytes = b"", **
 def test_bytes_go_in_and_come_out(folder: Path, behind: Wall | None) -> None:
     given = bytes(range(256)) * 1000
     ran = shell("cat; cat a.txt; echo said >&2; exit 3", folder, behind, given)
-    assert (ran.output, ran.ended, ran.exit_code, ran.said) == (given + b"here\n", "exited", 3, "said\n")
+    assert (ran.output, ran.ended, ran.exit_code, ran.stderr) == (given + b"here\n", "exited", 3, "said\n")
     assert not ran.ok
 
 
@@ -124,7 +124,7 @@ def test_one_host_is_reached_and_others_are_told(folder: Path, behind: Wall | No
             max_bytes=1 << 20,
         )
         ran = run(asked, behind=behind)
-        assert ran.output.split() == [b"200", b"403", b"403"], ran.said
+        assert ran.output.split() == [b"200", b"403", b"403"], ran.stderr
         assert ran.refused == {"127.0.0.1", "elsewhere.example"}
         assert other.asked == []
 

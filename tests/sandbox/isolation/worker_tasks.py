@@ -16,7 +16,7 @@ from xkg.sandbox.guest.worker import ASK, DONE, ERROR, HEADER, Call
 
 
 def _echo(call: Call) -> bytes:
-    names = call.given["names"]
+    names = call.payload["names"]
     call.mark("reading")
     found = list(call.read(names)) if names else []
     for content in found:
@@ -137,7 +137,7 @@ def _tries(call: Call) -> bytes:
         "import": lambda: __import__("xml.dom.expatbuilder"),
     }
     found = {}
-    for name in call.given or attempts:
+    for name in call.payload or attempts:
         attempt = attempts[name]
         try:
             found[name] = f"done: {attempt()!r}"[:100]
@@ -167,7 +167,7 @@ def _open() -> list[int]:
 def _remember(call: Call) -> bytes:
     """What an earlier call left in this process's memory."""
     before = getattr(sys, "left_behind", "nothing")
-    sys.left_behind = call.given  # type: ignore[attr-defined]
+    sys.left_behind = call.payload  # type: ignore[attr-defined]
     return json.dumps(before).encode()
 
 

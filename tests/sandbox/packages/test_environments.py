@@ -268,7 +268,7 @@ def test_a_registry_that_never_answers(
     assert environment.incomplete
 
 
-def test_versions_that_could_not_be_had_are_told(index: Index, environments: UvEnvironments) -> None:
+def test_versions_that_unavailable_packages_are_told(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "2.0", {"alpha.py": ""})
     assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
         "other versions than the repository asks for: alpha 2.0 for ==1.0 "

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.sandbox.packages.requirement_hints import from_elsewhere, otherwise, version_hints
+from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
 
 
 def test_requirement_lines_of_every_kind() -> None:
@@ -53,7 +53,7 @@ def test_what_a_repository_takes_from_elsewhere() -> None:
         "git+",
         "git+https://[broken",
     ]
-    assert from_elsewhere(lines) == {
+    assert repository_sources(lines) == {
         "lml": "example.org/group/lml",
         "clip": "example.org/openai/CLIP",
         "odd-name-0-1": "example.org/x/odd",
@@ -64,4 +64,4 @@ def test_what_a_repository_takes_from_elsewhere() -> None:
 def test_versions_other_than_asked_for() -> None:
     hints = version_hints(["alpha==1.0", "beta>=1", "gamma", "delta_x<2"])
     pins = ["alpha==1.1", "beta==2.0rc1", "gamma==1", "Delta-X==2.0", "epsilon==3", "alpha==odd"]
-    assert list(otherwise(hints, pins)) == ["alpha 1.1 for ==1.0", "Delta-X 2.0 for <2"]
+    assert list(version_differences(hints, pins)) == ["alpha 1.1 for ==1.0", "Delta-X 2.0 for <2"]

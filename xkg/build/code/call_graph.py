@@ -1,9 +1,9 @@
-"""What the files of a repository in other languages than Python mean to one another: imports and calls, by name.
+"""Imports and calls between the files of a repository in languages other than Python, resolved by name.
 
-Without types a call is a name. It is followed where the name leaves one place only: first in what is around the call,
-then in its file, in the files that this one imports, and in all files of the language family (C, C++ and CUDA are one).
-A name read off an object of unknown type (`x.f()`) is followed in its own and imported files alone: `push` of whatever
-object is seldom the one `push` of a repository.
+Without types a call is a name. It is resolved where the name has only one candidate: first in the enclosing scopes,
+then in its file, in the imported files, and in all files of the language family (C, C++ and CUDA are one). A member of
+an object of unknown type (`x.f()`) is resolved in its own and imported files alone: `push` of some object is seldom the
+one `push` of a repository.
 """
 
 import posixpath
@@ -23,8 +23,8 @@ _HERE = frozenset(("crate", "super", "self", "prototype", "exports"))
 
 
 def link(outlines: Mapping[str, Outline]) -> dict[str, Module]:
-    """The modules by path, with `target` of their imports and `calls` of their symbols; what only a declaration
-    documents (a header's prototype) is told of the definition."""
+    """The modules by path, with `target` of their imports and `calls` of their symbols; a definition without
+    documentation gets that of its declaration (a header's prototype)."""
     linked: dict[str, Module] = {}
     for family in dict.fromkeys(o.family for o in outlines.values()):
         linked |= _Family(family, {path: o for path, o in outlines.items() if o.family == family}).linked()
@@ -32,7 +32,7 @@ def link(outlines: Mapping[str, Outline]) -> dict[str, Module]:
 
 
 class _Family:
-    """The files of one family, with their symbols by the last part of the name."""
+    """The files of one language family, with their symbols by the last part of the name."""
 
     def __init__(self, family: str, outlines: Mapping[str, Outline]) -> None:
         self.family, self.outlines = family, outlines
@@ -67,13 +67,13 @@ class _Family:
         }
 
     def _linked(self, path: str, source: SourceSymbol, outline: Outline) -> SourceSymbol:
-        found: dict[str, None] = {}
+        calls: dict[str, None] = {}
         for reference in outline.references[source.symbol.id]:
             target = self._resolve(path, source, reference)
             if target is not None and target != source.symbol.id:
-                found[target] = None
+                calls[target] = None
         documentation = source.docstring or self.announced.get(source.symbol.qualified_name, "")
-        return source.model_copy(update={"calls": tuple(found), "docstring": documentation})
+        return source.model_copy(update={"calls": tuple(calls), "docstring": documentation})
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class _Family:
         return None
 
     def _rust_target(self, path: str, module: str) -> str | None:
-        """The file of `mod name;`, or of the longest beginning of a `use` path that is one."""
+        """The file of `mod name;`, or of the longest prefix of a `use` path that is a file."""
         parts = [p for p in module.partition("{")[0].split("::") if p and p not in _HERE]
         folder, stem = posixpath.split(path.removesuffix(".rs"))
         for count in range(len(parts), 0, -1):
@@ -118,7 +118,7 @@ class _Family:
         return None
 
     def _near(self, items: Iterable[Import]) -> set[str]:
-        """The imported files, and the sources that stand beside an included header under its name."""
+        """The imported files, and the source files with the name of an included header."""
         near = {i.target for i in items if i.target}
         if self.family == "c":
             near |= {p for t in list(near) for p in self.by_stem.get(posixpath.basename(t).partition(".")[0], ())}
@@ -136,8 +136,8 @@ class _Family:
         if item is not None and item.target is not None:
             wanted = name if owners or item.attribute in (None, "default") else str(item.attribute)
             inside = [s for s in self.by_last.get(wanted, ()) if s.symbol.path == item.target]
-            if (found := _only(inside)) is not None:
-                return found
+            if (only := _only(inside)) is not None:
+                return only
         candidates = self.by_last.get(name, [])
         owners = [part for part in owners if part and part not in _HERE]
         fitting = [s for s in candidates if _fits(s, owners)] if owners else []
@@ -177,8 +177,8 @@ def _owner(source: SourceSymbol) -> str:
 
 
 def _fits(source: SourceSymbol, owners: Sequence[str]) -> bool:
-    """Whether a symbol may be meant by a name with `owners` in front: its own owners end so, or its file is the last
-    of them, as modules are in Rust."""
+    """Whether a name with the prefix `owners` may mean a symbol: the symbol's own owners end with them, or its file is
+    the last of them, as for modules in Rust."""
     own = _owner(source).split(".") if _owner(source) else []
     if not own:
         stem = source.symbol.path.rpartition(".")[0].removesuffix("/mod")
@@ -188,6 +188,6 @@ def _fits(source: SourceSymbol, owners: Sequence[str]) -> bool:
 
 
 def _only(candidates: Sequence[SourceSymbol]) -> str | None:
-    """The one that is left; of overloads (one qualified name in one file) the first."""
+    """The only candidate; of overloads (one qualified name in one file) the first."""
     meant = {(s.symbol.path, s.symbol.qualified_name) for s in candidates}
     return candidates[0].symbol.id if len(meant) == 1 else None

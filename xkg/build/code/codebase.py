@@ -1,4 +1,4 @@
-"""A parsed repository: `Codebase`. `build.parse` fills it; grounding and slicing read it."""
+"""A parsed repository: `Codebase`. `parse_repository` fills it; grounding and slicing read it."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ HASH_COMMENTS: frozenset[LanguageName] = frozenset({"python", "julia"})
 class Import(Value):
     """One name that an import statement binds: `import a.b as c` → name c, module "a.b", attribute None;
     `from .m import f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*".
-    `target` is the path inside the repository that `module` resolves to, None for what is outside it."""
+    `target` is the path inside the repository that `module` resolves to, None for modules outside it."""
 
     name: str
     module: str
@@ -23,7 +23,7 @@ class Import(Value):
 
 
 class SourceSymbol(Value):
-    """A symbol with what retrieval and slicing need. `calls` are ids of symbols of the same repository that its body
+    """A symbol with data for retrieval and slicing. `calls` are ids of symbols of the same repository that its body
     refers to by a resolvable name (calls, base classes, decorators, uses), in order of first use. `names` are all
     free names that its source uses."""
 
@@ -36,8 +36,8 @@ class SourceSymbol(Value):
 
 
 class Module(Value):
-    """A source file that was parsed. `broken` where the grammar met errors (Python 2, cut files): symbols may miss.
-    Of a notebook `text` is its code cells one after the other, and lines count in that."""
+    """A parsed source file. `broken` where the grammar met errors (Python 2, truncated files): symbols may be missing.
+    For a notebook `text` is the concatenation of its code cells, and lines count in that."""
 
     path: str
     text: str
@@ -52,7 +52,7 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link", "broken-notebook",
     "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# Why a file is skipped that ended the process which parsed it.
+# Reasons for files that ended the process which parsed them.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
@@ -83,18 +83,18 @@ class Codebase(Value):
         return next(m for m in self.modules if m.path == symbol.path)
 
     def source(self, symbol: Symbol) -> str:
-        """The lines of a symbol as they stand in its file."""
+        """The lines of a symbol in its file."""
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How often the lines of a file may stand in its symbols: once in the module, its class, its method, seldom more.
+# How often the symbols of a file may cover its lines: once each by the module, a class, a method, seldom more.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether the symbols of a file lie in one another, or side by side on one line, as in nothing that a person wrote:
-    whatever takes each of them with its lines would take the square of the file."""
+    """Whether symbols are nested, or lie side by side on one line, as in no file that a person wrote: processing each
+    of them with its lines would take quadratic time in the file."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

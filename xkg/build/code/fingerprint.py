@@ -1,7 +1,7 @@
-"""Sketches of code bodies: how alike two are can be told from 64 hexadecimal digits each, without the bodies.
+"""Sketches of code bodies: the similarity of two is estimated from 64 hexadecimal digits each, without the bodies.
 
 MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, with
-four bits kept of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout are no
+four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout are not
 tokens, so they can change without changing a sketch.
 """
 
@@ -16,7 +16,7 @@ from xkg.build.code.codebase import HASH_COMMENTS, Module
 
 DIGITS = 64
 _RUN = 3
-# Shorter bodies ("return self.x") are alike by accident.
+# Shorter bodies ("return self.x") are similar by accident.
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
 
@@ -31,7 +31,7 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=
 
 
 def fingerprinted(module: Module) -> Module:
-    """The module with the `fingerprint` of every symbol but constants; '' where the body is too short to tell."""
+    """The module with the `fingerprint` of every symbol but constants; '' where the body is too short."""
     runs, lines = _runs(module)
     symbols = []
     for source in module.symbols:

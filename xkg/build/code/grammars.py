@@ -1,4 +1,4 @@
-"""What a definition, a call and an import look like in each language but Python: tables over tree-sitter grammars.
+"""Definitions, calls and imports in each language but Python: tables over tree-sitter grammars.
 
 `outline` reads a file by its table. Node kinds and fields are those of each grammar's `node-types.json`. A *path* leads
 from a node down to another one: fields or numbers of named children, joined by `/`; "" is the node itself.
@@ -15,17 +15,17 @@ from tree_sitter import Language
 
 from xkg.build.code.codebase import LanguageName
 
-# `scope` and `type-scope` are no symbols: what is defined inside has their name in front, and is a method in the
-# latter. A `prototype` only announces: its documentation goes to the definition.
+# `scope` and `type-scope` are not symbols: they prefix the names of definitions inside, which are methods in the
+# latter. A `prototype` only declares: its documentation goes to the definition.
 Role = Literal["class", "function", "constant", "scope", "type-scope", "prototype"]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of node that defines something. `name` is the path to its name and `body` the path to what its signature
-    ends before (to what it ends with, where `head` is given instead). It defines only where the node at `where[0]` is
-    of a kind in `where[1]` (any, where that is None), the node above is none of `not_in`, the way down to the name
-    passes a node of kind `through`, and the name matches `only`."""
+    """A kind of node that defines a symbol. `name` is the path to its name; its signature ends before the node at
+    `body`, or with the node at `head` where that is set. It defines only where the node at `where[0]` is of a kind in
+    `where[1]` (any, if that is None), the parent is none of `not_in`, the path to the name passes a node of kind
+    `through`, and the name matches `only`."""
 
     role: Role
     name: str = "name"
@@ -39,11 +39,11 @@ class Shape:
 
 @dataclass(frozen=True)
 class Grammar:
-    """A language's table. `family` is what calls are resolved within. `names` maps composed names to the paths of
-    their parts; `leaves` are names of one part. `calls` and `imports` map nodes to the path of what is called or
-    imported; `uses` are nodes that name a type. `wrappers` begin the definition that they hold; `attributes` stand
-    before it. A part reached through `members` belongs to an object whose type is not known; `own` names the object
-    itself. `dropped` parts of names say nothing. The group `blank` of `blanked` is read as spaces."""
+    """A language's table. Calls are resolved within a `family`. `names` maps composed names to the paths of their
+    parts; `leaves` are names of one part. `calls` and `imports` map nodes to the path of the called or imported name;
+    `uses` are nodes that name a type. A definition begins at its `wrappers`, and `attributes` precede it. A part
+    reached through `members` belongs to an object of unknown type; `own` names the object itself. `dropped` parts of
+    names are ignored. The group `blank` of `blanked` is read as spaces."""
 
     language: LanguageName
     family: str
@@ -117,7 +117,7 @@ _C = Grammar(
     wrappers=_of("attributed_statement"),
 )
 
-# `class EXPORT Name … {`: what stands between is a macro, which the grammar takes for the name.
+# `class EXPORT Name … {`: EXPORT is a macro, which the grammar would take for the name.
 _EXPORT_MACRO = re.compile(
     rb"\b(?:class|struct)\s+(?P<blank>[A-Z][A-Z0-9_]{2,}(?:\([^()\n]{0,80}\))?)(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{<])"
 )
@@ -262,7 +262,7 @@ _JULIA = Grammar(
         "typed_expression": ("0",),
         "parametrized_type_expression": ("0",),
         "binary_expression": ("0",),
-        "parenthesized_expression": ("0/-1",),  # `(f::Type)(x)`: what is called is an object of the type
+        "parenthesized_expression": ("0/-1",),  # `(f::Type)(x)`: calls an object of the type
         "field_expression": ("value", "-1"),
         "macro_identifier": ("0",),
     },
@@ -330,7 +330,7 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammar of every language, for a process that cannot do so later."""
+    """Loads the grammar of every language, for a process that cannot load them later."""
     for grammar in _BY_SUFFIX.values():
         load(grammar.module, grammar.function)
 
@@ -344,14 +344,14 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """The tables for a file, by its ending and, where headers leave the language open, by its text; the later ones are
-    for what the first cannot read: types in JavaScript, C++ in what looked like C. None for an unknown ending."""
-    found = _BY_SUFFIX.get(suffix)
-    if found is None:
+    """The tables for a file, by its suffix and, for ambiguous headers, by its text; later tables are for files that the
+    first cannot read: types in JavaScript, C++ in what looked like C. None for an unknown suffix."""
+    grammar = _BY_SUFFIX.get(suffix)
+    if grammar is None:
         return ()
-    if found.family == "c" and suffix != "c":
+    if grammar.family == "c" and suffix != "c":
         if _CUDA_SIGN.search(text):
             return (_CUDA,)
         if suffix == "h":
             return (_CPP, _C) if _CPP_SIGN.search(text) else (_C, _CPP)
-    return (found, _TSX) if found is _JAVASCRIPT else (found,)
+    return (grammar, _TSX) if grammar is _JAVASCRIPT else (grammar,)

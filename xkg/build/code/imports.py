@@ -1,8 +1,8 @@
-"""Which file of a repository an import means.
+"""The file of a repository that an import means.
 
-Python asks a search path that the repository does not tell. What stands for it here, in this order: the folder above
-the importer's top package, the importer's own folder and those above it, the usual source roots; then any folder at
-all. The further from certain, the more evidence is asked for: that what is imported is defined there.
+Python uses a search path that the repository does not state. It is replaced here by, in this order: the folder above
+the importer's top package, the importer's own folder and those above it, the usual source roots; then any other folder.
+The less certain a candidate, the more evidence it needs: that it defines the imported names.
 """
 
 import sys
@@ -25,11 +25,11 @@ class ModuleIndex:
 
     @cached_property
     def _by_last_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
-            found.setdefault(stem.rpartition("/")[2], []).append(stem)
-        return found
+            stems.setdefault(stem.rpartition("/")[2], []).append(stem)
+        return stems
 
     def at(self, stem: str) -> str | None:
         """The module whose path without ending is `stem`: a package before a file, then a namespace."""
@@ -50,7 +50,7 @@ class ModuleIndex:
 
     def resolve(self, importer: str, module: str, attributes: Collection[str] = ()) -> str | None:
         """The path that `module` (`a.b`, `..m`) means in `importer`, a namespace's folder with a slash at its end, None
-        for what is outside the repository. `attributes` are the names that are taken from it, as evidence."""
+        for modules outside the repository. `attributes` are the names imported from it, as evidence."""
         if module.startswith("."):
             return self._relative(importer, module)
         stem = module.replace(".", "/")
@@ -62,30 +62,30 @@ class ModuleIndex:
         certain = dict.fromkeys((package_root, *([] if in_package else [folder])))
         likely = [r for r in (folder, *_ancestors(folder), *_SOURCE_ROOTS) if r not in certain]
         for root in (*certain, *likely):
-            found = self.at(f"{root}/{stem}" if root else stem)
-            if found is None or found == importer:
+            candidate = self.at(f"{root}/{stem}" if root else stem)
+            if candidate is None or candidate == importer:
                 continue
-            share = sum(self.defines(found, a) for a in named) / len(named) if named else None
-            if standard:  # a file that is named like a standard module hides it from scripts beside it alone
+            share = sum(self.defines(candidate, a) for a in named) / len(named) if named else None
+            if standard:  # a file named like a standard module hides it from scripts in its folder alone
                 accepted = share == 1 and not (in_package and root == folder)
-            elif found.endswith("/"):
+            elif candidate.endswith("/"):
                 accepted = bool(share) or (share is None and "." in module)
             elif share is None or root in ("", *_SOURCE_ROOTS) or (in_package and root == package_root):
                 accepted = share is not None or root in certain or root != folder
             else:
                 accepted = share >= 0.5
             if accepted:
-                return found
+                return candidate
         if standard:
             return None
         if self.is_own(module):
-            found = self.at(stem.partition("/")[2]) if "/" in stem else self.root
-            if found is not None and ("/" in stem or any(self.defines(found, a) for a in named)):
-                return found
+            candidate = self.at(stem.partition("/")[2]) if "/" in stem else self.root
+            if candidate is not None and ("/" in stem or any(self.defines(candidate, a) for a in named)):
+                return candidate
         for other in self._by_last_name.get(stem.rpartition("/")[2], ()):
-            found = self.at(other) if other.endswith(f"/{stem}") else None
-            if found is not None and found != importer and any(self.defines(found, a) for a in named):
-                return found
+            candidate = self.at(other) if other.endswith(f"/{stem}") else None
+            if candidate is not None and candidate != importer and any(self.defines(candidate, a) for a in named):
+                return candidate
         return None
 
     def is_own(self, module: str) -> bool:
@@ -133,8 +133,8 @@ def _folder(path: str) -> str:
 
 def _ancestors(folder: str) -> list[str]:
     """The folder itself and all above it, nearest first; the repository's root, '', is last."""
-    found = [folder]
+    folders = [folder]
     while folder:
         folder = _folder(folder)
-        found.append(folder)
-    return found
+        folders.append(folder)
+    return folders

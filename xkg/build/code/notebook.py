@@ -1,8 +1,8 @@
 """A Jupyter notebook as a Python module.
 
-Its code cells are put one after the other, each ended by a line end: **a line number of a notebook counts the lines of
-these cells**, not the lines of the JSON file. Magics, shell lines and questions ("obj?") become comments, so that the
-count of lines stays as it was.
+Its code cells are concatenated, each with a line end: **a line number of a notebook counts the lines of these cells**,
+not the lines of the JSON file. Magics, shell lines and help queries ("obj?") become comments, so that the number of
+lines does not change.
 
 Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets).
 """
@@ -16,7 +16,7 @@ _CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)")
 _PYTHON_BELOW = frozenset(("time", "timeit", "capture", "prun", "memit", "mprun", "heat", "python", "python3", "pypy"))
 _LINE = re.compile(
     r"(?P<indent>[ \t]*)(?:(?P<target>[^\W\d][\w., ]{0,100}?)[ \t]{0,10}=[ \t]{0,10})?(?:%{1,2}[^\W\d]|!)"
-    r"|(?P<asked>[ \t]*)(?:\?{1,2}[\w.*]+|[\w.*]+\?{1,2})[ \t]*$"
+    r"|(?P<query>[ \t]*)(?:\?{1,2}[\w.*]+|[\w.*]+\?{1,2})[ \t]*$"
 )
 _TOKEN = re.compile(
     r"#[^\n]*|(?P<triple>\"\"\"|''')|\"(?:\\.|[^\"\\\n])*(?:\"|$)|'(?:\\.|[^'\\\n])*(?:'|$)|(?P<open>[(\[{])|(?P<close>[)\]}])"
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
 def notebook_source(content: bytes) -> str | None:
     """The code cells of a notebook as one Python text; None where its language is another.
 
-    Raises `ValueError` for what is no notebook: not JSON, or without cells."""
+    Raises `ValueError` for a file that is not a notebook: not JSON, or without cells."""
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
         code = [_text(cell) for cell in _cells(notebook) if cell.get("cell_type") == "code" and _is_python(cell)]
@@ -46,12 +46,12 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
     yield from notebook.get("cells", ())
 
 
-def _is_python(said: dict[str, Any]) -> bool:
-    """A notebook's metadata say its language, of format 3 each cell does; where nothing is said it is Python."""
+def _is_python(metadata: dict[str, Any]) -> bool:
+    """A notebook's metadata state its language, in format 3 those of each cell; the default is Python."""
     language = (
-        said.get("language_info", {}).get("name")
-        or said.get("kernelspec", {}).get("language")
-        or said.get("language")
+        metadata.get("language_info", {}).get("name")
+        or metadata.get("kernelspec", {}).get("language")
+        or metadata.get("language")
         or "python"
     )
     return "python" in str(language).lower()
@@ -64,17 +64,17 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_cell(cell: str) -> str:
-    """The cell with as many lines, and what is IPython's own in comments. A cell that belongs to another program
-    (`%%bash`), or whose brackets or strings stay open, is a comment as a whole, so that the cells after it are read;
-    where a name was given to a magic's result it stays, as None."""
+    """The cell with the same number of lines, and IPython's own syntax in comments. A cell for another program
+    (`%%bash`), or with unclosed brackets or strings, becomes a comment as a whole, so that later cells are still read.
+    A name that is assigned a magic's result is assigned None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)
     out: list[str] = []
     state = _State()
     for line in cell.split("\n"):
-        found = _LINE.match(line) if state.at_statement else None
-        line = _commented(line, found) if found else line
+        special = _LINE.match(line) if state.at_statement else None
+        line = _commented(line, special) if special else line
         state.read(line)
         out.append(line)
     return "\n".join(out) if state.at_statement else _as_comment(cell)
@@ -84,15 +84,15 @@ def _as_comment(cell: str) -> str:
     return "\n".join(f"# {line}".rstrip() for line in cell.split("\n"))
 
 
-def _commented(line: str, found: re.Match[str]) -> str:
-    if found["target"]:
-        return f"{found['indent']}{found['target']} = None  # {line.strip()}"
-    indent = found["indent"] or found["asked"] or ""
+def _commented(line: str, special: re.Match[str]) -> str:
+    if special["target"]:
+        return f"{special['indent']}{special['target']} = None  # {line.strip()}"
+    indent = special["indent"] or special["query"] or ""
     return f"{indent}pass  # {line.strip()}" if indent else f"# {line}"
 
 
 class _State:
-    """Whether the next line begins a statement: `%` and `!` mean something else inside brackets and strings."""
+    """Whether the next line begins a statement; inside brackets and strings `%` and `!` are no magics."""
 
     def __init__(self) -> None:
         self._depth, self._quote, self._continued = 0, "", False

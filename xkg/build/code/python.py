@@ -1,6 +1,6 @@
-"""Python source to `Module`, with tree-sitter: Python 2 and cut files give what can be had.
+"""Python source to `Module`, with tree-sitter: Python 2 and truncated files are read as far as possible.
 
-Structure comes from a walk over statements that hold definitions, names from one walk over the whole tree; neither
+Structure comes from a walk over statements that contain definitions, names from one walk over the whole tree; neither
 recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes: offsets
 below are bytes, lines are 1-based.
 """
@@ -23,7 +23,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 
 Kind = Literal["module", "class", "function", "method", "constant"]
 
-# Where an identifier stands, as (type of the node above, its field there), when it is not a use.
+# Positions of an identifier that is not a use, as (type of the parent node, its field there).
 _BINDS = {
     ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
     ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
@@ -45,15 +45,15 @@ _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is no name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _BOUND = {"self", "cls"}
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
-# Longer ones are code that was taken out.
+# Longer ones are disabled code.
 _LONGEST_REMARK = 400
 _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
 
 
 @dataclass
 class Definition:
-    """A symbol while it is being put together; `start` and `end` are bytes. `references` are dotted names (`a.b.c`)
-    whose first part is free here, in order of first use; `own` ones leave out those of symbols inside."""
+    """A symbol under construction; `start` and `end` are bytes. `references` are dotted names (`a.b.c`) whose first
+    part is free here, in order of first use; `own` excludes those of symbols inside."""
 
     name: str
     kind: Kind
@@ -73,8 +73,8 @@ class Definition:
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module` with what resolving needs: dotted references and base classes by symbol id, and
-    `assigned`: every name that is assigned at the top, kept as a symbol or not."""
+    """A file's `Module` with data for name resolution: dotted references and base classes by symbol id, and `assigned`:
+    every name that is assigned at the top, whether it is a symbol or not."""
 
     module: Module
     references: dict[str, tuple[str, ...]]
@@ -84,12 +84,12 @@ class Analysis:
 
 def parse_module(path: str, text: str, repository: str = "") -> Module:
     """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` where the
-    grammar met errors or this Python cannot read it. Never raises for what the text holds."""
+    grammar met errors or this Python cannot parse it. Never raises for what the text contains."""
     return analyse(path, text, repository).module
 
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
-    """`wanted` names module-level assignments that other files use: they become constants too."""
+    """`wanted`: module-level assignments that other files use; they become constants too."""
     source = text.encode("utf-8", "surrogatepass")
     tree = Parser(_language()).parse(source)
     leaves = _leaves(tree)
@@ -98,9 +98,9 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     _attach_names(definitions, leaves, source)
     _attach_comments(definitions, leaves["comment"], source)
     _close(definitions)
-    kept = _worth_keeping(definitions, wanted)
+    symbols = _worth_keeping(definitions, wanted)
     broken = tree.root_node.has_error or parse_ast(text) is None
-    return _assemble(path, text, repository, source, kept, tuple(imports), broken)
+    return _assemble(path, text, repository, source, symbols, tuple(imports), broken)
 
 
 @cache
@@ -109,7 +109,7 @@ def _language() -> Language:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """The text as this Python reads it, None where it cannot."""
+    """The text as this Python parses it, None where it cannot."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -122,7 +122,7 @@ def parse_ast(text: str) -> ast.Module | None:
 def _definitions(root: Node, source: bytes) -> list[Definition]:
     """The module, its classes, functions, methods and assigned names, in the order of their start."""
     module = Definition("", "module", 0, len(source), docstring=_docstring(root))
-    found = [module]
+    definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
     while stack:
         node, parent, guarded = stack.pop()
@@ -131,28 +131,28 @@ def _definitions(root: Node, source: bytes) -> list[Definition]:
             definition = child.child_by_field_name("definition") if child.type == "decorated_definition" else child
             kind = definition.type if definition is not None else ""
             if definition is not None and kind in ("function_definition", "class_definition"):
-                index = len(found)
+                index = len(definitions)
                 body = definition.child_by_field_name("body")
-                found.append(_definition(definition, child, body, found, parent, guarded, source))
+                definitions.append(_definition(definition, child, body, definitions, parent, guarded, source))
                 if kind == "class_definition" and body is not None:
                     inner.append((body, index, guarded))
             elif kind in _HOLDS_STATEMENTS:
                 inner.append((child, parent, guarded or _is_main_guard(child)))
             elif kind == "expression_statement" and parent == 0:
-                found += _constants(child, guarded)
+                definitions += _constants(child, guarded)
         stack.extend(reversed(inner))
-    order = sorted(range(len(found)), key=lambda i: (found[i].start, -found[i].end))
+    order = sorted(range(len(definitions)), key=lambda i: (definitions[i].start, -definitions[i].end))
     place = {old: new for new, old in enumerate(order)}
-    for made in found:
-        made.parent = None if made.parent is None else place[made.parent]
-    return [found[i] for i in order]
+    for each in definitions:
+        each.parent = None if each.parent is None else place[each.parent]
+    return [definitions[i] for i in order]
 
 
 def _definition(
-    node: Node, outer: Node, body: Node | None, found: list[Definition], parent: int, guarded: bool, source: bytes
+    node: Node, outer: Node, body: Node | None, definitions: list[Definition], parent: int, guarded: bool, source: bytes
 ) -> Definition:
     name = node.child_by_field_name("name")
-    above = found[parent]
+    above = definitions[parent]
     own = _text(name) if name else ""
     kind: Kind = "class" if node.type == "class_definition" else "method" if above.kind == "class" else "function"
     head_end = body.start_byte if body else node.end_byte
@@ -209,9 +209,9 @@ def _text(node: Node) -> str:
 
 
 def _leaves(tree: Tree) -> dict[str, list[Node]]:
-    """Nodes by their part: identifiers as `use`, `bound`, `name` (of a definition), `global` or left out; `chain`
+    """Nodes by role: identifiers as `use`, `bound`, `name` (of a definition) or `global` (others are ignored); `chain`
     (attribute accesses), `comment` and `import` statements. In source order."""
-    found: dict[str, list[Node]] = {
+    leaves: dict[str, list[Node]] = {
         kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
     }
     cursor = tree.walk()
@@ -224,30 +224,30 @@ def _leaves(tree: Tree) -> dict[str, list[Node]]:
         elif kind == "identifier":
             place = (above[-1] if above else "", cursor.field_name)
             if place in _NAMES:
-                found["name"].append(node)
+                leaves["name"].append(node)
             elif place[0] == "global_statement":
-                found["global"].append(node)
+                leaves["global"].append(node)
             elif place in _BINDS or (place[0] in ("tuple", "dotted_name") and _binds_in_pattern(node, above)):
-                found["bound"].append(node)
+                leaves["bound"].append(node)
             elif place not in _NO_NAMES:
-                found["use"].append(node)
+                leaves["use"].append(node)
         elif kind == "attribute":
-            found["chain"].append(node)
+            leaves["chain"].append(node)
         elif kind == "comment" or (kind == "string" and above[-1:] == ["expression_statement"] and _remarks(node)):
-            found["comment"].append(node)
+            leaves["comment"].append(node)
         elif kind in _IMPORTS:
-            found["import"].append(node)
+            leaves["import"].append(node)
         if kind not in _IMPORTS and cursor.goto_first_child():
             above.append(kind)
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return found
+                return leaves
             above.pop()
 
 
 def _remarks(string: Node) -> bool:
-    """Whether a string that is a statement is a comment: short, and not the docstring before everything else."""
+    """Whether a string that is a statement is a comment: short, and not the docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":
@@ -256,15 +256,15 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Names used in the f-strings of an expression with the attributes read off them: start, end, path."""
+    """Names used in the f-strings of an expression with their attributes: start, end, path."""
     prefix = b"("
     leaves = _leaves(Parser(_language()).parse(prefix + expression + b")"))
     ends = {n.start_byte: n.end_byte for n in reversed(leaves["chain"]) if _DOTTED.fullmatch(n.text or b"")}
-    found = []
+    paths = []
     for node in leaves["use"]:
         start, end = node.start_byte - len(prefix), ends.get(node.start_byte, node.end_byte) - len(prefix)
-        found.append((start, end, tuple(expression[start:end].decode("utf-8", "replace").split("."))))
-    return found
+        paths.append((start, end, tuple(expression[start:end].decode("utf-8", "replace").split("."))))
+    return paths
 
 
 def _binds_in_pattern(node: Node, above: list[str]) -> bool:
@@ -313,8 +313,8 @@ class _Owners:
 
 
 def _attach_names(definitions: list[Definition], leaves: dict[str, list[Node]], source: bytes) -> None:
-    """Fills `own` and `bound`: what each symbol refers to and what it binds itself. A name bound anywhere in a function
-    (its inner functions and comprehensions too) counts as bound in all of it."""
+    """Fills `own` and `bound`: the names that each symbol refers to and those that it binds. A name bound anywhere in a
+    function (its inner functions and comprehensions too) counts as bound in all of it."""
     owner = _Owners(definitions)
     chains: dict[int, int] = {}
     for node in leaves["chain"]:
@@ -350,7 +350,7 @@ def _line_breaks(source: bytes) -> list[int]:
 
 
 def _attach_comments(definitions: list[Definition], comments: list[Node], source: bytes) -> None:
-    """Each comment goes to the symbol around it; lines of comment right above a symbol go to that one."""
+    """Adds each comment to the enclosing symbol; lines of comment right above a symbol go to that symbol."""
     owner = _Owners(definitions)
     first_lines: dict[int, int] = {}
     breaks = _line_breaks(source)
@@ -377,10 +377,10 @@ def _attach_comments(definitions: list[Definition], comments: list[Node], source
 
 
 def _close(definitions: list[Definition]) -> None:
-    """Fills `references`: free dotted names, with those of the methods for a class; the module keeps its own alone."""
+    """Fills `references`: free dotted names, for a class with those of its methods, for the module its own alone."""
     gathered: list[dict[str, None]] = []
     for definition in definitions:
-        bound = definition.bound - _BOUND  # what is reached through them is resolved by class later
+        bound = definition.bound - _BOUND  # attributes of `self` and `cls` are resolved by class later
         gathered.append({c: None for c in definition.own if c.split(".")[0] not in bound})
     for index in range(len(definitions) - 1, 0, -1):
         parent = definitions[index].parent
@@ -391,7 +391,8 @@ def _close(definitions: list[Definition]) -> None:
 
 
 def _worth_keeping(definitions: list[Definition], wanted: frozenset[str]) -> list[Definition]:
-    """All but assigned names that are neither UPPER nor used by another symbol, and repeated assignments of a name."""
+    """All definitions except assigned names that are neither UPPER nor used by another symbol, and repeated
+    assignments of a name."""
     used = {c.split(".")[0] for d in definitions if d.kind not in ("constant", "module") for c in d.references} | wanted
     seen: set[str] = set()
     dropped: set[int] = set()
@@ -402,12 +403,12 @@ def _worth_keeping(definitions: list[Definition], wanted: frozenset[str]) -> lis
             if definition.guarded or name in seen or not public or name == "_":
                 dropped.add(index)
             seen.add(name)
-    kept = [i for i in range(len(definitions)) if i not in dropped]
-    place = {old: new for new, old in enumerate(kept)}
-    for index in kept:
+    retained = [i for i in range(len(definitions)) if i not in dropped]
+    place = {old: new for new, old in enumerate(retained)}
+    for index in retained:
         parent = definitions[index].parent
         definitions[index].parent = None if parent is None else place[parent]
-    return [definitions[i] for i in kept]
+    return [definitions[i] for i in retained]
 
 
 def _assemble(
@@ -421,11 +422,11 @@ def _assemble(
 ) -> Analysis:
     breaks = _line_breaks(source)
     ids: list[str] = []
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     symbols = []
     for definition in definitions:
         base = symbol_id(repository, path, definition.name)
-        count = taken[base] = taken.get(base, 0) + 1
+        count = counts[base] = counts.get(base, 0) + 1
         ids.append(base if count == 1 else f"{base}-{count}")
         last = max(definition.end - 1, definition.start)
         if definition.kind == "module":

@@ -1,5 +1,5 @@
-"""A checkout to a `Codebase`: every file in a language that is read parsed (notebooks too), imports and calls resolved
-inside the repository: those of Python here, those of other languages in `linking`."""
+"""A checkout to a `Codebase`: every file in a supported language parsed (notebooks too), imports and calls resolved
+inside the repository: those of Python here, those of other languages in `call_graph`."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,10 +28,10 @@ _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """In this process: `xkg.build.parsing.parsers` has a confined one do it. `mark` hears which file is worked on, ''
-    where it is all of them; files in `without` are left out for the reason that stands there.
+    """Runs in this process; `xkg.build.parsing.parsers` runs it in a confined one. `mark` is called with the path of
+    the current file, '' for work on all of them; files in `without` are skipped for the given reason.
 
-    Raises `InputError` where the checkout holds no source that can be read, naming the languages that it holds."""
+    Raises `InputError` where the checkout has no readable source, with the languages that it has."""
     skipped = Skips()
     paths = {f.path for f in checkout.files}
     known = [f for f in checkout.files if f.path not in without]
@@ -79,17 +79,17 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
     reasons = ", ".join(
         f"{s.count} {s.reason}" + (f" ({s.examples[0]})" if s.reason in DEADLY else "") for s in skipped.listed()
     )
-    found = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
+    summary = f"{len(checkout.files)} files" + (f", skipped: {reasons}" if reasons else "")
     languages = ", ".join(f"{count} {name}" for name, count in unread_languages(checkout.files).items())
     return (
-        f"{checkout.repository.id} holds no source that can be read ({found}"
+        f"{checkout.repository.id} has no source in a supported language ({summary}"
         + (f"; languages: {languages}" if languages else "")
-        + f"); what is read is {LANGUAGES}: give the repository of the code"
+        + f"); supported are {LANGUAGES}: give the repository of the code"
     )
 
 
 def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
-    """What is in the files, of which few lie in memory at a time."""
+    """The contents of the files, few of which are in memory at a time."""
     chunk: list[str] = []
     size = 0
     for file in files:
@@ -116,7 +116,7 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether a notebook lies beside a script of its name, which is the same code again (jupytext, nbconvert)."""
+    """Whether a notebook has a script of the same name beside it, with the same code (jupytext, nbconvert)."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
     if twin:
@@ -125,7 +125,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Files that were parsed one by one, and what they mean to one another."""
+    """Files that were parsed one by one, and the resolution of names between them."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
@@ -135,19 +135,19 @@ class _Parsed:
 
     def add(self, path: str, text: str, skipped: Skips) -> None:
         grammars = grammars_of(suffix(path), text)
-        found = outline(path, text, grammars, self._identity) if grammars else analyse(path, text, self._identity)
-        if is_tangled(found.module):
+        parsed = outline(path, text, grammars, self._identity) if grammars else analyse(path, text, self._identity)
+        if is_tangled(parsed.module):
             skipped.add("generated", path)
             return
         self.sources[path] = text
-        if isinstance(found, Outline):
-            self._outlines[path] = found
+        if isinstance(parsed, Outline):
+            self._outlines[path] = parsed
         else:
-            self._analyses[path] = found
+            self._analyses[path] = parsed
 
     def modules(self) -> tuple[Module, ...]:
-        found = link(dict(sorted(self._outlines.items()))) | self._python()
-        return tuple(found[path] for path in sorted(self.sources))
+        modules = link(dict(sorted(self._outlines.items()))) | self._python()
+        return tuple(modules[path] for path in sorted(self.sources))
 
     def _python(self) -> dict[str, Module]:
         analyses = dict(sorted(self._analyses.items()))
@@ -188,7 +188,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
     for item in analysis.module.imports:
         if item.attribute is not None:
             evidence = {item.attribute}
-        else:  # `import a.b`: what is used of it stands behind `a.b.`, or behind the alias
+        else:  # `import a.b`: uses follow `a.b.`, or the alias
             prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
             rests = used.get(item.name, set())
             inside = {r.removeprefix(prefix).lstrip(".") for r in rests if r.startswith(prefix)}
@@ -205,9 +205,9 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Assigned names that no rule kept as a constant but another file uses, by the file that assigns them."""
-    found: dict[str, set[str]] = {}
-    kept = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
+    """Assigned names that are not constants yet but are used by another file, by the file that assigns them."""
+    used: dict[str, set[str]] = {}
+    symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():
         heads: dict[str, set[str]] = {}
         for references in analyses[path].references.values():
@@ -216,12 +216,12 @@ def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Impo
                 heads.setdefault(parts[0], set()).update(parts[1:])
         for item in items:
             if item.target and item.target != path:
-                asked = {str(item.attribute)} if item.attribute else set()
-                asked |= heads.get(item.name, set()) if item.attribute != "*" else set(heads)
-                more = (asked & analyses[item.target].assigned) - kept[item.target]
+                requested = {str(item.attribute)} if item.attribute else set()
+                requested |= heads.get(item.name, set()) if item.attribute != "*" else set(heads)
+                more = (requested & analyses[item.target].assigned) - symbols[item.target]
                 if more:
-                    found.setdefault(item.target, set()).update(more)
-    return found
+                    used.setdefault(item.target, set()).update(more)
+    return used
 
 
 class Resolver:
@@ -245,8 +245,8 @@ class Resolver:
         self.stars = {p: [i.target for i in items if i.name == "*" and i.target] for p, items in imports.items()}
 
     def calls(self, path: str, source: SourceSymbol) -> tuple[str, ...]:
-        """Ids of the symbols of this repository that `source` refers to, itself left out, in order of first use."""
-        found: dict[str, None] = {}
+        """Ids of the symbols of this repository that `source` refers to, except itself, in order of first use."""
+        calls: dict[str, None] = {}
         for chain in self.references[source.symbol.id]:
             parts = chain.split(".")
             if parts[0] in ("self", "cls"):
@@ -255,11 +255,11 @@ class Resolver:
             else:
                 target = self.chain(path, parts)
             if target is not None and target != source.symbol.id:
-                found[target] = None
-        return tuple(found)
+                calls[target] = None
+        return tuple(calls)
 
     def chain(self, path: str, parts: Iterable[str]) -> str | None:
-        """The symbol id that `a.b.c` means in a file: the furthest part that can be followed inside the repository."""
+        """The symbol id that `a.b.c` means in a file: the longest part that resolves inside the repository."""
         first, *rest = parts
         place = self._name(path, first, set())
         for part in rest:
@@ -285,8 +285,8 @@ class Resolver:
         if item is not None:
             return self._imported(path, item, seen)
         for star in self.stars[path]:
-            if (found := self._name(star, name, seen)) is not None:
-                return found
+            if (target := self._name(star, name, seen)) is not None:
+                return target
         return None
 
     def _imported(self, path: str, item: Import, seen: set[tuple[str, str]]) -> str | None:
@@ -303,8 +303,8 @@ class Resolver:
         return self.index.at("/".join(folder.split("/")[:-depth])) or self.index.root
 
     def _in_module(self, module: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        found = self._name(module, name, seen) if module in self.modules else None
-        return found or self.index.submodule(module, name)
+        target = self._name(module, name, seen) if module in self.modules else None
+        return target or self.index.submodule(module, name)
 
     def _class_around(self, source: SourceSymbol) -> str | None:
         if source.symbol.kind == "class":
@@ -324,7 +324,7 @@ class Resolver:
         for base in self.bases.get(owner, ()):
             above = self.chain(path, base.split("."))
             if above is not None and self.symbols[above].symbol.kind == "class":
-                found = self._member(above, name, seen)
-                if found is not None:
-                    return found
+                member = self._member(above, name, seen)
+                if member is not None:
+                    return member
         return None

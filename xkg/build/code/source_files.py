@@ -1,4 +1,4 @@
-"""Which files of a repository are source to read, and why the others are not."""
+"""Selects the source files of a repository, and records why the others are skipped."""
 
 import io
 import re
@@ -25,7 +25,7 @@ _OTHER_SOURCE = {
     "f90": "Fortran", "sh": "shell", "bash": "shell", "pyx": "Cython", "pxd": "Cython",
     "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
-# Where JavaScript shows a method on a web page, mostly with somebody else's libraries, or is a build's output.
+# Folders in which JavaScript belongs to a web page, mostly with copied libraries, or is a build's output.
 _WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
 _SCRIPTS = {"js", "mjs", "cjs"}
 _BINARY = {
@@ -41,31 +41,31 @@ _GENERATED_HEAD = re.compile(r"(?i)auto-?\s?generated|generated (by|from|with) |
 
 
 class Skips:
-    """Counts what is left out, by reason."""
+    """Counts skipped files, by reason."""
 
     def __init__(self) -> None:
-        self.found: dict[str, list[str]] = {}
+        self.skipped: dict[str, list[str]] = {}
 
     def add(self, reason: str, path: str) -> None:
-        self.found.setdefault(reason, []).append(path)
+        self.skipped.setdefault(reason, []).append(path)
 
     def listed(self) -> tuple[Skipped, ...]:
         return tuple(
             Skipped.model_validate(
                 {"reason": reason, "count": len(paths), "examples": tuple(sorted(paths)[:_EXAMPLES])}
             )
-            for reason, paths in sorted(self.found.items())
+            for reason, paths in sorted(self.skipped.items())
         )
 
 
 def suffix(path: str) -> str:
-    """A file name's ending in lower case without the dot, '' where there is none."""
+    """A file name's suffix in lower case without the dot, '' where there is none."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
 
 def is_wanted(file: File, skipped: Skips) -> bool:
-    """Whether a path can be source in a language that is read, as far as its name and size tell."""
+    """Whether a path can be source in a supported language, by its name and size."""
     ending = suffix(file.path)
     readable = ending in _PYTHON or ending in SUFFIXES
     folders = file.path.split("/")[:-1]
@@ -92,9 +92,9 @@ def is_wanted(file: File, skipped: Skips) -> bool:
 
 
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
-    """Whether what was read is source that somebody wrote."""
+    """Whether the content is source that a person wrote."""
     if not suffix(path) and not re.match(rb"#![^\n]*\bpython", content):
-        return False  # a file without an ending is Python only where its first line says so
+        return False  # a file without a suffix is Python only where its first line says so
     if b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         skipped.add("binary", path)
         return False
@@ -110,13 +110,13 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
 
 
 def unread_languages(files: Iterable[File]) -> dict[str, int]:
-    """How many files there are in each language that is known here but not read, most first."""
-    found = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
-    return dict(found.most_common())
+    """The number of files in each language that is known but not supported, most first."""
+    counts = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
+    return dict(counts.most_common())
 
 
 def decode(content: bytes) -> str:
-    """The text in its declared encoding (PEP 263), what cannot be decoded as U+FFFD, line ends as one newline."""
+    """The text in its declared encoding (PEP 263), undecodable bytes as U+FFFD, line ends as one newline."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", "replace")
     else:

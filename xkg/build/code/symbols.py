@@ -1,8 +1,8 @@
 """A file in a language other than Python to its `Module`, by the language's table in `grammars`.
 
 One walk over the syntax tree, which neither recurses nor queries, so that its time is linear in the file however deep
-the tree (as in `python`). What the grammar could not read gives what stands around it. Offsets are bytes, rows count
-from 0. Functions inside functions are part of the outer one, as for Python.
+the tree (as in `python`). Code around a syntax error is still read. Offsets are bytes, rows count from 0. Functions
+inside functions are part of the outer one, as for Python.
 """
 
 import re
@@ -32,8 +32,8 @@ Kind = Literal["module", "class", "function", "method", "constant"]
 
 @dataclass(frozen=True)
 class Reference:
-    """A name that a body calls or uses, in parts. `member` where the last part is reached through an object whose type
-    is not known: `x.f`, or `().f`, whose first part is then empty."""
+    """A name that a body calls or uses, in parts. `member` where the last part is a member of an object of unknown
+    type: `x.f`, or `().f`, whose first part is then empty."""
 
     parts: tuple[str, ...]
     member: bool = False
@@ -41,8 +41,8 @@ class Reference:
 
 @dataclass(frozen=True)
 class Outline:
-    """A file's `Module` without calls, with what `linking` needs: references by symbol id, and the documentation of
-    what is only announced (`void f();`) by qualified name."""
+    """A file's `Module` without calls, with data for `call_graph`: references by symbol id, and the documentation of
+    declarations (`void f();`) by qualified name."""
 
     module: Module
     family: str
@@ -67,7 +67,7 @@ class _Definition:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What the walk is inside of: `depth` of its node, the names in front of what it holds, and the symbol it is."""
+    """An enclosing scope of the walk: `depth` of its node, the prefix of names inside, and its symbol."""
 
     depth: int
     prefix: str
@@ -77,7 +77,7 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Remark:
-    """A comment, an attribute or a documentation string with its rows, and the symbol around it."""
+    """A comment, an attribute or a documentation string with its rows, and the enclosing symbol."""
 
     kind: Literal["comment", "attribute", "documentation"]
     start: int
@@ -90,7 +90,7 @@ class _Remark:
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Outline:
     """The module with its symbols in line order, by the first grammar that reads all of it, else by the first one.
-    Never raises for what the text holds."""
+    Never raises for what the text contains."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)
@@ -103,8 +103,8 @@ def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str =
 
 
 def _tree(source: bytes, grammar: Grammar) -> Node | None:
-    """The syntax tree, None where the parser cannot make one in time: recovering from errors can cost it the square of
-    a file's size and more."""
+    """The syntax tree, None where the parser exceeds its time: recovery from errors can take quadratic time and
+    more."""
     read = source if grammar.blanked is None else grammar.blanked.sub(_blank, source)
     end = time.thread_time() + SECONDS
     try:
@@ -195,10 +195,10 @@ class _Walk:
                 continue
             if shape.only is not None and not (parts and shape.only.fullmatch(parts[-1])):
                 continue
-            self._found(node, shape, name, parts)
+            self._add(node, shape, name, parts)
             return
 
-    def _found(self, node: Node, shape: Shape, name: Node | None, raw: tuple[str, ...]) -> None:
+    def _add(self, node: Node, shape: Shape, name: Node | None, raw: tuple[str, ...]) -> None:
         scope = self.scopes[-1]
         parts = tuple(p for p in raw if p not in self.grammar.dropped) or raw[-1:]
         own = ".".join(p for p in parts if p not in self.grammar.own)
@@ -217,13 +217,13 @@ class _Walk:
             kind = "class" if shape.role == "class" else "constant"
         elif scope.role in ("class", "type-scope") or self._is_member(raw, full):
             kind = "method"
-        made = _Definition(full, kind, start, node.end_byte, self.row(start), self._signature(node, shape))
+        definition = _Definition(full, kind, start, node.end_byte, self.row(start), self._signature(node, shape))
         if shape.role == "prototype":
-            self.prototypes.append(made)
+            self.prototypes.append(definition)
             return
-        made.name_at = name.start_byte if name is not None else -1
-        made.parent = scope.definition
-        self.definitions.append(made)
+        definition.name_at = name.start_byte if name is not None else -1
+        definition.parent = scope.definition
+        self.definitions.append(definition)
         if kind == "constant":
             self.done_until = node.end_byte
             return
@@ -231,7 +231,7 @@ class _Walk:
         self.done_until = max(self.done_until, node.start_byte)
 
     def _is_member(self, raw: tuple[str, ...], full: str) -> bool:
-        """Whether a name written with its owner in front (`Type::f`) is that of a method."""
+        """Whether a name with its owner as a prefix (`Type::f`) is that of a method."""
         if "prototype" in raw:
             return True
         return self.grammar.family == "c" and len(raw) > 1 and full.rpartition(".")[0] not in self.namespaces
@@ -309,7 +309,7 @@ class _Walk:
                 kind,
                 node.start_byte,
                 first,
-                end_row if end_column or end_row == first else end_row - 1,  # some comments hold the end of their line
+                end_row if end_column or end_row == first else end_row - 1,  # some comments include their line end
                 not self.source[begin : node.start_byte].strip(),
                 "" if kind == "attribute" else _plain(_text(node), kind == "comment"),
                 self.scopes[-1].definition,
@@ -318,17 +318,17 @@ class _Walk:
 
 
 def _at(node: Node, path: str) -> Node | None:
-    found: Node | None = node
+    current: Node | None = node
     for step in path.split("/") if path else ():
-        if found is None:
+        if current is None:
             return None
         if step.lstrip("-").isdecimal():
-            count, at = found.named_child_count, int(step)
+            count, at = current.named_child_count, int(step)
             at += count if at < 0 else 0
-            found = found.named_child(at) if 0 <= at < count else None
+            current = current.named_child(at) if 0 <= at < count else None
         else:
-            found = found.child_by_field_name(step)
-    return found
+            current = current.child_by_field_name(step)
+    return current
 
 
 def _text(node: Node) -> str:
@@ -336,7 +336,7 @@ def _text(node: Node) -> str:
 
 
 def _parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The parts of a name, an empty one for what has no name (the result of a call), and the kinds of nodes passed."""
+    """The parts of a name, '' for an unnamed part (the result of a call), and the kinds of nodes on the path."""
     parts: list[str] = []
     kinds: set[str] = set()
     waiting = [node]
@@ -348,14 +348,14 @@ def _parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset[str
         if at.type in grammar.leaves:
             parts.append("".join(_text(at).split()).replace(".", ""))
         elif (paths := grammar.names.get(at.type)) is not None:
-            waiting += reversed([found for path in paths if (found := _at(at, path)) is not None])
+            waiting += reversed([part for path in paths if (part := _at(at, path)) is not None])
         else:
             parts.append("")
     return ("",), frozenset(kinds)
 
 
 def _bound(node: Node) -> Iterator[tuple[str, str | None]]:
-    """The names that a JavaScript import binds, with what they are called where they come from."""
+    """The names that a JavaScript import binds, with their names in the imported module."""
     clause = next((c for c in node.named_children if c.type == "import_clause"), None)
     for child in clause.named_children if clause is not None else ():
         if child.type == "identifier":
@@ -370,36 +370,36 @@ def _bound(node: Node) -> Iterator[tuple[str, str | None]]:
 
 
 def _plain(text: str, comment: bool) -> str:
-    """What a comment says, without its marks and rulers."""
+    """The text of a comment, without its marks and rulers."""
     lines = text.strip().strip('"').split("\n")
     if comment:
         lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]
-    kept = [line.strip() for line in lines if not _RULER.match(line) and not _DIRECTIVE.match(line.strip())]
-    return "\n".join(kept)
+    plain = [line.strip() for line in lines if not _RULER.match(line) and not _DIRECTIVE.match(line.strip())]
+    return "\n".join(plain)
 
 
-# --- putting together -------------------------------------------------------------------------------------------------
+# --- assembly ---------------------------------------------------------------------------------------------------------
 
 
 def _attach(walk: _Walk) -> None:
-    """Remarks right above a definition go to it, and an attribute begins it; other comments to the symbol around."""
+    """Adds remarks right above a definition to it (an attribute begins it), other comments to the enclosing symbol."""
     by_last = {remark.last: i for i, remark in enumerate(walk.remarks) if remark.alone}
     claimed: set[int] = set()
-    for made in sorted((*walk.definitions[1:], *walk.prototypes), key=lambda d: (d.start, -d.end)):
-        row, above = made.row, []
+    for definition in sorted((*walk.definitions[1:], *walk.prototypes), key=lambda d: (d.start, -d.end)):
+        row, above = definition.row, []
         i = by_last.get(row)
-        if i is not None and walk.remarks[i].kind == "attribute" and walk.remarks[i].start < made.start:
+        if i is not None and walk.remarks[i].kind == "attribute" and walk.remarks[i].start < definition.start:
             claimed.add(i)
-            made.start, row = walk.remarks[i].start, walk.remarks[i].first
+            definition.start, row = walk.remarks[i].start, walk.remarks[i].first
         while (i := by_last.get(row - 1)) is not None and i not in claimed:
             remark = walk.remarks[i]
             claimed.add(i)
             row = remark.first
             if remark.kind == "attribute":
-                made.start = min(made.start, remark.start)
+                definition.start = min(definition.start, remark.start)
             else:
                 above.append(remark.text)
-        made.documentation = [text for text in reversed(above) if text and not _LICENSE.search(text)]
+        definition.documentation = [text for text in reversed(above) if text and not _LICENSE.search(text)]
     last = -2
     for i, remark in enumerate(walk.remarks):
         if i in claimed or remark.kind == "attribute" or not remark.text or _LICENSE.search(remark.text):
@@ -415,42 +415,42 @@ def _attach(walk: _Walk) -> None:
 def _assemble(path: str, text: str, repository: str, walk: _Walk, *, broken: bool) -> Outline:
     _attach(walk)
     definitions = [walk.definitions[0], *sorted(walk.definitions[1:], key=lambda d: (d.start, -d.end))]
-    place = {id(made): i for i, made in enumerate(definitions)}
-    for made in reversed(walk.definitions[1:]):  # what is inside was found after what is around it
-        if made.parent:
-            walk.definitions[made.parent].references |= made.references
+    place = {id(definition): i for i, definition in enumerate(definitions)}
+    for definition in reversed(walk.definitions[1:]):  # what is inside was found after what is around it
+        if definition.parent:
+            walk.definitions[definition.parent].references |= definition.references
     identities: list[str] = []
-    taken: dict[str, int] = {}
+    counts: dict[str, int] = {}
     classes: dict[str, int] = {}
-    for i, made in enumerate(definitions):
-        base = symbol_id(repository, path, made.name)
-        count = taken[base] = taken.get(base, 0) + 1
+    for i, definition in enumerate(definitions):
+        base = symbol_id(repository, path, definition.name)
+        count = counts[base] = counts.get(base, 0) + 1
         identities.append(base if count == 1 else f"{base}-{count}")
-        if made.kind == "class":
-            classes.setdefault(made.name, i)
+        if definition.kind == "class":
+            classes.setdefault(definition.name, i)
     symbols = []
-    for i, made in enumerate(definitions):
-        end = max(made.end - 1, made.start)
+    for i, definition in enumerate(definitions):
+        end = max(definition.end - 1, definition.start)
         if i == 0:
             end = len(walk.source.rstrip()) - 1 if walk.source.strip() else 0
-        above = classes.get(made.name.rpartition(".")[0], place[id(walk.definitions[made.parent or 0])])
+        above = classes.get(definition.name.rpartition(".")[0], place[id(walk.definitions[definition.parent or 0])])
         symbol = Symbol(
             id=identities[i],
             repository=repository,
             path=path,
-            qualified_name=made.name,
-            kind=made.kind,
-            start_line=walk.row(made.start) + 1,
+            qualified_name=definition.name,
+            kind=definition.kind,
+            start_line=walk.row(definition.start) + 1,
             end_line=walk.row(end) + 1,
-            signature=made.signature,
+            signature=definition.signature,
         )
         symbols.append(
             SourceSymbol(
                 symbol=symbol,
-                docstring="\n".join(made.documentation).strip(),
-                comments="\n".join(made.comments),
+                docstring="\n".join(definition.documentation).strip(),
+                comments="\n".join(definition.comments),
                 parent=None if i == 0 else identities[above if above != i else 0],
-                names=tuple(dict.fromkeys(r.parts[0] or r.parts[-1] for r in made.references)),
+                names=tuple(dict.fromkeys(r.parts[0] or r.parts[-1] for r in definition.references)),
             )
         )
     module = Module(
@@ -465,6 +465,6 @@ def _assemble(path: str, text: str, repository: str, walk: _Walk, *, broken: boo
     return Outline(
         module=module,
         family=walk.grammar.family,
-        references={identities[i]: tuple(made.references) for i, made in enumerate(definitions)},
+        references={identities[i]: tuple(definition.references) for i, definition in enumerate(definitions)},
         announced={p.name: "\n".join(p.documentation) for p in walk.prototypes if p.documentation},
     )

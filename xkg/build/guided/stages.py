@@ -13,7 +13,7 @@ from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
 from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
 from xkg.build.guided.reading.overview import overview, static_overview
-from xkg.build.package_versions import could_not_be_had
+from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
 from xkg.build.static_stages import found
@@ -252,5 +252,5 @@ def _notes(code: Sequence[Code], trials: Trials | None) -> tuple[str, ...]:
         return ()
     notes = [note for environment in trials.environments.values() for note in environment.notes]
     for environment in trials.environments.values():
-        notes += could_not_be_had(code, environment)
+        notes += unavailable_packages(code, environment)
     return tuple(dict.fromkeys(notes))

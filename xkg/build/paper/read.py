@@ -42,7 +42,7 @@ def parse_paper(path: Path) -> Document:
 
     Raises `InputError` where there is no paper in it, `UnsafeInputError` for what is larger than any honest paper or
     reaches outside its folder. All else that is odd is told in `Document.warnings`."""
-    return parse_found(paper_on_disk(path))
+    return parse_opened(paper_on_disk(path))
 
 
 def paper_on_disk(path: Path) -> PaperOnDisk:
@@ -70,7 +70,7 @@ def _whole(path: Path) -> bytes:
         return file.read(LARGEST_ARCHIVE)
 
 
-def parse_found(found: PaperOnDisk) -> Document:
+def parse_opened(found: PaperOnDisk) -> Document:
     """The paper, parsed; raises as `parse_paper`."""
     return _named(found.path, _parsed(found))
 

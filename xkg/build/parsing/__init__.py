@@ -1,4 +1,4 @@
-"""Papers and repositories, parsed in a confined process: what is asked of it, and what it does.
+"""Papers and repositories, parsed in a confined process: its client and its tasks.
 
 May import: paper, code, repositories, and what lies below build.
 """

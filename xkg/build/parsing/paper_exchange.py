@@ -1,4 +1,4 @@
-"""A paper's files from the process that may read them to the one that parses them: both ends of what is said."""
+"""Sends a paper's files from the process that may read them to the one that parses them: both ends of the protocol."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -12,59 +12,59 @@ from xkg.errors import InputError, UnsafeInputError
 Ask = Callable[[Sequence[str]], Iterator[bytes | None]]
 
 _NAMES, _WHOLE = "\0names", "\0whole"
-_GIVEN, _REFUSED, _UNSAFE = b"+", b"-", b"!"
+_CONTENT, _REFUSED, _UNSAFE = b"+", b"-", b"!"
 
 
-def described(found: PaperOnDisk) -> dict[str, Any]:
-    """What is said of a paper, as a JSON value, before anything is asked for."""
-    return {"path": str(found.path), "folder": found.folder, "head": found.head.hex(), "size": found.size}
+def described(paper: PaperOnDisk) -> dict[str, Any]:
+    """The description of a paper that the parsing process gets first, as a JSON value."""
+    return {"path": str(paper.path), "folder": paper.folder, "head": paper.head.hex(), "size": paper.size}
 
 
-def given(found: PaperOnDisk, names: Sequence[str]) -> Iterator[bytes | None]:
-    """What is answered to whoever parses `found`: files of the paper's own folder and nothing else."""
-    return (_given(found, name) for name in names)
+def serve_files(paper: PaperOnDisk, names: Sequence[str]) -> Iterator[bytes | None]:
+    """The replies to requests of the parsing process: files of the paper's own folder and nothing else."""
+    return (_reply(paper, name) for name in names)
 
 
-def asked(description: dict[str, Any], ask: Ask) -> PaperOnDisk:
-    """The paper that `described` tells of, whose bytes `ask` brings."""
-    asking = _Asking(ask)
+def receive_paper(description: dict[str, Any], ask: Ask) -> PaperOnDisk:
+    """The paper of a description from `described`; `ask` requests its bytes."""
+    reader = _RemoteReader(ask)
     head = bytes.fromhex(description["head"])
     return PaperOnDisk(
-        Path(description["path"]), description["folder"], asking, asking.whole, head, description["size"]
+        Path(description["path"]), description["folder"], reader, reader.whole, head, description["size"]
     )
 
 
-def _given(found: PaperOnDisk, name: str) -> bytes | None:
+def _reply(paper: PaperOnDisk, name: str) -> bytes | None:
     try:
         if name == _NAMES:
-            return _GIVEN + json.dumps(found.reader.names()).encode()
+            return _CONTENT + json.dumps(paper.reader.names()).encode()
         if name == _WHOLE:
-            return _GIVEN + found.whole()
-        content = found.reader.read(name) if inside(name) == name else None
+            return _CONTENT + paper.whole()
+        content = paper.reader.read(name) if inside(name) == name else None
     except InputError as error:
         return (_UNSAFE if isinstance(error, UnsafeInputError) else _REFUSED) + str(error).encode("utf-8", "replace")
-    return None if content is None else _GIVEN + content
+    return None if content is None else _CONTENT + content
 
 
-class _Asking:
-    """A `Reader` of files that lie elsewhere."""
+class _RemoteReader:
+    """A `Reader` of files in the other process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
     def names(self) -> list[str]:
-        found: list[str] = json.loads(self._asked(_NAMES) or b"[]")
-        return found
+        names: list[str] = json.loads(self._request(_NAMES) or b"[]")
+        return names
 
     def read(self, path: str) -> bytes | None:
-        return self._asked(path)
+        return self._request(path)
 
     def whole(self) -> bytes:
-        return self._asked(_WHOLE) or b""
+        return self._request(_WHOLE) or b""
 
-    def _asked(self, name: str) -> bytes | None:
-        (said,) = self._ask([name])
-        if said is None or said.startswith(_GIVEN):
-            return None if said is None else said[1:]
-        kind = UnsafeInputError if said.startswith(_UNSAFE) else InputError
-        raise kind(said[1:].decode("utf-8", "replace"))
+    def _request(self, name: str) -> bytes | None:
+        (reply,) = self._ask([name])
+        if reply is None or reply.startswith(_CONTENT):
+            return None if reply is None else reply[1:]
+        kind = UnsafeInputError if reply.startswith(_UNSAFE) else InputError
+        raise kind(reply[1:].decode("utf-8", "replace"))

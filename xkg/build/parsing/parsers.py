@@ -1,6 +1,6 @@
-"""Papers and repositories, parsed where nothing can happen: in a confined process that is started when the first is
-asked for (`xkg.sandbox.isolation.confined_worker`). Files are read here, under bounds on their size, and what comes
-back is validated."""
+"""Parses papers and repositories in a confined process, which is started for the first of them
+(`xkg.sandbox.isolation.confined_worker`). Files are read here, under bounds on their size, and answers are
+validated."""
 
 import time
 from dataclasses import replace
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from xkg.build.code.codebase import DEADLY, Codebase, Module, SkipReason, is_tangled
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import paper_on_disk
-from xkg.build.parsing.paper_exchange import described, given
+from xkg.build.parsing.paper_exchange import described, serve_files
 from xkg.build.parsing.source_kind import SourceKind
 from xkg.build.repositories.checkout import Checkout
 from xkg.errors import UnsafeInputError
@@ -26,23 +26,23 @@ _TASKS = "xkg.build.parsing.tasks"
 PAPER = Bounds(step_seconds=60, seconds=360)
 REPOSITORY = Bounds(step_seconds=10, seconds=600)
 MOST_DEADLY = 5
-"""Files of a repository that may end the process that parses them; all the others are parsed anew after each."""
+"""Files of a repository that may crash the parsing process; all others are parsed again after each."""
 _IN_WORDS: dict[Reason, str] = {
     "too-slow": "it takes more time than any honest one",
     "out-of-memory": "it takes more memory than any honest one",
-    "crashed": "the parser broke down",
+    "crashed": "the parser crashed",
 }
 
 
 class Parsers:
-    """Safe to use from several threads. What is not closed ends with the object."""
+    """Safe to use from several threads. The process ends with the object, if not closed before."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: str = _TASKS) -> None:
         self._worker = ConfinedWorker((tasks,))
         self._paper, self._repository = paper, repository
 
     def start(self) -> None:
-        """Has the process begin to import, and does not wait for it."""
+        """Starts the process and its imports, and does not wait for them."""
         self._worker.start()
 
     def close(self) -> None:
@@ -56,27 +56,27 @@ class Parsers:
         self.close()
 
     def paper(self, path: Path) -> Document:
-        """As `parse_paper`; raises `UnsafeInputError` too for a paper that goes beyond the bounds."""
+        """As `parse_paper`; also raises `UnsafeInputError` for a paper that exceeds the bounds."""
         return self._of_paper("paper", path, Document)
 
     def source_kind(self, path: Path) -> SourceKind:
-        """As `source_kind`; raises `UnsafeInputError` too for a source that goes beyond the bounds."""
+        """As `source_kind`; also raises `UnsafeInputError` for a source that exceeds the bounds."""
         return self._of_paper("source-kind", path, SourceKind)
 
     def _of_paper(self, task: str, path: Path, kind: type[T]) -> T:
-        found = paper_on_disk(path)
+        source = paper_on_disk(path)
         try:
-            said = self._worker.call(task, described(found), self._paper, lambda names: given(found, names))
-            return kind.model_validate_json(said)
+            answer = self._worker.call(task, described(source), self._paper, lambda names: serve_files(source, names))
+            return kind.model_validate_json(answer)
         except WorkerDiedError as died:
             raise UnsafeInputError(_cannot(str(path), died.reason, died.detail)) from died
         except ValueError as error:
             raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is no paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
-        """As `parse_repository`, without files that end the process which parses them: they are `skipped` as too-slow,
-        out-of-memory or crashed. Raises `UnsafeInputError` too, where there are many of these, or where all files
-        together go beyond the bounds."""
+        """As `parse_repository`, without files that end the parsing process: they are `skipped` as too-slow,
+        out-of-memory or crashed. Also raises `UnsafeInputError` where there are many of these, or where all files
+        together exceed the bounds."""
         until = time.monotonic() + self._repository.seconds
         without: dict[str, SkipReason] = {}
         paths = {f.path for f in checkout.files}
@@ -96,21 +96,21 @@ class Parsers:
 
     def _parsed(self, checkout: Checkout, without: dict[str, SkipReason], until: float) -> Codebase:
         modules: list[Module] = []
-        left = replace(self._repository, seconds=max(1.0, until - time.monotonic()))
-        told = {
+        bounds = replace(self._repository, seconds=max(1.0, until - time.monotonic()))
+        payload = {
             "repository": checkout.repository.model_dump(mode="json"),
             "files": [list(file) for file in checkout.files],
             "without": without,
         }
-        said = self._worker.call(
+        answer = self._worker.call(
             "repository",
-            told,
-            left,
+            payload,
+            bounds,
             lambda paths: (content for _, content in checkout.read(paths)),
             lambda data: modules.append(Module.model_validate_json(data)),
         )
         try:
-            codebase = Codebase.model_validate_json(said).model_copy(
+            codebase = Codebase.model_validate_json(answer).model_copy(
                 update={
                     "repository": checkout.repository,
                     "files": tuple(file.path for file in checkout.files),
@@ -124,7 +124,7 @@ class Parsers:
 
 
 def deadly(codebase: Codebase) -> str:
-    """Which files ended the process that parsed them, in a few words, '' where none did."""
+    """A summary of the files that ended the parsing process, '' where none did."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped
@@ -133,12 +133,12 @@ def deadly(codebase: Codebase) -> str:
 
 
 def _cannot(name: str, reason: Reason, detail: str) -> str:
-    said = f" ({detail})" if detail else ""
-    return f"{name} cannot be parsed: {_IN_WORDS[reason]}{said}; give it in another form, or without that part"
+    explanation = f" ({detail})" if detail else ""
+    return f"{name} cannot be parsed: {_IN_WORDS[reason]}{explanation}; give it in another form, or without that part"
 
 
 def _require_consistent(codebase: Codebase) -> None:
-    """Raises `ValueError` for what no parser gives: files that are not there, ids that are not made of their parts."""
+    """Raises `ValueError` for answers that no parser gives: unknown files, ids that do not match their parts."""
     paths, seen = set(codebase.files), set[str]()
     identity, known = codebase.repository.id, set(codebase.symbols())
     for module in codebase.modules:

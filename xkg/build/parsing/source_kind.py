@@ -1,4 +1,4 @@
-"""What arXiv gave as the source of a paper: what kind of file it is, and whether there is a paper in it."""
+"""The source of a paper from arXiv: what kind of file it is, and whether there is a paper in it."""
 
 import re
 
@@ -9,12 +9,12 @@ from xkg.build.paper.files import LARGEST_TEXT
 from xkg.build.paper.read import LATEX, PaperOnDisk, looks_like_latex
 
 WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")
-_NOTICE = 2000  # characters of a source that only says that the paper was withdrawn
+_NOTICE = 2000  # characters of a source that is only a notice of withdrawal
 
 
 class SourceKind(BaseModel):
-    """`suffix` says how to name the source, None where that is nothing to read; `withdrawn` where a notice stands in
-    the place of a paper."""
+    """`suffix` is the suffix for the source's file name, None where it is not readable; `withdrawn` where it is a
+    notice of withdrawal."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,14 +22,14 @@ class SourceKind(BaseModel):
     withdrawn: bool = False
 
 
-def source_kind(found: PaperOnDisk) -> SourceKind:
-    """Raises what `unpack` raises."""
-    if b"%PDF-" in found.head:
+def source_kind(source: PaperOnDisk) -> SourceKind:
+    """Raises as `unpack`."""
+    if b"%PDF-" in source.head:
         return SourceKind(suffix=".pdf")
-    if is_archive(found.head):
-        files, suffix = unpack(found.whole(), found.path), ".tar.gz"
-    elif found.size <= LARGEST_TEXT:
-        files, suffix = {"main.tex": found.whole()}, ".tex"
+    if is_archive(source.head):
+        files, suffix = unpack(source.whole(), source.path), ".tar.gz"
+    elif source.size <= LARGEST_TEXT:
+        files, suffix = {"main.tex": source.whole()}, ".tex"
     else:
         return SourceKind(suffix=None)
     texts = [data.decode("utf-8", "replace") for name, data in files.items() if name.lower().endswith(LATEX)]

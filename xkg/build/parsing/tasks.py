@@ -1,5 +1,5 @@
-"""What the confined worker does for `xkg.build.parsing.parsers`: papers and repositories, with every parser that they
-can need imported before the first is asked for, since nothing can be imported afterwards."""
+"""The confined worker's tasks for `xkg.build.parsing.parsers`: papers and repositories. Every parser that they can need
+is imported before the first call, since nothing can be imported afterwards."""
 
 import encodings
 import importlib
@@ -16,8 +16,8 @@ import xkg.build.paper.pdf_html.html
 import xkg.build.paper.pdf_html.pdf  # noqa: F401
 from xkg.build.code.grammars import load_all
 from xkg.build.code.repository import parse_repository
-from xkg.build.paper.read import parse_found
-from xkg.build.parsing.paper_exchange import asked
+from xkg.build.paper.read import parse_opened
+from xkg.build.parsing.paper_exchange import receive_paper
 from xkg.build.parsing.source_kind import source_kind
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.model import Repository
@@ -25,23 +25,23 @@ from xkg.sandbox.guest.worker import Call
 
 
 def _paper(call: Call) -> bytes:
-    return _dumped(parse_found(asked(call.given, call.read)))
+    return _dumped(parse_opened(receive_paper(call.payload, call.read)))
 
 
 def _source_kind(call: Call) -> bytes:
-    return _dumped(source_kind(asked(call.given, call.read)))
+    return _dumped(source_kind(receive_paper(call.payload, call.read)))
 
 
 def _repository(call: Call) -> bytes:
-    """The codebase without its modules, which are parts, and without what the parent knows."""
+    """The codebase without its modules, which are sent as parts, and without data that the parent has."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
 
-    files = tuple(File(path, kind, size) for path, kind, size in call.given["files"])
-    checkout = Checkout(Repository.model_validate(call.given["repository"]), files, (), read)
-    codebase = parse_repository(checkout, call.mark, call.given["without"])
-    call.mark("")  # writing it down is nobody's fault
+    files = tuple(File(path, kind, size) for path, kind, size in call.payload["files"])
+    checkout = Checkout(Repository.model_validate(call.payload["repository"]), files, (), read)
+    codebase = parse_repository(checkout, call.mark, call.payload["without"])
+    call.mark("")  # serialization belongs to no file
     for module in codebase.modules:
         call.part(_dumped(module))
     return _dumped(codebase.model_copy(update={"modules": (), "files": ()}))
@@ -57,7 +57,7 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 def _dumped(value: BaseModel) -> bytes:
     try:
         return value.model_dump_json().encode()
-    except PydanticSerializationError:  # halves of characters, which JSON has no bytes for
+    except PydanticSerializationError:  # lone surrogates, which JSON cannot encode
         return json.dumps(_whole_characters(value.model_dump(mode="python"))).encode()
 
 
@@ -70,7 +70,7 @@ def _whole_characters(value: Any) -> Any:
 
 
 def _import_encodings() -> None:
-    """Every encoding that a file may name: Python imports them one by one, when they are first named."""
+    """Imports every encoding that a file may name: Python imports each at its first use."""
     for module in pkgutil.iter_modules(encodings.__path__):
         if module.name not in ("mbcs", "oem"):  # Windows alone has them
             importlib.import_module(f"encodings.{module.name}")
@@ -78,7 +78,7 @@ def _import_encodings() -> None:
 
 load_all()
 _import_encodings()
-# What libraries import within their functions.
+# Modules that libraries import within their functions.
 for _name in ("_strptime", "heapq"):
     importlib.import_module(_name)
 latex2text.get_default_latex_context_db()

@@ -1,4 +1,4 @@
-"""A repository from a git URL, a git directory or a folder, read without obeying what is in it.
+"""Reads a repository from a git URL, a git directory or a folder, without executing anything in it.
 
 May import: what lies below build.
 """

@@ -1,10 +1,10 @@
-"""Where repositories come from: a git URL, a git directory or a plain folder becomes a `Checkout` that can be read.
+"""A git URL, a git directory or a plain folder as a `Checkout` that can be read.
 
 Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
 
-What a folder means: with `@commit`, that commit. A git work tree without one: its HEAD commit when every tracked file
-is as committed and nothing unignored was added; otherwise the files as they lie there (tracked and unignored), named by
-their content, since that is what the caller sees. A folder without `.git`: its files, named by their content.
+A folder with `@commit` means that commit. A git work tree without one means its HEAD commit when every tracked file is
+as committed and no unignored file was added; otherwise its present files (tracked and unignored), identified by their
+content, since these are what the caller sees. A folder without `.git` means its files, identified by their content.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """A path of a checkout. `size` is None where the content cannot be had (absent object, special file)."""
+    """A path of a checkout. `size` is None where the content is not available (absent object, special file)."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -45,10 +45,10 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or a folder as it lies there. `notes` says what a reader should know of the choice.
+    """A repository at one commit, or the present files of a folder. `notes` explain the choice to a reader.
 
-    `committed` is the day of the commit (YYYY-MM-DD), None for files that are in none.
-    `read` gives (path, bytes) in the order asked; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
+    `committed` is the day of the commit (YYYY-MM-DD), None for files of a folder.
+    `read` gives (path, bytes) in the requested order; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
     cannot be read."""
 
     repository: Repository
@@ -61,21 +61,21 @@ class Checkout:
         sizes = {f.path: f.size for f in self.files if f.kind == "file"}
         wanted = list(paths)
         honest = [p for p in wanted if (size := sizes.get(p)) is not None and size <= MAX_READ_BYTES]
-        found = dict(zip(honest, self._read(honest), strict=True))
-        return ((path, found.get(path)) for path in wanted)
+        contents = dict(zip(honest, self._read(honest), strict=True))
+        return ((path, contents.get(path)) for path in wanted)
 
 
 def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
     with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
 
-    URLs are fetched shallow into a bare repository under `cache`, one a url and commit, and used again; what is local
-    is read in place, without git's `.git` where that leads out of `roots` (None: nobody bounds it but itself). Raises
-    `InputError` with one line: does not exist, no such commit, not reachable, empty.
+    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused; local folders are
+    read in place, without a `.git` that leads out of `roots` (None: no bounds). Raises `InputError` with one line: does
+    not exist, no such commit, not reachable, empty.
     """
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
-        raise InputError(f"{spec!r} is no repository; give a https URL, a folder or a git directory")
+        raise InputError(f"{spec!r} is not a repository; give a https URL, a folder or a git directory")
     scheme = re.match(r"([A-Za-z][\w+.-]*)://", spec)
     if scheme and scheme[1].lower() == "https":
         return _fetch_url(spec, cache)
@@ -90,17 +90,17 @@ def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """The repository as it was fetched into `cache` before, None where it was not; nothing is fetched."""
+    """The repository that was fetched into `cache` before, None where it was not; fetches nothing."""
     if not repository.commit or not repository.url:
         return None
     folder = _cached(repository.url, repository.commit, cache)
-    return _fetched(folder, repository.commit, repository.id, repository.url) if folder.is_dir() else None
+    return _checkout_of_clone(folder, repository.commit, repository.id, repository.url) if folder.is_dir() else None
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """The files of a folder as they lie there, whatever its commit: tracked and unignored ones in a git work tree, else
-    all. The id is `local:<name>`, since nothing is read before it is asked for; `commit` is None. A git directory, or a
-    clone that was never checked out, has no such files: its HEAD commit is given. `roots` as in `fetch_repository`.
+    """The present files of a folder, whatever its commit: tracked and unignored ones in a git work tree, else all. The
+    id is `local:<name>`, since contents are read only on request; `commit` is None. A git directory, or a clone that
+    was never checked out, has no such files: its HEAD commit is read. `roots` as in `fetch_repository`.
 
     Raises `InputError`: does not exist, a file, empty."""
     if not folder.is_dir():
@@ -115,7 +115,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     if directory is not None:
         try:
             names = _unignored(directory, path)
-        except InputError:  # no git here, or a broken repository: what lies in the folder still counts
+        except InputError:  # no git here, or a broken repository: the folder's files still count
             names = None
         if names == [] and directory.commit("HEAD"):
             return _read_local(path, None, str(folder), roots)
@@ -127,8 +127,8 @@ def _split_commit(text: str) -> tuple[Path, str | None]:
     path = Path(text).expanduser()
     if os.path.lexists(path) or "@" not in text:
         return path, None
-    left, _, right = text.rpartition("@")
-    return Path(left).expanduser(), right
+    path_text, _, commit = text.rpartition("@")
+    return Path(path_text).expanduser(), commit
 
 
 def _check_reference(commit: str | None, spec: str) -> None:
@@ -143,7 +143,7 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
     url, commit = spec, None
     parts = urlsplit(spec)
     if "@" in parts.netloc:
-        raise InputError("a repository URL with a user or password in it is not taken; use the plain https URL")
+        raise InputError("a repository URL must not contain a user or password; use the plain https URL")
     if "@" in parts.path:
         head, _, commit = parts.path.rpartition("@")
         url = f"https://{parts.netloc}{head}"
@@ -154,22 +154,22 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
     if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:
         raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
     folder, commit = clone(url, commit, cache)
-    return _fetched(folder, commit, f"{name}@{commit}", url, spec)
+    return _checkout_of_clone(folder, commit, f"{name}@{commit}", url, spec)
 
 
-def _fetched(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:
+def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:
     directory = git_directory.ours(folder)
     try:
-        found = git.find_commit(directory, commit)
+        head = git.find_commit(directory, commit)
     except git.GitError as error:
-        raise InputError(f"{spec or url}: git cannot read what was fetched ({error})") from error
-    if found is None:
-        raise InputError(f"{spec or url}: what was fetched is damaged; take {folder} away, then fetch it again")
-    return _at_commit(directory, found, _tracked(directory, found, spec or url), identity, url, spec or url)
+        raise InputError(f"{spec or url}: git cannot read the fetched copy ({error})") from error
+    if head is None:
+        raise InputError(f"{spec or url}: the fetched copy is damaged; remove {folder}, then fetch it again")
+    return _at_commit(directory, head, _tracked(directory, head, spec or url), identity, url, spec or url)
 
 
 def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
-    """The bare repository under `cache` that holds `reference` (None: HEAD) of `url`, and its full commit."""
+    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and its full commit."""
     commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
     if commit is not None and (known := _cached(url, commit, cache)).is_dir():
         return known, commit
@@ -181,7 +181,7 @@ def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
         try:
             (work / "repository").rename(target)
         except OSError:
-            if not target.is_dir():  # else: another process brought the same commit first
+            if not target.is_dir():  # else: another process fetched the same commit first
                 raise
         return target, commit
     finally:
@@ -194,18 +194,18 @@ def _cached(url: str, commit: str, cache: Path) -> Path:
 
 
 def _remote_commit(url: str, reference: str | None) -> str | None:
-    """The commit that a remote name stands for now; None for an abbreviated one, which only a full fetch can tell."""
+    """The present commit of a remote name; None for an abbreviated commit, which only a full fetch can resolve."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
-    asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
+    requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     try:
-        found = git.list_remote(url, asked)
+        ids = git.list_remote(url, requested)
     except git.RedirectedError as error:
         raise _redirected(url, error) from error
     except git.GitError as error:
         raise InputError(f"{url} cannot be reached: {error}; check the address, or give a folder") from error
-    for name in reversed(asked):  # the commit that an annotated tag points to, before the tag itself
-        if name in found:
-            return found[name]
+    for name in reversed(requested):  # the commit that an annotated tag points to, before the tag itself
+        if name in ids:
+            return ids[name]
     if reference is None:
         raise InputError(f"{url} is empty: it has no commit yet")
     if not re.fullmatch(r"[0-9a-f]{4,64}", reference):
@@ -220,11 +220,11 @@ def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | Non
         raise _redirected(url, error) from error
     except git.GitError as error:
         raise InputError(f"{url} cannot be fetched: {error}; check the address, or give a folder") from error
-    found = git.find_commit(git_directory.ours(folder), commit or reference or "")
-    if found is None:
+    head = git.find_commit(git_directory.ours(folder), commit or reference or "")
+    if head is None:
         raise InputError(f"{url} has no commit, branch or tag {reference!r}")
-    (folder / "HEAD").write_text(f"{found.oid}\n")
-    return found.oid
+    (folder / "HEAD").write_text(f"{head.oid}\n")
+    return head.oid
 
 
 def _redirected(url: str, error: git.RedirectedError) -> InputError:
@@ -238,7 +238,7 @@ def _read_local(path: Path, commit: str | None, spec: str, roots: Sequence[Path]
     try:
         return _checkout_of(path, commit, spec, roots)
     except git.GitError as error:
-        raise InputError(f"{spec}: git cannot read it ({error}); mend it with git, or fetch it again") from error
+        raise InputError(f"{spec}: git cannot read it ({error}); repair it with git, or fetch it again") from error
 
 
 def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path] | None) -> Checkout:
@@ -255,42 +255,42 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
             raise InputError(f"{spec}: {path.name} is not a git repository, so it has no commit {commit!r}")
         return _as_it_lies(path, _walk(path), spec, _name(path), "", _plain(path))
     url = _origin(directory)
-    found = _commit(directory, commit or "HEAD")
-    tracked = _tracked(directory, found, spec) if found else []
+    head = _commit(directory, commit or "HEAD")
+    tracked = _tracked(directory, head, spec) if head else []
     if commit is None and directory.folder != path:
         listed = _unignored(directory, path)
-        bare = found is not None and not listed  # a clone without a checkout
-        if not bare and (found is None or not _is_clean(path, tracked, listed)):
-            note = "the folder has changes that are not committed: its files were read as they lie there"
-            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if found else ())
-    if found is None and commit is None:
+        bare = head is not None and not listed  # a clone without a checkout
+        if not bare and (head is None or not _is_clean(path, tracked, listed)):
+            note = "the folder has changes that are not committed: its present files were read"
+            return _as_it_lies(path, listed, spec, _name(path), url, (note,) if head else ())
+    if head is None and commit is None:
         raise InputError(f"{spec} is empty: it has no commit yet")
-    if found is None:
+    if head is None:
         raise InputError(f"{spec} has no commit, branch or tag {commit!r}")
-    return _at_commit(directory, found, tracked, f"local:{_name(path)}@{found.oid}", url, spec)
+    return _at_commit(directory, head, tracked, f"local:{_name(path)}@{head.oid}", url, spec)
 
 
 def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
     if roots is not None and not any(path.is_relative_to(root) for root in roots):
-        raise InputError(f"{spec} does not lie under the folders that are open here")
+        raise InputError(f"{spec} does not lie under the folders that may be read here")
 
 
 def _name(path: Path) -> str:
-    """A folder's own name; one that is only called `.git` or `repo` goes by the name of the folder above."""
+    """A folder's name; for one called `.git` or `repo` that of the folder above."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
 
 
 def _plain(path: Path) -> tuple[str, ...]:
-    """What a reader should know of a folder that is read as one though it has something of git's."""
+    """Notes on a folder that is read as a plain folder though it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
-            "the folder's .git is no git directory that may be read for it, or one elsewhere that does not name it "
-            "(core.worktree): its files were read as they lie there",
+            "the folder's .git may not be read for it: it is no git directory, or one elsewhere that does not name the "
+            "folder (core.worktree); the folder's present files were read",
         )
     if git_directory.is_bare_data(path):
-        return ("a bare repository inside a work tree is data of that tree: its files were read as they lie there",)
+        return ("a bare repository inside a work tree is data of that tree: its present files were read",)
     return ()
 
 
@@ -307,14 +307,14 @@ def _origin(directory: GitDirectory) -> str:
 
 
 def _unignored(directory: GitDirectory, path: Path) -> list[str]:
-    """Tracked and unignored files that lie in the work tree, in order."""
+    """Tracked and unignored files that exist in the work tree, in order."""
     names = sorted({os.fsdecode(name) for name in git.list_files(directory, path)})
     return [name for name in names if os.path.lexists(path / name)]
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Whether the work tree is what the commit holds. Compared here, since git itself would run the filters and
-    monitors that the repository's configuration names."""
+    """Whether the work tree equals the commit. Compared here, since git itself would run the filters and monitors that
+    the repository's configuration names."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False
@@ -351,7 +351,7 @@ def _walk(path: Path) -> list[str]:
 
 
 def _read_file(path: Path) -> bytes | None:
-    """A regular file's first `MAX_READ_BYTES` and one more; None for anything else. Never follows a link at its end."""
+    """A regular file's first `MAX_READ_BYTES` and one more; None for anything else. Never follows a final link."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -382,7 +382,7 @@ def _at_commit(
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return git.read_objects(directory, [by_path[p] for p in paths])
 
-    return replace(_finished(identity, url, commit.oid, files, (), read, spec), committed=commit.day)
+    return replace(_checkout(identity, url, commit.oid, files, (), read, spec), committed=commit.day)
 
 
 def _as_it_lies(
@@ -395,16 +395,16 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """A folder's files; where `named`, by a hash over paths, kinds and contents (sizes alone of files too large to
-    read)."""
+    """A folder's files; where `named`, identified by a hash over paths, kinds and contents (sizes for files that are
+    too large to read)."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
     for raw in names:
-        shown = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
+        name_in_checkout = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
         try:
             status = (path / raw).lstat()
-        except OSError:  # gone since it was listed
+        except OSError:  # removed since it was listed
             continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None
@@ -416,22 +416,22 @@ def _as_it_lies(
         elif stat.S_ISREG(status.st_mode) and os.access(path / raw, os.R_OK):
             size = status.st_size
             content = (_read_file(path / raw) or b"") if named and size <= MAX_READ_BYTES else b""
-        files.append(File(shown, kind, size))
-        real[shown] = path / raw
-        digest.update(f"{kind}\0{size}\0{shown}\0".encode() + hashlib.sha256(content).digest())
+        files.append(File(name_in_checkout, kind, size))
+        real[name_in_checkout] = path / raw
+        digest.update(f"{kind}\0{size}\0{name_in_checkout}\0".encode() + hashlib.sha256(content).digest())
     identity = f"local:{name}@{digest.hexdigest()[:40]}" if named else f"local:{name}"
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
-        for shown in paths:
+        for name_in_checkout in paths:
             try:
-                yield _read_file(real[shown])
+                yield _read_file(real[name_in_checkout])
             except OSError:
                 yield None
 
-    return _finished(identity, url, None, tuple(files), notes, read, spec)
+    return _checkout(identity, url, None, tuple(files), notes, read, spec)
 
 
-def _finished(
+def _checkout(
     identity: str,
     url: str,
     commit: str | None,
@@ -441,13 +441,13 @@ def _finished(
     spec: str,
 ) -> Checkout:
     if not files:
-        raise InputError(f"{spec} is empty: it holds no file")
+        raise InputError(f"{spec} is empty: it has no file")
     if programs.wall() is None and commit is not None:
-        notes = (*notes, "git was not contained by a sandbox here (xkg doctor says why)")
+        notes = (*notes, "git was not contained by a sandbox here (see xkg doctor)")
     bare = Checkout(Repository(id=identity, url=url, commit=commit), files, notes, read)
     candidates = sorted(f.path for f in files if "/" not in f.path and FILE_NAME.match(f.path))
     texts = [content.decode("utf-8", "replace") for _, content in bare.read(candidates) if content]
-    found = [spdx(text) for text in texts]
-    license_id = next((name for name in found if name != "NOASSERTION"), found[0] if found else None)
+    licenses = [spdx(text) for text in texts]
+    license_id = next((name for name in licenses if name != "NOASSERTION"), licenses[0] if licenses else None)
     repository = Repository(id=identity, url=url, commit=commit, license=license_id)
     return Checkout(repository, files, notes, read)

@@ -1,12 +1,12 @@
-"""Git as a reader that trusts nothing.
+"""Runs git on untrusted repositories.
 
-Git is a program that obeys files, so it is given none to obey: it works in a git directory of our own, empty but for
-links to a stranger's packs and loose objects (or for a copy of an index), and never sees the stranger's configuration,
-hooks, attributes, alternates or references. `git_directory` reads what of these is needed.
+Git executes what files tell it to, so it gets no such files: it works in a git directory of our own, empty but for
+links to the untrusted packs and loose objects (or for a copy of an index), and never sees the untrusted configuration,
+hooks, attributes, alternates or references. `git_directory` reads the needed parts of these.
 
-And it runs as the code of strangers does (`sandbox.programs`): no variable of ours, nothing to write, bounds on time,
-memory and output, as nobody when root starts it, and without a network unless it fetches; then it reaches the one host
-that its address names, so that no redirect leads elsewhere. What it fetched is taken over as packs alone.
+It runs contained like untrusted code (`sandbox.isolation.programs`): no variable of ours, nothing to write, bounds on
+time, memory and output, as nobody when root starts it, and without a network unless it fetches; then it reaches the one
+host of its address, so that no redirect leads elsewhere. Only packs are taken over from a fetch.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from xkg.build.repositories.git_directory import GitDirectory, link_objects, read_small
 from xkg.errors import InputError, SandboxUnavailableError
-from xkg.sandbox.isolation.programs import Program, Ran, lend, run
+from xkg.sandbox.isolation.programs import Program, ProgramResult, lend, run
 from xkg.sandbox.runner import Limits
 
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
@@ -70,7 +70,7 @@ _VARIABLES = {
 
 
 class TreeEntry(NamedTuple):
-    """One path of a commit. `size` is None where the object is absent (a partial copy) or is no blob."""
+    """One path of a commit. `size` is None where the object is absent (a partial copy) or is not a blob."""
 
     path: str
     mode: str
@@ -79,7 +79,7 @@ class TreeEntry(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """`day` (YYYY-MM-DD) is the committer's, where they were; None for a date that no calendar has."""
+    """`day` (YYYY-MM-DD) is the committer's local date; None for an invalid date."""
 
     oid: str
     day: str | None
@@ -94,8 +94,7 @@ class RedirectedError(GitError):
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """The commit that an object id (abbreviated too), or the tag that it is of, means; None for none. Raises
-    `GitError`."""
+    """The commit of an object id (which may be abbreviated, or that of a tag); None for none. Raises `GitError`."""
     output = _read(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
     words = head.split()
@@ -105,7 +104,7 @@ def find_commit(directory: GitDirectory, name: str) -> Commit | None:
 
 
 def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
-    """Every path of a commit, submodules too, in git's order. Paths that are not UTF-8 keep U+FFFD in place. Raises
+    """Every path of a commit, with submodules, in git's order. Bytes that are not UTF-8 become U+FFFD. Raises
     `GitError`."""
     entries = []
     for record in _succeeded(_read(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
@@ -118,71 +117,71 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """The content of each blob in order, None for one that is absent or damaged; after so many damaged ones that the
-    repository is none, for all that follow. Raises `GitError`."""
+    """The content of each blob in order, None for one that is absent or damaged, and for all that follow after many
+    damaged ones. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
-        found = list(_blobs(_read(directory, ["cat-file", "--batch"], "".join(f"{oid}\n" for oid in batch).encode())))
-        yield from found[: len(batch)]
-        at += len(found[: len(batch)])
-        if len(found) < len(batch):  # git stops at a damaged object: leave that one out and go on behind it
+        names = "".join(f"{oid}\n" for oid in batch).encode()
+        contents = list(_blobs(_read(directory, ["cat-file", "--batch"], names)))[: len(batch)]
+        yield from contents
+        at += len(contents)
+        if len(contents) < len(batch):  # git stops at a damaged object: skip it and continue after it
             yield None
             at, damaged = at + 1, damaged + 1
     yield from [None] * (len(entries) - at)
 
 
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
-    """Tracked and unignored paths of a work tree, as `.gitignore` files and the index have it, unordered. Raises
-    `GitError`."""
-    asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    with _made(directory) as made:
+    """Tracked and unignored paths of a work tree, by the index and `.gitignore` files, unordered. Raises `GitError`."""
+    arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    with _own_directory(directory) as own:
         for name in ("index", *_shared_indexes(directory.folder)):
             content = read_small(directory.folder / name, _MAX_INDEX)
             if content is not None:
-                (made / name).write_bytes(content)
-        (made / "info").mkdir()
-        (made / "info" / "exclude").write_bytes(_excluded(directory))
-        ran = _git(asked, made, folder=tree)
-        if not ran.ok and ran.ended == "exited":  # an index that leaves folders out asks for their trees
-            ran = _git(asked, made, folder=tree, objects=directory.objects)
+                (own / name).write_bytes(content)
+        (own / "info").mkdir()
+        (own / "info" / "exclude").write_bytes(_excluded(directory))
+        ran = _git(arguments, own, folder=tree)
+        if not ran.ok and ran.ended == "exited":  # a sparse index needs the trees of its folders
+            ran = _git(arguments, own, folder=tree, objects=directory.objects)
         return [name for name in _succeeded(ran).split(b"\0") if name]
 
 
 def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
     """The object ids of references of an https address, by name. Raises `GitError`."""
-    with _made() as made:
-        listing = _succeeded(_git(["ls-remote", "--", url, *names], made, folder=made, host=_host(url)))
+    with _own_directory() as own:
+        listing = _succeeded(_git(["ls-remote", "--", url, *names], own, folder=own, host=_host(url)))
     lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
     return {name: oid for oid, _, name in lines}
 
 
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
-    """Makes `target`, a bare repository, of one commit of an https address, or where the server does not give that out
-    (and for None) of all branches and tags, without files of more than `largest` bytes. Nothing but packs comes from
-    the server. Raises `GitError`."""
+    """Creates `target`, a bare repository, from one commit of an https address, or where the server refuses that (and
+    for None) from all branches and tags, without files of more than `largest` bytes. Only packs come from the server.
+    Raises `GitError`."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
     for number, way in enumerate(ways):
-        with _made(sha256=len(commit or "") == 64) as made:
-            lend(made)
+        with _own_directory(sha256=len(commit or "") == 64) as own:
+            lend(own)
             try:
-                _succeeded(_git([*base, *way], made, folder=made, host=_host(url), writes=True))
+                _succeeded(_git([*base, *way], own, folder=own, host=_host(url), writes=True))
             except RedirectedError:
                 raise
             except GitError:
                 if number < len(ways) - 1:
                     continue
                 raise
-            _take_over(made, target, sha256=len(commit or "") == 64)
+            _take_over(own, target, sha256=len(commit or "") == 64)
             return
 
 
-def _take_over(made: Path, target: Path, *, sha256: bool) -> None:
+def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
     _lay_out(target, sha256=sha256)
     (target / "objects" / "pack").mkdir()
-    with os.scandir(made / "objects" / "pack") as entries:
+    with os.scandir(own / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
     for entry in packs:
         if entry.is_file(follow_symlinks=False):
@@ -191,20 +190,19 @@ def _take_over(made: Path, target: Path, *, sha256: bool) -> None:
             if os.geteuid() == 0:
                 os.chown(place, 0, 0, follow_symlinks=False)
             place.chmod(0o444)
-    if (shallow := read_small(made / "shallow", 4096)) is not None:
+    if (shallow := read_small(own / "shallow", 4096)) is not None:
         (target / "shallow").write_bytes(shallow)
 
 
 @contextlib.contextmanager
-def _made(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """A git directory of our own, which holds nothing. It lies where others may go, because git may run as somebody
-    else."""
-    made = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
+def _own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
+    """An empty git directory of our own, readable for other users, because git may run under another uid."""
+    own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
-        _lay_out(made, sha256=sha256 or (directory is not None and directory.sha256))
-        yield made
+        _lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
+        yield own
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def _lay_out(folder: Path, *, sha256: bool) -> None:
@@ -215,30 +213,30 @@ def _lay_out(folder: Path, *, sha256: bool) -> None:
     (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")
 
 
-def _read(directory: GitDirectory, arguments: Sequence[str], given: bytes = b"") -> Ran:
-    with _made(directory) as made:
-        return _git(arguments, made, folder=made, given=given, objects=directory.objects)
+def _read(directory: GitDirectory, arguments: Sequence[str], stdin: bytes = b"") -> ProgramResult:
+    with _own_directory(directory) as own:
+        return _git(arguments, own, folder=own, stdin=stdin, objects=directory.objects)
 
 
 def _git(
     arguments: Sequence[str],
-    made: Path,
+    own: Path,
     *,
     folder: Path,
-    given: bytes = b"",
+    stdin: bytes = b"",
     objects: Sequence[Path] = (),
     host: tuple[str, int] | None = None,
     writes: bool = False,
-) -> Ran:
-    """Runs git in a directory that `_made` made, with those of the `objects` linked into it."""
+) -> ProgramResult:
+    """Runs git in a directory from `_own_directory`, with `objects` linked into it."""
     program, besides = _program()
-    variables = _VARIABLES | {"GIT_DIR": str(made)}
+    variables = _VARIABLES | {"GIT_DIR": str(own)}
     if objects:
-        linked = [made / "objects", *(made / f"alternate-{number}" for number in range(1, len(objects)))]
+        linked = [own / "objects", *(own / f"alternate-{number}" for number in range(1, len(objects)))]
         for source, place in zip(objects, linked, strict=True):
             link_objects(source, place)
         variables |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, linked[1:]))}
-    _open(made)
+    _open(own)
     reads = [*besides, *objects]
     if host is not None:
         trusted = _certificates()
@@ -254,28 +252,28 @@ def _git(
                 folder,
                 _LOCAL if host is None else _NETWORK,
                 variables,
-                reads=(*reads, *(() if writes else (made,))),
-                writes=(made,) if writes else (),
+                reads=(*reads, *(() if writes else (own,))),
+                writes=(own,) if writes else (),
                 host=host,
                 max_bytes=_NETWORK.disk_mb << 20,
             ),
-            given,
+            stdin,
         )
     except SandboxUnavailableError as error:
         raise GitError(f"git cannot be run ({error})") from error
 
 
-def _open(made: Path) -> None:
-    """Whatever our umask is."""
-    for at, _, names in os.walk(made):
+def _open(own: Path) -> None:
+    """Makes it readable for other users, whatever our umask is."""
+    for at, _, names in os.walk(own):
         Path(at).chmod(0o755)
         for name in names:
             if not (place := Path(at, name)).is_symlink():
                 place.chmod(0o644)
 
 
-def _succeeded(ran: Ran) -> bytes:
-    """What git wrote. Raises `GitError`."""
+def _succeeded(ran: ProgramResult) -> bytes:
+    """Git's output. Raises `GitError`."""
     if ran.ok:
         return ran.output
     if ran.refused:
@@ -285,22 +283,22 @@ def _succeeded(ran: Ran) -> bytes:
     if ran.ended != "exited":
         what = "memory" if ran.ended == "memory" else "output" if ran.exit_code == 153 else "memory or time"
         raise GitError(f"it was ended for taking too much {what}")
-    lines = [line for line in ran.said.splitlines() if line.strip()]
+    lines = [line for line in ran.stderr.splitlines() if line.strip()]
     last = lines[-1].strip().removeprefix("fatal: ") if lines else f"git ended with status {ran.exit_code}"
-    raise GitError("no server answers there" if "response 502" in last else last)  # what the proxy says of it
+    raise GitError("no server answers there" if "response 502" in last else last)  # 502 is from our proxy
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:
-    """Git, and the folder of its own that it needs where it is not the system's."""
-    found = shutil.which("git")
-    if found is None:
+    """Git, and its own folder where it is not the system's git."""
+    path = shutil.which("git")
+    if path is None:
         raise InputError("git is not installed; install it, or give a plain folder")
-    place = Path(found).resolve()
+    place = Path(path).resolve()
     return str(place), () if place.is_relative_to("/usr/bin") else (place.parent.parent,)
 
 
 def _certificates() -> Mapping[str, Path]:
-    """The authorities that this machine trusts, by the variable that tells git of them."""
+    """This machine's trusted certificate authorities, by git's variable for them."""
     named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
     known = ssl.get_default_verify_paths()
     for name, place in [
@@ -331,7 +329,7 @@ def _batch(entries: Sequence[TreeEntry], start: int) -> list[str]:
     return batch
 
 
-def _blobs(ran: Ran) -> Iterator[bytes | None]:
+def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
     if ran.ended == "timeout":
         raise GitError("no answer in time")
     output, at = ran.output, 0
@@ -351,11 +349,11 @@ def _blobs(ran: Ran) -> Iterator[bytes | None]:
 def _day(commit: bytes) -> str | None:
     """The day of a commit's `committer` line."""
     for line in commit.partition(b"\n\n")[0].split(b"\n"):
-        if found := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
-            away = timedelta(hours=int(found[3]), minutes=int(found[4])) * (-1 if found[2] == b"-" else 1)
+        if match := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
+            away = timedelta(hours=int(match[3]), minutes=int(match[4])) * (-1 if match[2] == b"-" else 1)
             try:
                 zone = timezone(away) if away else UTC
-                return datetime.fromtimestamp(int(found[1]), zone).date().isoformat()
+                return datetime.fromtimestamp(int(match[1]), zone).date().isoformat()
             except (ValueError, OverflowError, OSError):
                 return None
     return None
@@ -367,7 +365,7 @@ def _shared_indexes(folder: Path) -> list[str]:
 
 
 def _excluded(directory: GitDirectory) -> bytes:
-    """What is ignored besides `.gitignore` files: by the person's own list, then by the repository's."""
+    """Patterns of ignored files besides `.gitignore`: the user's own list, then the repository's."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
     info = directory.common / "info"

@@ -1,14 +1,14 @@
-"""What a folder's `.git` is, read without git: which directories it leads to, and whether these may be read.
+"""A folder's `.git`, read without git: which directories it leads to, and whether these may be read.
 
-Nothing here obeys what a stranger wrote. Of a configuration only the origin's address, the hash and `core.worktree` are
-looked at; `.git` files, `commondir`, alternates and links are followed to where they end, and count only there.
+Of an untrusted configuration only the origin's address, the hash and `core.worktree` are read; `.git` files,
+`commondir`, alternates and links are resolved, and checks apply to the resolved path.
 
-A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read when it names the folder in
-turn, as git writes it on both sides: a stranger can put a `.git` into a folder that points to a repository of this
-machine, but nothing into that repository. A link out of a git directory is never followed. Alternates are, since
-nothing in them points back (`clone --shared`); under `roots` they must lie there as everything else.
+A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read only if it names the folder in
+turn, as git writes it on both sides: an attacker can put a `.git` into a folder that points to a repository of this
+machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are, since
+they have no reference back (`clone --shared`); with `roots` they must lie under these like everything else.
 
-A bare repository inside somebody else's work tree is data, not a repository.
+A bare repository inside another work tree is data, not a repository.
 """
 
 import os
@@ -32,8 +32,8 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` has HEAD and the index, `common` the rest; they differ for a linked work tree alone. `objects` are the
-    directories of its objects, its own first."""
+    """`folder` has HEAD and the index, `common` the rest; they differ for a linked work tree alone. `objects` are its
+    object directories, its own first."""
 
     folder: Path
     common: Path
@@ -59,8 +59,8 @@ class GitDirectory:
         packed = self._packed()
         for rule in rules:
             at = rule.format(name)
-            if (at.startswith("refs/") or at.isupper()) and (found := self._followed(at, packed)):
-                return found
+            if (at.startswith("refs/") or at.isupper()) and (oid := self._followed(at, packed)):
+                return oid
         return None
 
     def _followed(self, name: str, packed: bytes) -> str | None:
@@ -89,8 +89,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """The git directory of a folder (resolved), None where it has none that may be read. Everything it leads to lies
-    under one of `roots`, where such are given."""
+    """The git directory of a resolved folder, None where it has none that may be read. Everything it leads to lies
+    under one of `roots`, unless that is None."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -112,7 +112,7 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """A bare repository that `xkg.build.repositories.git.fetch` made, wherever it lies."""
+    """A bare repository from `xkg.build.repositories.git.fetch`, wherever it lies."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
@@ -122,7 +122,7 @@ def is_bare_data(path: Path) -> bool:
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file, None for any other thing, a link too, and for one that is larger. Never waits."""
+    """The bytes of a regular file of at most `most` bytes, None for anything else, links included. Never blocks."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -139,8 +139,8 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def link_objects(source: Path, target: Path) -> None:
-    """Fills `target`, an object directory of ours, with links to what is plainly objects in `source`: packs and loose
-    ones, and nothing that git could obey or wait for (alternates, links, pipes). Raises `InputError` for too much."""
+    """Fills `target`, an object directory of ours, with links to the packs and loose objects in `source`, and to
+    nothing that git could execute or wait for (alternates, links, pipes). Raises `InputError` for too many."""
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):
@@ -185,7 +185,7 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """Where the refs and objects of a git directory lie; a `commondir` counts where git puts one."""
+    """The directory of the refs and objects of a git directory; `commondir` counts only where git puts one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -231,7 +231,7 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
-    """An object directory, and the alternates that may be read, theirs too."""
+    """An object directory, and the alternates that may be read, recursively."""
     waiting, known = [first.resolve()], set[Path]()
     while waiting and len(known) <= _MAX_ALTERNATES:
         at = waiting.pop(0)
@@ -249,9 +249,9 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """The last value of each setting of a configuration, without what it includes; the names in lower case but for the
-    part in quotes."""
-    found: dict[str, str] = {}
+    """The last value of each setting of a configuration, without its includes; names in lower case except the part in
+    quotes."""
+    settings: dict[str, str] = {}
     section = ""
     for line in (read_small(folder / "config", _MAX_CONFIG) or b"").decode("utf-8", "replace").split("\n"):
         if head := _SECTION.match(line):
@@ -259,11 +259,11 @@ def _settings(folder: Path) -> dict[str, str]:
             line = line[head.end() :]
         name, equals, value = line.partition("=")
         if equals:
-            found[f"{section}.{name.strip().lower()}"] = value.strip().strip('"')
-    return found
+            settings[f"{section}.{name.strip().lower()}"] = value.strip().strip('"')
+    return settings
 
 
 def _in_packed(name: str, packed: bytes) -> str | None:
-    found = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(name.encode()) + rb"$", packed, re.MULTILINE)
-    oid = found[1].decode() if found else ""
+    match = re.search(rb"^([0-9a-f]{40,64}) " + re.escape(name.encode()) + rb"$", packed, re.MULTILINE)
+    oid = match[1].decode() if match else ""
     return oid if _OID.fullmatch(oid) else None

@@ -5,7 +5,7 @@ import re
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
 UNKNOWN = "NOASSERTION"
 
-# Ordered: a text that quotes another licence comes before the one it quotes.
+# Ordered: a licence that quotes another one comes before it.
 _EVIDENT: tuple[tuple[str, str], ...] = (
     (r"attribution-noncommercial-sharealike 4\.0", "CC-BY-NC-SA-4.0"),
     (r"attribution-noncommercial-noderivatives 4\.0", "CC-BY-NC-ND-4.0"),
@@ -35,6 +35,6 @@ def spdx(text: str) -> str:
     if tag:
         return tag[1]
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
-    found = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
-    # The first licence named is the one that is given: later ones are compared with, quoted or bundled.
-    return min(found, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]
+    matches = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
+    # The first licence named applies: later ones are compared with, quoted or bundled.
+    return min(matches, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]

@@ -1,7 +1,7 @@
 """arXiv as a `Source`: a paper by its id or address, its metadata from the API, its LaTeX source, else its PDF.
 
-Ids are as in https://info.arxiv.org/help/arxiv_identifier.html, the pause between requests is what the `arxiv` package
-keeps for the terms of use, https://info.arxiv.org/help/api/tou.html.
+Ids are as in https://info.arxiv.org/help/arxiv_identifier.html; the pause between requests is that of the `arxiv`
+package, which follows the terms of use, https://info.arxiv.org/help/api/tou.html.
 """
 
 import re
@@ -53,7 +53,7 @@ def arxiv_id(spec: str) -> ArxivId | None:
 
 
 class _Record(BaseModel):
-    """What the API says of one version. It lies beside the fetched file; `file` is that one's name, with its hash."""
+    """The API's metadata of one version, stored beside the fetched file; `file` and `sha256` are of that file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -73,10 +73,10 @@ class _Record(BaseModel):
 
 
 class ArxivSource:
-    """Papers of arXiv, or of a mirror at `url`, kept in `folder`, one file a version.
+    """Papers of arXiv, or of a mirror at `url`, stored in `folder`, one file per version.
 
-    A version that is there is not fetched again; where arXiv cannot be reached, the newest one that is there stands for
-    the newest. `pause` are the seconds between requests, `seconds` the most that one of them may take."""
+    A stored version is not fetched again; where arXiv cannot be reached, the newest stored version is used. `pause` is
+    in seconds between requests, `seconds` bounds one request."""
 
     def __init__(
         self,
@@ -97,22 +97,22 @@ class ArxivSource:
         return arxiv_id(spec) is not None
 
     def paper(self, spec: str) -> PaperFile:
-        """As `Source.paper`; raises `StoreError` too, where `folder` cannot be written."""
-        asked = arxiv_id(spec)
-        if asked is None:
-            raise InputError(f"{spec} is no arXiv id; give one such as 2401.01234, 2401.01234v2 or cs/0112017")
-        known = self._kept(asked)
-        if known is not None and asked.version:
+        """As `Source.paper`; also raises `StoreError` where `folder` cannot be written."""
+        requested = arxiv_id(spec)
+        if requested is None:
+            raise InputError(f"{spec} is not an arXiv id; give one such as 2401.01234, 2401.01234v2 or cs/0112017")
+        known = self._stored(requested)
+        if known is not None and requested.version:
             return self._file(known)
         try:
-            record = self._record(asked)
+            record = self._record(requested)
         except UnreachableError as error:
             if known is None:
                 raise
             return self._file(known, f"{known}, fetched before, was used: {error}")
-        kept = self._kept(ArxivId(record.number, record.version))
-        if kept is not None:
-            return self._file(kept)
+        stored = self._stored(ArxivId(record.number, record.version))
+        if stored is not None:
+            return self._file(stored)
         try:
             private_folder(self._folder)
             with tempfile.TemporaryDirectory(prefix=".fetch-", dir=self._folder) as work:
@@ -122,41 +122,41 @@ class ArxivSource:
                 f"cannot write {self._folder}: {error.strerror}; free space or rights are needed"
             ) from error
 
-    def _record(self, asked: ArxivId) -> _Record:
-        unknown = InputError(f"arXiv has no paper {asked}; check the id and the version")
+    def _record(self, requested: ArxivId) -> _Record:
+        unknown = InputError(f"arXiv has no paper {requested}; check the id and the version")
         try:
-            found = next(self._client.results(arxiv.Search(id_list=[str(asked)], max_results=1)), None)
+            entry = next(self._client.results(arxiv.Search(id_list=[str(requested)], max_results=1)), None)
         except arxiv.HTTPError as error:
             if error.status in (400, *_ABSENT):
                 raise unknown from error
             raise UnreachableError(f"{self._url} answers {error.status}; try later, or {_REMEDY}") from error
-        except ValueError as error:  # a date that is none
+        except ValueError as error:  # an invalid date
             raise _no_feed(self._url) from error
-        answered = arxiv_id(found.entry_id) if found is not None else None
-        if found is None or answered is None or answered.number != asked.number:
+        answered = arxiv_id(entry.entry_id) if entry is not None else None
+        if entry is None or answered is None or answered.number != requested.number:
             raise unknown
-        doi = re.search(r"10\.\d{4,9}/\S+", found.doi or "")
+        doi = re.search(r"10\.\d{4,9}/\S+", entry.doi or "")
         return _Record(
             number=answered.number,
             version=answered.version or "v1",
-            title=" ".join(found.title.split()),
-            authors=tuple(" ".join(author.name.split()) for author in found.authors),
-            abstract=" ".join(found.summary.split()),
-            year=found.published.year,
+            title=" ".join(entry.title.split()),
+            authors=tuple(" ".join(author.name.split()) for author in entry.authors),
+            abstract=" ".join(entry.summary.split()),
+            year=entry.published.year,
             doi=doi.group() if doi else None,
-            comment=" ".join((found.comment or "").split()),
+            comment=" ".join((entry.comment or "").split()),
         )
 
     def _bring(self, record: _Record, work: Path) -> PaperFile:
-        """The version's source, or else its PDF, fetched into `work` and kept."""
+        """Fetches the version's source, or else its PDF, into `work`, and stores it."""
         source, printed, trouble = work / "source", work / "printed", ""
         suffix: str | None = None
         if self._save(record, "src", source, LARGEST_ARCHIVE):
             try:
                 kind = self._parsers.source_kind(source)
             except UnsafeInputError as error:
-                told = str(error).replace(str(source), f"the source of {record}", 1)
-                raise UnsafeInputError(f"{told}; fetch {self._address(record, 'pdf')} and name that file") from error
+                message = str(error).replace(str(source), f"the source of {record}", 1)
+                raise UnsafeInputError(f"{message}; fetch {self._address(record, 'pdf')} and name that file") from error
             except InputError as error:
                 trouble = str(error).replace(str(source), f"the source of {record}", 1).partition(";")[0]
             else:
@@ -170,13 +170,13 @@ class ArxivSource:
         record = record.model_copy(update={"file": _stem(record) + suffix, "sha256": sha256_of(source)})
         sync_file(source)
         source.replace(self._folder / record.file)
-        if trouble:  # another time the source may come whole, so this is not what is found then
+        if trouble:  # not recorded: the next attempt may get the whole source
             return self._file(record, f"{trouble}: the PDF was read")
         write_whole(self._folder / f"{_stem(record)}.json", record.model_dump_json(indent=1).encode())
         return self._file(record)
 
     def _save(self, record: _Record, kind: str, path: Path, largest: int) -> bool:
-        """Whether there is a file of this kind; it is in `path` then."""
+        """Whether there is a file of this kind; it is then in `path`."""
         status = self._web.save(self._address(record, kind), largest, path)
         if status != 200 and status not in _ABSENT:
             raise UnreachableError(f"{self._address(record, kind)} answers {status}; try later, or {_REMEDY}")
@@ -185,18 +185,18 @@ class ArxivSource:
     def _address(self, record: _Record, kind: str) -> str:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
-    def _kept(self, asked: ArxivId) -> _Record | None:
-        """The newest version that is there whole, or the one that is asked for."""
-        stem = _stem(asked)
-        found: list[_Record] = []
-        for path in self._folder.glob(f"{stem}.json" if asked.version else f"{stem}v*.json"):
+    def _stored(self, requested: ArxivId) -> _Record | None:
+        """The newest version that is stored intact, or the requested one."""
+        stem = _stem(requested)
+        records: list[_Record] = []
+        for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):
             try:
                 record = _Record.model_validate_json(path.read_bytes())
                 if sha256_of(self._folder / record.file) == record.sha256:
-                    found.append(record)
+                    records.append(record)
             except (OSError, ValidationError):  # fetched anew
                 continue
-        return max(found, key=lambda record: int(record.version[1:]), default=None)
+        return max(records, key=lambda record: int(record.version[1:]), default=None)
 
     def _file(self, record: _Record, *notes: str) -> PaperFile:
         if record.file.endswith(".pdf") and not notes:
@@ -216,7 +216,7 @@ class ArxivSource:
 
 
 def _client(web: Web, url: str) -> Any:
-    """The package's client; `Web` paces, repeats and bounds its requests in its place."""
+    """The package's client; `Web` paces, retries and bounds its requests."""
     client = arxiv.Client(page_size=1, delay_seconds=0, num_retries=0)
     client.query_url_format = url + "/api/query?{}"
     client._session = _Session(web, url)
@@ -252,8 +252,8 @@ def _nothing(record: _Record, *, withdrawn: bool) -> InputError:
     number, version = record.number, int(record.version[1:])
     advice = f"name an earlier version, such as {number}v{version - 1}, or" if version > 1 else "instead,"
     if withdrawn:
-        said = f" ({record.comment[:200]})" if record.comment else ""
-        return InputError(f"{record} was withdrawn{said}; {advice} give the paper's own files")
+        comment = f" ({record.comment[:200]})" if record.comment else ""
+        return InputError(f"{record} was withdrawn{comment}; {advice} give the paper's own files")
     return InputError(f"arXiv gives neither source nor PDF of {record}; {advice} give the paper's own files")
 
 

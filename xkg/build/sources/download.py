@@ -1,4 +1,4 @@
-"""Files from the web: politely paced, tried again where that helps, bounded in size and time."""
+"""Files from the web: paced, retried where that helps, bounded in size and time."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,18 +13,18 @@ from xkg.retry_after import seconds_to_wait
 
 _TRIES = 4
 _CONNECT, _SILENCE = 10.0, 30.0  # seconds to reach a server, and without a byte from it
-_LONGEST_WAIT = 60.0  # who asks for more is not waited for: the user is told
+_LONGEST_WAIT = 60.0  # a longer Retry-After is an error for the user
 _AGAIN = frozenset((429, 500, 502, 503, 504))
 _PIECE = 1 << 16
 
 
 class UnreachableError(InputError):
-    """A server did not give what another time it may."""
+    """A server failed in a way that may be temporary."""
 
 
 class Web:
-    """Requests to one server. `pause` are the seconds between two of them, `seconds` the most that one may take;
-    `remedy` ends the messages for what cannot be had, `sleep` is what waits."""
+    """Requests to one server. `pause` is in seconds between two of them, `seconds` bounds one; `remedy` ends the
+    messages of errors."""
 
     def __init__(
         self, agent: str, pause: float, remedy: str, *, seconds: float, sleep: Callable[[float], None] = time.sleep
@@ -37,8 +37,8 @@ class Web:
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
         """Status and body (empty unless the status is 200).
 
-        Raises `UnreachableError` for a server that cannot be reached, that is busy for longer than one can wait, or
-        that cuts every answer short; `UnsafeInputError` for more than `largest` bytes."""
+        Raises `UnreachableError` for a server that cannot be reached, is busy for too long, or cuts every answer short;
+        `UnsafeInputError` for more than `largest` bytes."""
         body = bytearray()
 
         def attempt() -> tuple[int, float]:
@@ -48,7 +48,7 @@ class Web:
         return self._patiently(url, attempt), bytes(body)
 
     def save(self, url: str, largest: int, path: Path) -> int:
-        """The status; where that is 200, the body is in `path`. Raises as `fetch`, and `OSError` for the file."""
+        """The status; if that is 200, the body is in `path`. Raises as `fetch`, and `OSError` for the file."""
 
         def attempt() -> tuple[int, float]:
             with path.open("wb") as file:
@@ -61,7 +61,7 @@ class Web:
         for number in range(_TRIES):
             wait = self._pause * 2**number
             try:
-                status, asked = attempt()
+                status, retry_after = attempt()
             except (requests.RequestException, HTTPError) as error:
                 if isinstance(error, requests.ConnectTimeout) or _refused(error):
                     raise UnreachableError(f"{host} cannot be reached; {self._remedy}") from error
@@ -70,17 +70,17 @@ class Web:
                 if status not in _AGAIN:
                     return status
                 trouble = f"it answers {status}" + (" (too many requests)" if status == 429 else "")
-                if asked > _LONGEST_WAIT:
+                if retry_after > _LONGEST_WAIT:
                     raise UnreachableError(
-                        f"{host} is busy and asks to wait {asked:.0f} seconds; run this again after that"
+                        f"{host} is busy and asks to wait {retry_after:.0f} seconds; run this again after that"
                     )
-                wait = max(wait, asked)
+                wait = max(wait, retry_after)
             if number + 1 < _TRIES:
                 self._sleep(wait)
         raise UnreachableError(f"{url} could not be fetched in {_TRIES} tries: {trouble}; try later, or {self._remedy}")
 
     def _read(self, url: str, largest: int, write: Callable[[bytes], object]) -> tuple[int, float]:
-        """The status, and how many seconds the server asks to wait."""
+        """The status, and the seconds of Retry-After."""
         if (early := self._free_at - time.monotonic()) > 0:
             self._sleep(early)
         deadline, size = time.monotonic() + self._seconds, 0
@@ -103,12 +103,12 @@ class Web:
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:
-    """The body as it comes in, so that a server that sends a byte at a time meets the deadline too."""
+    """The body as it comes in, so that the deadline also applies to a server that sends a byte at a time."""
     while piece := answer.raw.read1(_PIECE, decode_content=True):
         yield piece
 
 
 def _refused(error: Exception) -> bool:
-    """Whether no connection came about at all: no such host, nobody listening, no network."""
+    """Whether no connection was made: no such host, nobody listening, no network."""
     reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     return isinstance(getattr(reason, "reason", None), NewConnectionError)

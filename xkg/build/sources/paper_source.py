@@ -1,4 +1,4 @@
-"""Where papers come from: `Source`, the seam, and `find_paper`, which asks what lies on disk first."""
+"""The protocol `Source` for places of papers, and `find_paper`, which looks on disk first."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ from xkg.errors import InputError
 
 
 class PaperFile(BaseModel):
-    """A paper on disk, ready to be parsed, with what its source says of it ('' or None where it says nothing).
+    """A paper on disk, ready to be parsed, with its source's metadata ('' or None where there is none).
 
-    `arxiv_id` is without a version. `notes` are what a person should know of the choice, one line each."""
+    `arxiv_id` is without a version. `notes` explain the choice to a person, one line each."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,8 +27,8 @@ class PaperFile(BaseModel):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """The document with what its source knows better than its text."""
-        said = {
+        """The document with the source's metadata where that is better than the text's."""
+        update = {
             "title": self.title or document.title,
             "authors": self.authors or document.authors,
             "abstract": document.abstract or self.abstract,
@@ -37,26 +37,26 @@ class PaperFile(BaseModel):
             "doi": self.doi or document.doi,
             "warnings": (*document.warnings, *self.notes),
         }
-        return document.model_copy(update=said)
+        return document.model_copy(update=update)
 
 
 class Source(Protocol):
-    """A place that papers come from, by names of its own."""
+    """A place of papers, with names of its own for them."""
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` is a name that this source gives papers; asks nobody."""
+        """Whether `spec` has the form of this source's names; makes no request."""
         ...
 
     def paper(self, spec: str) -> PaperFile:
-        """The paper of that name, brought to disk. Raises `InputError` with one line: no such paper, not reachable, no
-        file that can be read; `UnsafeInputError` for what is larger than any honest paper or reaches outside."""
+        """The paper of that name, on disk. Raises `InputError` with one line: no such paper, not reachable, no readable
+        file; `UnsafeInputError` for files that are larger than any honest paper or reach outside."""
         ...
 
 
 def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
-    """The paper that `spec` names: a path that is there, else a name that one of the sources knows, else the path.
+    """The paper that `spec` names: an existing path, else a name of one of the sources, else the path.
 
-    Raises what `Source.paper` raises, and `InputError` for an address that no source knows."""
+    Raises as `Source.paper`, and `InputError` for an address that no source has."""
     path = Path(spec)
     try:
         there = path.exists()
@@ -68,5 +68,5 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
         if source.names(spec):
             return source.paper(spec)
     if "://" in spec:
-        raise InputError(f"{spec} is no address of arXiv; give an arXiv id, or fetch the paper and name its file")
+        raise InputError(f"{spec} is not an address of arXiv; give an arXiv id, or fetch the paper and name its file")
     return PaperFile(path=path)

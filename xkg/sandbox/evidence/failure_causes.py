@@ -1,4 +1,4 @@
-"""Why a test did not pass, from what its run printed."""
+"""Why a test did not pass, from the output of its run."""
 
 import re
 import sys
@@ -9,9 +9,9 @@ from xkg.sandbox.runner import Outcome
 
 
 class Cause(StrEnum):
-    """What came of running a code node. `PASSES`: its test passes and is proven to be able to fail; `PROVES_NOTHING`:
+    """The outcome of running a code node. `PASSES`: its test passes and is proven to be able to fail; `PROVES_NOTHING`:
     it passes, but would not fail if the code did something else. `NOT_SETTLED`: it passes, and the machine was too slow
-    to find out more. The other words say what stopped it."""
+    to find out more. The other values name what stopped it."""
 
     PASSES = "passes"
     PROVES_NOTHING = "test proves nothing"
@@ -27,7 +27,7 @@ class Cause(StrEnum):
     LANGUAGE = "language that is not run"
 
 
-# What libraries say when they cannot reach the network, or want data that has to be fetched first.
+# Messages of libraries that cannot reach the network, or need data that has to be downloaded first.
 _DOWNLOAD = re.compile(
     r"getaddrinfo|gaierror|name resolution|Name or service not known|nodename nor servname|Network is unreachable"
     r"|Max retries exceeded|NameResolutionError|NewConnectionError|ConnectionRefusedError|URLError"
@@ -37,7 +37,7 @@ _DOWNLOAD = re.compile(
     r"|is not a local folder and is not a valid model identifier|Couldn't reach .* on the Hub"
     r"|NLTK Downloader|\[E050\]|download=True to download|huggingface\.co"
 )
-_GONE = re.compile(
+_REMOVED = re.compile(
     r"has been removed|was removed (?:from|in)|were removed in|no longer (?:supported|available|exists|part of)"
     r"|is not supported (?:since|anymore|any more)|numpy\.dtype size changed|binary incompatibility"
 )
@@ -46,14 +46,14 @@ _NOT_INSTALLED = re.compile(
     r"|is not installed|cannot open shared object file|pip install ",
     re.IGNORECASE,
 )
-_LAST = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<said>.*))?$")
+_LAST = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'^[^\S\n]++File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.*))?$', re.MULTILINE)
 _OWN = ("implementation.py", "test.py", "harness.py")
 
 
 def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
-    """The cause of a run that did not end well. `own_names` are the classes and functions that the node defines itself,
-    so that an attribute that its own class lacks is not taken for one that a library has lost."""
+    """The cause of a failed run. `own_names` are the classes and functions that the node defines itself, so that an
+    attribute missing from its own class is not attributed to a library."""
     text = outcome.output
     if outcome.ended == "memory":
         return Cause.MEMORY
@@ -62,78 +62,78 @@ def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
     if outcome.ended != "exited":
         return Cause.KILLED
     chain = _chain(text)
-    kind, said = last_error(text)
-    if kind == "MemoryError" or "can't allocate memory" in said or "OutOfMemoryError" in kind:
+    kind, message = last_error(text)
+    if kind == "MemoryError" or "can't allocate memory" in message or "OutOfMemoryError" in kind:
         return Cause.MEMORY
     if kind == "ModuleNotFoundError":
-        return _missing_module(said)
+        return _missing_module(message)
     if _DOWNLOAD.search(chain):
         return Cause.DOWNLOAD
-    if _GONE.search(said):
+    if _REMOVED.search(message):
         return Cause.REMOVED_API
     if kind == "ImportError":
-        return _import_error(said)
-    if _NOT_INSTALLED.search(said):
+        return _import_error(message)
+    if _NOT_INSTALLED.search(message):
         return Cause.MISSING_PACKAGE
     if kind == "AttributeError":
-        return _attribute_error(said, chain, own_names)
+        return _attribute_error(message, chain, own_names)
     if kind == "TypeError":
-        return _type_error(said, own_names)
+        return _type_error(message, own_names)
     return Cause.OWN_BUG
 
 
 def last_error(text: str) -> tuple[str, str]:
-    """The class and the words of the last uncaught exception in a run's output; two empty strings where there is none.
-    Words go on to the end of the output, as those of some libraries have several lines."""
+    """The class and the message of the last uncaught exception in a run's output; two empty strings where there is
+    none. The message extends to the end of the output, as those of some libraries have several lines."""
     lines = _chain(text).splitlines()
     for i in range(len(lines) - 1, -1, -1):
         match = _LAST.match(lines[i])
         if match and i and lines[i - 1].startswith(" "):
-            return match["kind"].rpartition(".")[2], "\n".join([match["said"] or "", *lines[i + 1 :]]).strip()
+            return match["kind"].rpartition(".")[2], "\n".join([match["message"] or "", *lines[i + 1 :]]).strip()
     return "", ""
 
 
 def _chain(text: str) -> str:
-    """The last traceback in the output, with those that it names as its causes."""
+    """The last traceback in the output, with the causes that it names."""
     parts = text.split("Traceback (most recent call last):")
     if len(parts) == 1:
         return text[-4000:]
-    kept = [parts[-1]]
+    chain = [parts[-1]]
     for part in reversed(parts[1:-1]):
         end = part.rstrip()
         if not end.endswith(("direct cause of the following exception:", "another exception occurred:")):
             break
-        kept.insert(0, part)
-    return "".join(kept)
+        chain.insert(0, part)
+    return "".join(chain)
 
 
-def _missing_module(said: str) -> Cause:
-    found = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", said)
-    name = found[1] if found else ""
-    # The package is there and has lost the module, or the module left the standard library.
-    gone = "." in name or name in _LEFT_THE_LIBRARY
-    return Cause.REMOVED_API if gone else Cause.MISSING_PACKAGE
+def _missing_module(message: str) -> Cause:
+    match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
+    name = match[1] if match else ""
+    # The package is there without the module, or the module was removed from the standard library.
+    removed = "." in name or name in _REMOVED_MODULES
+    return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 
 
-# PEP 594 and 632, and what went before them.
-_LEFT_THE_LIBRARY = {
+# PEP 594 and 632, and earlier removals.
+_REMOVED_MODULES = {
     *"aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis".split(),
     *"nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split(),
 } - sys.stdlib_module_names | {"imp", "distutils", "asynchat", "asyncore", "smtpd"}
 
 
-def _import_error(said: str) -> Cause:
-    found = re.match(r"cannot import name '[^']+' from (?:partially initialized module )?'([\w.]+)'", said)
-    if found is None:
-        return Cause.MISSING_PACKAGE if _NOT_INSTALLED.search(said) else Cause.OWN_BUG
-    return Cause.OWN_BUG if found[1] in ("implementation", "__main__") else Cause.REMOVED_API
+def _import_error(message: str) -> Cause:
+    match = re.match(r"cannot import name '[^']+' from (?:partially initialized module )?'([\w.]+)'", message)
+    if match is None:
+        return Cause.MISSING_PACKAGE if _NOT_INSTALLED.search(message) else Cause.OWN_BUG
+    return Cause.OWN_BUG if match[1] in ("implementation", "__main__") else Cause.REMOVED_API
 
 
-def _attribute_error(said: str, chain: str, own_names: Set[str]) -> Cause:
-    module = re.match(r"(?:partially initialized )?module '([\w.]+)' has no attribute", said)
+def _attribute_error(message: str, chain: str, own_names: Set[str]) -> Cause:
+    module = re.match(r"(?:partially initialized )?module '([\w.]+)' has no attribute", message)
     if module:
         return Cause.OWN_BUG if module[1] in ("implementation", "__main__") else Cause.REMOVED_API
-    of = re.match(r"(?:type object )?'([\w.]+)'(?: object)? has no attribute", said)
+    of = re.match(r"(?:type object )?'([\w.]+)'(?: object)? has no attribute", message)
     if of is None:
         return Cause.REMOVED_API if _raised_elsewhere(chain) else Cause.OWN_BUG
     name = of[1].rpartition(".")[2]
@@ -145,11 +145,11 @@ def _attribute_error(said: str, chain: str, own_names: Set[str]) -> Cause:
 _PLAIN = {*"NoneType list tuple dict set frozenset str bytes int float bool function method generator".split()}
 
 
-def _type_error(said: str, own_names: Set[str]) -> Cause:
-    call = re.match(r"([\w.<>]+)\(\) got an unexpected keyword argument", said)
+def _type_error(message: str, own_names: Set[str]) -> Cause:
+    call = re.match(r"([\w.<>]+)\(\) got an unexpected keyword argument", message)
     if call is None:
         return Cause.OWN_BUG
-    # Of a method the class says whose it is: everybody has an `__init__`.
+    # The class identifies a method: every library has an `__init__`.
     return Cause.OWN_BUG if call[1].partition(".")[0] in own_names else Cause.REMOVED_API
 
 

@@ -1,12 +1,12 @@
-"""Changes of a module that a test worth the name notices: stubs of its public functions, and mutants.
+"""Changes of a module that a good test detects: stubs of its public functions, and mutants.
 
 The operators are the usual ones of mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection",
 1978; operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): another
-arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a statement left out. Left alone
-is what no test of a method can be asked to see (messages, logging, annotations, defaults of parameters, docstrings),
-and what fails for the sake of failing (the first binding of a name, `super().__init__()`, a whole `return`): it would
-only raise the score. The libraries there are (mutmut, cosmic-ray) mutate a project on disk for a test runner of their
-own, and leave no statement out.
+arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. Not mutated
+is code that no test of a method can be expected to check (messages, logging, annotations, defaults of parameters,
+docstrings), and code whose removal always fails (the first binding of a name, `super().__init__()`, a whole `return`),
+which would only raise the score. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for a test runner of
+their own, and remove no statements.
 """
 
 import ast
@@ -54,9 +54,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Change:
-    """Bytes `start` to `end` (exclusive) of the module become `text`, which has as many lines: whatever follows keeps
-    its line, so that tracebacks and sources agree. `lines` (first, last) are those of the statement it lies in: it can
-    only matter where one of them is run."""
+    """Bytes `start` to `end` (exclusive) of the module become `text`, which has as many lines: all code after it stays
+    on its line, so that tracebacks and sources agree. `lines` (first, last) are those of the enclosing statement: the
+    change only matters where one of them is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -76,18 +76,17 @@ class Change:
 
 
 def plain_newlines(source: str) -> str:
-    """The source with the line ends that the parser counts."""
+    """The source with line ends as the parser counts them."""
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def stubs(source: str) -> list[Change]:
     """One change for each public function of a module that parses, in order: its body becomes `return None`.
 
-    Public are the functions of the module and the methods of its classes whose names do not begin with an underscore,
-    and special methods but those that only describe. Left out is what has no body to speak of: abstract methods,
-    overloads, `pass`, a lone `raise`."""
+    Public are functions and methods whose names do not begin with an underscore, and special methods except those that
+    only describe. Functions without a real body are skipped: abstract methods, overloads, `pass`, a lone `raise`."""
     text = _Text(source)
-    found = []
+    changes = []
     for name, function in _public(text.tree.body):
         body = function.body[1:] if _is_docstring(function.body[0]) else function.body
         if not body or all(_says_nothing(statement) for statement in body):
@@ -95,12 +94,12 @@ def stubs(source: str) -> list[Change]:
         lines = (_first_line(body[0]), body[-1].end_lineno or function.lineno)
         start, end = text.offset(lines[0], body[0].col_offset), text.end(body[-1])
         nothing = _as_long("return None", "None", lines[1] - lines[0])
-        found.append(Change(function.lineno, lines, start, end, nothing, f"the body of {name} left out"))
-    return found
+        changes.append(Change(function.lineno, lines, start, end, nothing, f"the body of {name} left out"))
+    return changes
 
 
 def body_lines(source: str) -> set[int]:
-    """The lines inside functions of a module that parses that can be run: what a test covers or does not."""
+    """The executable lines inside functions of a module that parses, for coverage."""
     tree = _Text(source).tree
     lines = set()
     for function in ast.walk(tree):
@@ -111,13 +110,13 @@ def body_lines(source: str) -> set[int]:
 
 
 def mutants(source: str, covered: Set[int], seed: str) -> Iterator[Change]:
-    """The mutants of a module that parses on the lines in `covered`, each once, in an order that `seed` fixes: spread
-    over the lines, so that any number of them from the front is a fair sample."""
+    """The mutants of a module that parses on the lines in `covered`, each once, in an order that `seed` determines:
+    spread over the lines, so that any prefix is a fair sample."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
     by_line: dict[int, list[Change]] = {}
-    for change in sites.found:
+    for change in sites.changes:
         if change.touches(covered):
             by_line.setdefault(change.line, []).append(change)
     order = random.Random(seed)
@@ -149,7 +148,7 @@ def _shape(tree: ast.Module) -> str:
 
 
 class _Text:
-    """A module with its tree, and byte offsets of what the tree names by line and column."""
+    """A module with its tree, and byte offsets of the tree's lines and columns."""
 
     def __init__(self, source: str) -> None:
         self.source = plain_newlines(source)
@@ -169,7 +168,7 @@ class _Sites(ast.NodeVisitor):
     """Collects the mutants of a module."""
 
     def __init__(self, text: _Text) -> None:
-        self.found: list[Change] = []
+        self.changes: list[Change] = []
         self._text = text
         self._lines = (1, 1)
         self._bound: set[str] = set()
@@ -185,10 +184,10 @@ class _Sites(ast.NodeVisitor):
     def _add(self, node: ast.expr | ast.stmt, text: str, what: str, last: str = "") -> None:
         text = _as_long(text, last or text, (node.end_lineno or node.lineno) - node.lineno)
         start = self._text.offset(node.lineno, node.col_offset)
-        self.found.append(Change(node.lineno, self._lines, start, self._text.end(node), text, what))
+        self.changes.append(Change(node.lineno, self._lines, start, self._text.end(node), text, what))
 
     def visit(self, node: ast.AST) -> None:
-        with contextlib.suppress(RecursionError):  # a formula of a thousand terms is left as it is
+        with contextlib.suppress(RecursionError):  # a formula of a thousand terms is not mutated
             self._visit(node)
 
     def _visit(self, node: ast.AST) -> None:
@@ -198,10 +197,10 @@ class _Sites(ast.NodeVisitor):
             self._lines = (node.lineno, max(node.lineno, last))
         super().visit(node)
 
-    # --- what is left alone
+    # --- not mutated
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Columns inside are those of no file before Python 3.12, and most are messages."""
+        """Columns inside are wrong before Python 3.12, and most are messages."""
 
     def visit_Raise(self, node: ast.Raise) -> None: ...
     def visit_Assert(self, node: ast.Assert) -> None: ...
@@ -226,8 +225,8 @@ class _Sites(ast.NodeVisitor):
     def visit_FunctionDef(self, node: _Function) -> None:
         outer = self._bound, self._constructing
         arguments = node.args
-        given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-        self._bound = {argument.arg for argument in given if argument is not None}
+        parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+        self._bound = {argument.arg for argument in parameters if argument is not None}
         self._constructing = node.name == "__init__"
         for statement in node.body:
             self.visit(statement)
@@ -342,7 +341,7 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """`text` with so many line ends, in parentheses around `last`, an expression that it ends with."""
+    """`text` with `lines` line ends, in parentheses around `last`, the expression at its end."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 
@@ -385,7 +384,7 @@ def _is_stored(node: ast.Name) -> bool:
 
 
 def _talks(call: ast.Call) -> bool:
-    """Whether a call only tells a person something."""
+    """Whether a call only logs, warns or prints."""
     called = call.func
     if isinstance(called, ast.Attribute) and isinstance(called.value, (ast.Name, ast.Attribute)):
         owner = called.value.id if isinstance(called.value, ast.Name) else called.value.attr

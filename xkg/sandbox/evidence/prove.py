@@ -1,9 +1,9 @@
-"""The highest level that a code node reaches today, rung by rung: up to `executed` and `tested` where it has a test.
+"""The highest level that a code node reaches, step by step: up to `executed` and `tested` where it has a test.
 
-What a run printed decides nothing: that an import or a test came to its end is said by a token that is drawn for each
-run (`harness`), and counts only where the process then exited 0. The test and the code under it share a process with
-what says so. `tampering` refuses what could reach it: frames, the memory of the process, `ctypes`. Code that hides such
-a reach from its syntax tree can still forge a level.
+Printed output decides nothing: a token that is drawn for each run (`guest.run_test`) proves that an import or a test
+came to its end, and counts only where the process then exited 0. The test and the code under it share a process with
+the harness that prints the token. `tampering` refuses code that could reach it: frames, the memory of the process,
+`ctypes`. Code that hides such access from its syntax tree can still forge a level.
 """
 
 import ast
@@ -29,8 +29,8 @@ from xkg.sandbox.evidence.static_checks import check_parsed, failure, lacking, m
 from xkg.sandbox.evidence.tampering import Reach, tampering, watches_tracing
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
 
-# For all runs after the first. How many mutants are tried depends on the code alone: a machine that is too slow for
-# them settles nothing.
+# For all runs after the first. The number of mutants depends on the code alone: on a machine that is too slow for them
+# the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 600.0
 KILLED_SHARE = 0.6
 MUTANTS = 32
@@ -42,11 +42,11 @@ Stopped = Callable[[], bool]
 
 
 class Interrupted(Exception):
-    """The proof was called off; nothing is known of the node."""
+    """The proof was cancelled; nothing is known of the node."""
 
 
 class Proof(BaseModel):
-    """The level reached, in its evidence, and what kept the node from more (or `Cause.PASSES`)."""
+    """The level reached, in its evidence, and the cause why it is not higher (or `Cause.PASSES`)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,12 +55,12 @@ class Proof(BaseModel):
 
 
 class _Run(BaseModel):
-    """`said` is the outcome without what the harness printed; `lines` are those that were run, None where they were not
-    followed to the end."""
+    """`outcome` is without the harness's own output; `lines` are the executed lines, None where tracing did not
+    complete."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    said: Outcome
+    outcome: Outcome
     imported: bool
     ended: bool
     lines: frozenset[int] | None
@@ -75,19 +75,19 @@ def prove(
     seconds: float = MUTATION_SECONDS,
     stopped: Stopped = lambda: False,
 ) -> Proof:
-    """Tries the rungs in order. Without a test the highest is `imported`.
+    """Tries the levels in order. Without a test the highest is `imported`.
 
     `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
-    `implementation`, comes to its end and exits 0, and neither reaches into the program that runs it. `tested`: it
-    asserts something, fails for each public function when its body is left out and on at least 60 % of the mutants of
-    lines that it runs, and passes again each time that the code itself is run among these, at moments that nobody
-    knows before; neither looks at its own source, and the test replaces nothing that it imports. The mutants are the
-    first 32 of an order that the node's id fixes. One that does not end in time, though the code itself does, or is
-    stopped at another limit, counts as noticed. Where `seconds` do not suffice for all of these runs, the level is
+    `implementation`, comes to its end and exits 0, and neither of them reaches into the program that runs it.
+    `tested`: it asserts something, fails for each public function when its body is removed and on at least 60 % of the
+    mutants of lines that it runs, and passes each time that the unchanged code is run among these, at random positions;
+    neither looks at its own source, and the test replaces nothing that it imports. The mutants are the first 32 of an
+    order that the node's id determines. A mutant that does not end in time, though the code itself does, or that is
+    stopped at another limit, counts as detected. Where `seconds` do not suffice for all of these runs, the level is
     `executed` and the cause `Cause.NOT_SETTLED`.
 
-    A node in another language keeps the level it has. Raises `SandboxUnavailableError` as the runner does, and
-    `Interrupted` between two runs once `stopped` says so."""
+    A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner does, and `Interrupted`
+    between two runs once `stopped` returns True."""
     if code.language != "python":
         reason = f"not tried: {code.language}, and only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
@@ -121,23 +121,23 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The farthest that test or implementation reach around the test, and how."""
-    found = []
+    """The most serious tampering of test or implementation, and how."""
+    reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
-        found += [(reach, f"the {name} {what}") for reach, what in tampering(tree, test=name == "test")]
+        reaches += [(reach, f"the {name} {what}") for reach, what in tampering(tree, test=name == "test")]
     order = list(Reach)
-    return min(found, key=lambda each: order.index(each[0]), default=None)
+    return min(reaches, key=lambda each: order.index(each[0]), default=None)
 
 
 def _failed(code: Code, run: _Run, environment: Environment, limits: Limits) -> Proof:
-    """From a run that did not come to its end to what stopped it."""
+    """The proof for a run that did not come to its end."""
     reason = _why(run, limits)
-    blamed = missing_package(run.said, code.implementation)
+    blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):
         reason = f"package {blamed} as it is here does not import: {reason}"
-    cause = cause_of(run.said, _own_names(code))
-    if cause is Cause.DOWNLOAD and run.said.ended == "timeout":
+    cause = cause_of(run.outcome, _own_names(code))
+    if cause is Cause.DOWNLOAD and run.outcome.ended == "timeout":
         reason += ", waiting for a network that is not there"
     level = Level.IMPORTED if run.imported else Level.PARSED
     evidence = _evidence(run, level, environment, reason, (blamed,) if blamed else ())
@@ -145,10 +145,10 @@ def _failed(code: Code, run: _Run, environment: Environment, limits: Limits) -> 
 
 
 def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: Limits, seconds: float) -> Proof:
-    """From a test that passed to what it proves."""
+    """The proof for a test that passed."""
 
-    def proves_nothing(reason: str, **found: object) -> Proof:
-        update = {"reason": reason, **found}
+    def proves_nothing(reason: str, **details: object) -> Proof:
+        update = {"reason": reason, **details}
         return Proof(evidence=evidence.model_copy(update=update), cause=Cause.PROVES_NOTHING)
 
     trial.until = time.monotonic() + seconds
@@ -159,7 +159,7 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
         covered, uncovered = tuple(sorted(lines & can_be_run)), tuple(sorted(can_be_run - lines))
         evidence = evidence.model_copy(update={"covered_lines": covered, "uncovered_lines": uncovered})
 
-    patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.said.seconds)})
+    patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.outcome.seconds)})
     changed = stubs(code.implementation)
     sample = list(islice(mutants(code.implementation, lines, code.id), MUTANTS))
     controls = _controls(len(changed) + len(sample))
@@ -180,25 +180,25 @@ def _tested(code: Code, trial: "_Trial", run: _Run, evidence: Evidence, limits: 
     if not tried:
         return proves_nothing("nothing in the code that the test runs could be changed")
     score = round((tried - len(missed)) / tried, 3)
-    found = {"mutants": tried, "mutation_score": score, "survivors": _survivors(missed)}
+    measured = {"mutants": tried, "mutation_score": score, "survivors": _survivors(missed)}
     if score < KILLED_SHARE:
-        return proves_nothing(f"the test notices {tried - len(missed)} of {tried} changes of the code", **found)
-    return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **found}), cause=Cause.PASSES)
+        return proves_nothing(f"the test notices {tried - len(missed)} of {tried} changes of the code", **measured)
+    return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **measured}), cause=Cause.PASSES)
 
 
 def _controls(runs: int) -> frozenset[int]:
-    """Before which of these runs the code itself is run: drawn anew each time, so that a test cannot tell by counting,
-    by the clock or by what it left behind which runs are to pass."""
+    """The runs before which the unchanged code is run: drawn anew each time, so that a test cannot know by counting, by
+    the clock or by files of an earlier run which runs should pass."""
     return frozenset(random.SystemRandom().sample(range(runs), min(_CONTROLS, runs)))
 
 
 class _NotSettledError(Exception):
-    """There was no time for all runs; says what was left open."""
+    """There was no time for all runs; the message names what is not settled."""
 
 
 class _Trial:
-    """Runs of one test over an implementation and its changes, as long as there is time: once `until` has passed, they
-    raise `_NotSettledError`."""
+    """Runs of one test over an implementation and its changes. Once `until` has passed, they raise
+    `_NotSettledError`."""
 
     until = math.inf
 
@@ -209,27 +209,29 @@ class _Trial:
         self._stopped = stopped
 
     def passes(self, change: Change, patience: Limits) -> bool:
-        """Whether the test ends well over a change. One that took too long fails only where the code itself does not
-        take as long right after it: else the machine is too busy to tell."""
+        """Whether the test passes over a change. A timeout counts as a failure only where the unchanged code does not
+        time out right after it: else the machine is too busy to decide."""
         changed = self.run(change.apply(self._code.implementation), patience)
-        if changed.said.ended == "timeout" and self.run(self._code.implementation, patience).said.ended == "timeout":
-            raise _NotSettledError(f"the code itself takes over {patience.seconds:.0f} s at times")
+        if changed.outcome.ended == "timeout":
+            unchanged = self.run(self._code.implementation, patience)
+            if unchanged.outcome.ended == "timeout":
+                raise _NotSettledError(f"the code itself takes over {patience.seconds:.0f} s at times")
         return changed.ended
 
     def lines(self, limits: Limits) -> frozenset[int] | None:
-        """The lines of the implementation that the test runs; None for a test that does not bear being followed, or
-        could behave otherwise then."""
+        """The lines of the implementation that the test executes; None for a test that fails under tracing, or could
+        detect it."""
         if any(watches_tracing(syntax_tree(source)) for source in (self._code.test, self._code.implementation)):
             return None
         traced = self.run(self._code.implementation, limits, tracing=True)
-        if traced.said.ended == "timeout":
+        if traced.outcome.ended == "timeout":
             raise _NotSettledError(f"its lines could not be followed within {limits.seconds:g} s")
         return traced.lines if traced.ended else None
 
     def failed(self, limits: Limits) -> str | None:
-        """Why the test does not end well over the code itself once more, if so."""
+        """Why the test fails over the unchanged code in another run, if so."""
         again = self.run(self._code.implementation, limits)
-        if again.said.ended == "timeout":
+        if again.outcome.ended == "timeout":
             raise _NotSettledError(f"the code itself takes over {limits.seconds:g} s at times")
         return None if again.ended else _why(again, limits)
 
@@ -255,7 +257,7 @@ class _Trial:
                 limits=limits,
             )
         )
-        kept, has_imported, lines = [], False, None
+        printed, has_imported, lines = [], False, None
         for line in outcome.output.splitlines():
             if line.startswith(imported):
                 has_imported = True
@@ -265,9 +267,9 @@ class _Trial:
             elif line == _OVER:
                 break
             else:
-                kept.append(line)
+                printed.append(line)
         return _Run(
-            said=outcome.model_copy(update={"output": "\n".join(kept).strip("\n")}),
+            outcome=outcome.model_copy(update={"output": "\n".join(printed).strip("\n")}),
             imported=has_imported or lines is not None,
             ended=outcome.ok and lines is not None,
             lines=_lines(lines),
@@ -276,22 +278,22 @@ class _Trial:
 
 def _lines(listed: str | None) -> frozenset[int] | None:
     try:
-        found = json.loads(listed or "null")
+        numbers = json.loads(listed or "null")
     except ValueError:
         return None
-    return frozenset(line for line in found if isinstance(line, int)) if isinstance(found, list) else None
+    return frozenset(line for line in numbers if isinstance(line, int)) if isinstance(numbers, list) else None
 
 
 def _why(run: _Run, limits: Limits) -> str:
-    if run.said.ended == "exited" and run.said.exit_code == 0:
+    if run.outcome.ended == "exited" and run.outcome.exit_code == 0:
         return f"ended the process before the end of its {'test' if run.imported else 'import'}"
-    return failure(run.said, limits)
+    return failure(run.outcome, limits)
 
 
 def _evidence(
     run: _Run, level: Level, environment: Environment, reason: str | None, missing: tuple[str, ...] = ()
 ) -> Evidence:
-    outcome = run.said
+    outcome = run.outcome
     return Evidence(
         level=level,
         runner=outcome.runner,
@@ -312,7 +314,7 @@ def _survivors(changes: list[Change]) -> tuple[Survivor, ...]:
 
 
 def _can_fail(test: str) -> bool:
-    """Whether anything in a test is there to fail: an assertion, a `raise`, a call that asserts or exits."""
+    """Whether anything in a test can fail: an assertion, a `raise`, a call that asserts or exits."""
     for node in ast.walk(syntax_tree(test)):
         if isinstance(node, (ast.Assert, ast.Raise)):
             return True

@@ -1,8 +1,8 @@
 """Source to syntax trees, for several threads.
 
-Two threads that make trees at once may fail for no fault of the source (SystemError: AST constructor recursion depth
-mismatch): up to Python 3.12 they count their depth in one place, https://github.com/python/cpython/issues/106905. So
-all trees are made here, one at a time (but for what runs in a process of its own)."""
+Two threads that parse at once may fail with a correct source (SystemError: AST constructor recursion depth mismatch),
+because up to Python 3.12 they share one depth counter, https://github.com/python/cpython/issues/106905. So all trees
+are made here, one at a time (except in separate processes)."""
 
 import ast
 import threading
@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_one = threading.Lock()
+_lock = threading.Lock()
 
 
 def syntax_tree(source: str) -> ast.Module:
-    """`ast.parse` without its warnings of what it reads; raises as it does."""
+    """`ast.parse` without its warnings; raises as it does."""
     with silently():
         return ast.parse(source, "<code>")
 
@@ -28,6 +28,6 @@ def expression_tree(source: str) -> ast.expr:
 @contextmanager
 def silently() -> Iterator[None]:
     """One thread at a time, without warnings: their filters belong to the process, not to a thread."""
-    with _one, warnings.catch_warnings():
+    with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""What is told of code without running it, and why a run of it failed; `proof` runs it."""
+"""Checks of code without running it, and the reason why a run failed; `prove` runs it."""
 
 import ast
 import re
@@ -22,15 +22,14 @@ def check_parsed(source: str) -> Evidence:
     """`parsed` when `source` compiles and every name in it is defined, imported or builtin, else `none` and why.
 
     Names behind `from m import *` count as imported, names in strings (such as string annotations) are not used.
-    Nothing of the source is run. Never raises for what the source holds.
+    The source is not run. Never raises for what the source contains.
     """
     reason = _unparsed(source)
     return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=_now())
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """What is known of `source` without a run: which imports that it cannot do without `environment` misses, and why;
-    None where it misses none."""
+    """Evidence that `environment` lacks imports that `source` needs, and why; None where it lacks none."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:
         return None
@@ -40,7 +39,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """Why a run did not do what it should, in one line: the limit it met, or the last error it printed."""
+    """Why a run failed, in one line: the limit it met, or the last error it printed."""
     if outcome.ended == "timeout":
         return f"timeout: ran longer than {limits.seconds:g} s"
     if outcome.ended == "memory":
@@ -52,26 +51,26 @@ def failure(outcome: Outcome, limits: Limits) -> str:
     if outcome.ended == "killed":
         return f"killed by signal {outcome.exit_code - 128}" if outcome.exit_code else "killed for too many processes"
     lines = [line.strip() for line in outcome.output.splitlines() if line.strip()]
-    said = next((line for line in reversed(lines) if _ERROR_LINE.match(line)), lines[-1] if lines else "")
-    if (missing := _NO_MODULE.match(said)) and not missing[2]:
-        return f"missing package {missing[1]}: {said}"
-    if said.startswith("MemoryError"):
-        return f"memory: {said}"
+    message = next((line for line in reversed(lines) if _ERROR_LINE.match(line)), lines[-1] if lines else "")
+    if (missing := _NO_MODULE.match(message)) and not missing[2]:
+        return f"missing package {missing[1]}: {message}"
+    if message.startswith("MemoryError"):
+        return f"memory: {message}"
     if outcome.exit_code == 0:
         return "ended the process before the end of its import"
-    return said[:500] or f"exit code {outcome.exit_code} and no output"
+    return message[:500] or f"exit code {outcome.exit_code} and no output"
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that is to blame for a failed import of `source`: one that is not there, or whose own import fails or
-    lacks what is imported from it (its version is not the one that the code was written for). None where the code
-    itself failed, or met a limit."""
+    """The package that made the import of `source` fail: it is not installed, its own import fails, or it lacks a name
+    that is imported from it (its version is not the one that the code was written for). None where the code itself
+    failed, or met a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]
     lines = [int(line) for line in _FRAME.findall(last)]
-    said = [line for line in last.splitlines() if _ERROR_LINE.match(line)]
-    if absent := _NO_MODULE.match(said[-1] if said else ""):
+    errors = [line for line in last.splitlines() if _ERROR_LINE.match(line)]
+    if absent := _NO_MODULE.match(errors[-1] if errors else ""):
         return absent[1]
     for node in ast.walk(syntax_tree(source)) if lines else ():
         if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno <= lines[-1] <= (node.end_lineno or 0):
@@ -82,8 +81,9 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """Top-level names of the packages that importing the module imports, in order, without those it can do without:
-    in function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for what does not parse."""
+    """Top-level names of the packages that the module imports when it is imported, in order, without optional ones: in
+    function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for source that does not
+    parse."""
     try:
         tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -119,7 +119,7 @@ def _unparsed(source: str) -> str | None:
         tree = syntax_tree(source)
         with silently():
             compile(source, "<code>", "exec", dont_inherit=True)
-        found = _Checker(tree, filename="<code>", withDoctest=False).messages
+        problems = _Checker(tree, filename="<code>", withDoctest=False).messages
     except SyntaxError as error:
         return f"does not parse: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
     except RecursionError:
@@ -130,7 +130,7 @@ def _unparsed(source: str) -> str | None:
         return "does not parse: holds characters that are no text (surrogates)"
     except ValueError as error:  # NUL among others
         return f"does not parse: {error}"
-    undefined = dict.fromkeys(str(m.message_args[0]) for m in found if isinstance(m, messages.UndefinedName))
+    undefined = dict.fromkeys(str(m.message_args[0]) for m in problems if isinstance(m, messages.UndefinedName))
     if undefined:
         names = list(undefined)
         more = f" and {len(names) - 10} more" if len(names) > 10 else ""
@@ -140,7 +140,7 @@ def _unparsed(source: str) -> str | None:
 
 class _Checker(checker.Checker):  # type: ignore[misc]
     def handleStringAnnotation(self, *_: object) -> None:
-        """Strings in annotations are not evaluated, and often shapes ("batch dim") rather than names."""
+        """Strings in annotations are not evaluated; they are often shapes ("batch dim") rather than names."""
 
 
 def _now() -> str:

@@ -1,6 +1,6 @@
-"""What a program uses that reaches around a test rather than through the code: ending the process, looking at its own
-source or at who calls it, patching what it imports. Told from its syntax tree alone, so that what hides it (a name put
-together at run time) is not seen: `proof` says what holds then."""
+"""What a program uses to get around a test: ending the process, looking at its own source or at its callers, patching
+what it imports. Found in its syntax tree alone, so that names composed at run time are missed: see `prove` for the
+consequence."""
 
 import ast
 import re
@@ -10,8 +10,8 @@ from enum import StrEnum
 
 class Reach(StrEnum):
     """How far something reaches around a test. `INTERPRETER`: into the frames and the memory of the program that runs
-    it, where it could say anything of how the test ended. `SOURCE`: to its own code, by which a mutant could be told
-    without running it. `PATCH`: it replaces what it imports. `OTHER`: what a repair may not begin to use."""
+    it, where it could forge the result. `SOURCE`: to its own code, by which it could detect a mutant without running
+    it. `PATCH`: it replaces what it imports. `OTHER`: what a repair may not begin to use."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -29,7 +29,7 @@ _NAMES: Mapping[str, tuple[Reach, str]] = {
     for reach, what, names in (
         (Reach.OTHER, _ENDS, "os._exit _exit sys.exit exit quit SystemExit os.kill os.abort os.execv"),
         (Reach.OTHER, "runs something at the end of the process", "atexit.register"),
-        (Reach.OTHER, "replaces how exceptions are told", "sys.excepthook"),
+        (Reach.OTHER, "replaces how exceptions are reported", "sys.excepthook"),
         (Reach.INTERPRETER, _TRACES, "sys.settrace sys.setprofile sys.monitoring threading.settrace"),
         (Reach.INTERPRETER, _CALLERS, "sys._getframe sys._current_frames inspect.stack inspect.currentframe"),
         (
@@ -73,7 +73,7 @@ _ATTRIBUTES: Mapping[str, tuple[Reach, str]] = {
     )
     for name in names.split()
 }
-# Of these every part counts: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
+# Attributes and items of these count too: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
 _WHOLE = frozenset(
     "sys.modules sys.monitoring os.environ __main__ builtins ctypes faulthandler linecache dis marshal mock.patch"
     " unittest.mock.patch".split()
@@ -83,23 +83,23 @@ _OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(
 
 
 def bound_names(tree: ast.Module) -> set[str]:
-    """Names that a program binds itself, imports from `implementation` aside."""
-    found: set[str] = set()
+    """Names that a program binds itself, except by imports from `implementation`."""
+    bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
+                bound.add(name)
             case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
+                bound.add(name)
             case ast.ImportFrom(module=module, names=names) if module != "implementation":
-                found |= {a.asname or a.name for a in names}
+                bound |= {a.asname or a.name for a in names}
             case _:
                 continue
-    return found
+    return bound
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """What keeps a test from proving anything, in words that follow "it": of the test itself, or else of the
+    """Why a test proves nothing, each as a phrase that follows "it"; for the test itself, or (not `test`) for the
     implementation, which may patch and know its own file."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
@@ -119,14 +119,14 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
 
 
 def watches_tracing(tree: ast.Module) -> bool:
-    """Whether a program can tell that its lines are being recorded."""
+    """Whether a program can detect that its lines are recorded."""
     return any(
         isinstance(n, ast.Name | ast.Attribute) and _last(n) in ("gettrace", "getprofile") for n in ast.walk(tree)
     )
 
 
 def why_not(name: str) -> str:
-    """What is held against a name that `uses` gave, in words that follow "which"."""
+    """The objection to a name from `uses`, as a phrase that follows "which"."""
     return (_ATTRIBUTES.get(name) or _NAMES[name])[1]
 
 
@@ -136,7 +136,7 @@ def texts(tree: ast.Module) -> set[str]:
 
 
 def uses(tree: ast.Module) -> Iterator[str]:
-    """The names and attributes held against a program that it uses, by whatever alias it imported them."""
+    """The objectionable names and attributes that a program uses, under whatever alias it imported them."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -146,8 +146,8 @@ def uses(tree: ast.Module) -> Iterator[str]:
             aliases |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
             if node.module in _MODULES:
                 yield node.module
-    given = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} - {"monkeypatch"}
-    own = (bound_names(tree) | given) - aliases.keys()
+    parameters = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)} - {"monkeypatch"}
+    own = (bound_names(tree) | parameters) - aliases.keys()
     inner = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
@@ -158,7 +158,7 @@ def uses(tree: ast.Module) -> Iterator[str]:
             continue
         dotted = ast.unparse(node)
         root, _, rest = dotted.partition(".")
-        if root in own and (not rest or root in given):
+        if root in own and (not rest or root in parameters):
             continue
         full = aliases.get(root, root) + (f".{rest}" if rest else "")
         if full.endswith(("catch_warnings", "simplefilter", "filterwarnings")) and "warnings" not in full:
@@ -172,7 +172,7 @@ def uses(tree: ast.Module) -> Iterator[str]:
 
 
 def patches(tree: ast.Module) -> Iterator[str]:
-    """Attributes of imported modules that a program gives another value."""
+    """Attributes of imported modules that a program overwrites."""
     imported = {
         (a.asname or a.name).partition(".")[0]
         for n in ast.walk(tree)

@@ -1,15 +1,15 @@
 """A process that has imported modules, and is forked once for each job: the warm half of
 `xkg.sandbox.isolation.fork_server`.
 
-It stands in a sandbox already. Each job is a fork in a Landlock domain of its own, below this process's: it can neither
-signal, trace nor look into this process; has limits, output and session of its own; and when it ends, whatever came of
-it is killed and the scratch folders are emptied, so that the next finds what the first found. What a job is, this
-process never reads: the fork does.
+It runs in a sandbox already. Each job is a fork in a Landlock domain of its own, below this process's: it can neither
+signal, trace nor inspect this process; has limits, output and session of its own; and when it ends, its descendants are
+killed and the scratch folders are emptied, so that each job starts from the same state. This process never reads a job:
+the fork does.
 
-It speaks on the socket that its first argument names. First it says `{"imported": [...], "failed": {...}, "cold":
-reason or null}`; where `cold` is not null no job can be forked from it. Then each message to it is three descriptors (a
-job as JSON, its output, and a leash whose other end is closed to end the job), and each of its answers is the job's
-wait status and whether the scratch folders are empty again.
+It communicates on the socket that its first argument names. First it sends `{"imported": [...], "failed": {...},
+"cold": reason or null}`; where `cold` is not null no job can be forked from it. Then each message to it is three
+descriptors (a job as JSON, its output, and a leash whose other end is closed to end the job), and each of its answers
+is the job's wait status and whether the scratch folders are empty again.
 """
 
 import builtins
@@ -32,8 +32,8 @@ from xkg.sandbox.guest.supervisor import keep
 
 
 def main() -> None:
-    """Arguments: the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, of which the
-    first is a job's home. Returns in the fork only, when its job is done."""
+    """Arguments: the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, the first
+    being a job's home. Returns in the fork only, when its job is done."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)
@@ -49,10 +49,10 @@ def main() -> None:
     os.close(nothing)
     control.send(json.dumps({"imported": imported, "failed": failed, "cold": cold}).encode())
     while cold is None:
-        message, given, _, _ = socket.recv_fds(control, 1, 3)
-        if not message or len(given) != 3:
+        message, descriptors, _, _ = socket.recv_fds(control, 1, 3)
+        if not message or len(descriptors) != 3:
             break
-        job, output, leash = given
+        job, output, leash = descriptors
 
         def become(job: int = job, output: int = output) -> None:
             control.detach()
@@ -62,7 +62,7 @@ def main() -> None:
         status = keep(become, leash, alone=True)
         if status is None:
             return
-        for descriptor in given:
+        for descriptor in descriptors:
             os.close(descriptor)
         clean = _emptied(places)
         control.send(f"{status} {int(clean)}".encode())
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
-    """What could be imported of what is there, and what failed and why."""
+    """The modules that were imported, and those that are there but failed, with the reason."""
     imported, failed = [], {}
     for name in modules:
         try:
@@ -88,7 +88,7 @@ def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _unfit() -> str | None:
-    """Why forks of this process would not be as good as new, if so."""
+    """Why forks of this process would not start clean, if so."""
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         return "threads were started, and forks beside threads can hang"
     try:
@@ -103,8 +103,8 @@ def _unfit() -> str | None:
 
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
-    """In the fork: takes on limits, output and domain. Gives the arguments that it is to run as `python` would, and no
-    more of the job, whose files may hold what code that is run is not to see."""
+    """In the fork: sets limits, output and domain. Returns the arguments to run as `python` would, and nothing else of
+    the job, whose files may hold what the code must not see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -116,8 +116,8 @@ def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
         place.write_bytes(content.encode("utf-8", "surrogatepass"))
     for name, most in job["limits"].items():
         kind = getattr(resource, f"RLIMIT_{name}")
-        held = resource.getrlimit(kind)[1]
-        most = most if held == resource.RLIM_INFINITY else min(most, held)
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))
     landlock.restrict(abi, None)
     random.seed()
@@ -161,8 +161,8 @@ def _read(descriptor: int) -> bytes:
 
 
 def _emptied(places: list[str]) -> bool:
-    """Takes away all that is in these folders, however deep and whatever its rights; whether nothing is left. The first
-    folder is made again."""
+    """Empties these folders, however deep and whatever the rights; returns whether they are empty. The first folder is
+    created again."""
     try:
         for place in sorted(places, key=len):
             if Path(place).exists():
@@ -174,15 +174,15 @@ def _emptied(places: list[str]) -> bool:
 
 
 def _empty(folder: str) -> None:
-    """Folders inside are moved up before their own is removed, since a path may be too long to be named."""
+    """Inner folders are moved up before their parent is removed, since a path may be too long to be opened."""
     if os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116
         os.chmod(folder, 0o777)  # noqa: PTH101
         for name in os.listxattr(folder):
             os.removexattr(folder, name)
     moved = 0
     unused = f"{folder}/{os.urandom(16).hex()}"
-    while found := list(os.scandir(folder)):
-        for entry in found:
+    while entries := list(os.scandir(folder)):
+        for entry in entries:
             if not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.path)  # noqa: PTH108
                 continue

@@ -1,5 +1,5 @@
-"""Runs inside the box, with the standard library only: a loopback port that leads to the one socket there is, and a
-program that has it for its only way out.
+"""Runs inside the sandbox, with the standard library only: forwards a loopback port to the one socket there is, and
+runs a program with that port as its proxy.
 
     python forward.py SOCKET COMMAND…
 """

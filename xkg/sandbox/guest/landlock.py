@@ -1,4 +1,4 @@
-"""Landlock: a process gives up files, TCP and signals, for itself and all that comes of it, and cannot take them back.
+"""Landlock: a process gives up files, TCP and signals, for itself and its descendants, irrevocably.
 
 System calls, rights and what each ABI version added are from <https://docs.kernel.org/userspace-api/landlock.html>.
 """
@@ -42,10 +42,10 @@ def version() -> int:
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Leaves this process only `paths` (each a place and the rights to it and all below; places that are not there are
-    passed over) and, as far as `abi` goes, no TCP (4) but to `port`, and no abstract socket of and no signal to a
-    process outside (6). None for `paths` leaves files and TCP as they are. From the first version on, processes outside
-    cannot be traced or looked into. Raises `OSError`."""
+    """Restricts this process to `paths` (each a path and the rights to it and all below; missing paths are skipped)
+    and, as far as `abi` allows, to TCP connections to `port` (4), and to abstract sockets of and signals to its own
+    descendants (6). None for `paths` leaves files and TCP as they are. From the first version on, processes outside
+    cannot be traced or inspected. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -54,7 +54,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         return result
 
     tcp = _TCP if abi >= 4 and paths is not None else 0
-    if paths is None:  # what does not grant moves between folders denies them, even if it leaves files as they are
+    if paths is None:  # a ruleset that does not grant moves between folders denies them
         handled, paths = REFER, [("/", REFER)]
     else:
         handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1

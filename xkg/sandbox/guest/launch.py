@@ -1,7 +1,7 @@
-"""The Landlock runner's first process: a script that leaves root, takes its domain, and keeps the job.
+"""The Landlock runner's first process: a script that drops root, enters its Landlock domain, and supervises the job.
 
-Its standard input is one JSON object, `xkg.sandbox.isolation.landlock` writes it. On descriptor `status` it answers
-with one line: the job's wait status, or `refused` and why nothing was run.
+Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. On descriptor `status` it answers with one
+line: the job's wait status, or `refused` and why nothing was run.
 """
 
 import ctypes
@@ -50,16 +50,16 @@ def main() -> None:
 
 
 def _become(plan: dict[str, Any]) -> None:
-    """The job itself, at last."""
+    """Becomes the job itself."""
     os.setsid()
-    given = os.open("/dev/null", os.O_RDONLY) if plan["given"] is None else plan["given"]
-    os.dup2(given, 0)
-    os.close(given)
+    stdin = os.open("/dev/null", os.O_RDONLY) if plan["stdin"] is None else plan["stdin"]
+    os.dup2(stdin, 0)
+    os.close(stdin)
     os.chdir(plan["folder"])
     for name, most in plan["limits"].items():
         kind = getattr(resource, f"RLIMIT_{name}")
-        held = resource.getrlimit(kind)[1]
-        most = most if held == resource.RLIM_INFINITY else min(most, held)
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (most, most))
     landlock.restrict(plan["abi"], [(place, rights) for place, rights in plan["paths"]], plan["port"])
     landlock.filter_calls(bytes.fromhex(plan["filter"]))
@@ -67,16 +67,16 @@ def _become(plan: dict[str, Any]) -> None:
 
 
 def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
-    """Becomes `uid` without any right of root's, or with the one to pass folders that are closed to it."""
+    """Becomes `uid` without any capability, or with the one to pass folders that are closed to it."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     if pass_closed_folders:
         libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
     os.setresuid(uid, uid, uid)
-    held = 1 << _CAP_DAC_READ_SEARCH if pass_closed_folders else 0
+    capabilities = 1 << _CAP_DAC_READ_SEARCH if pass_closed_folders else 0
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    if libc.capset(header, (ctypes.c_uint32 * 6)(held, held, held, 0, 0, 0)) != 0:
+    if libc.capset(header, (ctypes.c_uint32 * 6)(capabilities, capabilities, capabilities, 0, 0, 0)) != 0:
         raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
     if pass_closed_folders and libc.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "the right to pass closed folders cannot be kept")

@@ -1,14 +1,14 @@
-"""Runs the test of a code node over its implementation; inside the box, with the standard library alone.
+"""Runs the test of a code node over its implementation; inside the sandbox, with the standard library alone.
 
-Beside this file lie `implementation.py` and `test.py`. What is loaded is the source in `loaded.py`: the implementation
-or a mutant of it, under the name, the file and the line numbers of the implementation, which stays as it is wherever a
-test might look. The test runs as `__main__` in the namespace of the implementation, which it may also import by that
-name: tests are written as the end of the same file, under `if __name__ == "__main__"`, or as a script that imports what
-it tests.
+`implementation.py` and `test.py` lie beside this file. The source in `loaded.py` is loaded: the implementation or a
+mutant of it, under the name, the file and the line numbers of the implementation, which a test finds unchanged wherever
+it looks. The test runs as `__main__` in the namespace of the implementation, which it may also import by that name:
+tests are written as the end of the same file, under `if __name__ == "__main__"`, or as a script that imports what it
+tests.
 
-Two tokens, which the starter drew for this run, say on stdout that the import ended and that the test ended well, the
-latter with the lines that were run where `traced` asks for them. They are read and their files removed before any other
-code runs, and from then on stand on the stack of one expression, as does all that is called later: no variable,
+Two tokens, drawn for this run by the parent, report on stdout that the import ended and that the test ended well, the
+latter with the executed lines if `traced` is not empty. They are read and their files removed before any other code
+runs, and from then on they live on the stack of one expression, as does every function called later: no variable,
 closure or module leads to them, and replaced builtins change nothing here.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 
 OVER = "xkg: error ended"
 
-# There is no network here: what these libraries want from it they are to say at once, not after minutes of trying.
+# There is no network here: these libraries should fail at once, not after minutes of retries.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
@@ -32,29 +32,29 @@ def main() -> None:
     os.environ.update(OFFLINE)
     sys.argv = ["test.py"]
     module = ModuleType("implementation")
-    # Classes are pickled, and their source is found, by the module that this says.
+    # Pickle and `inspect` find classes by this module.
     module.__file__ = str(Path("implementation.py").absolute())
-    implementation = compile(taken("loaded.py"), module.__file__, "exec", dont_inherit=True)
-    lines: set[int] | None = set() if taken("traced") else None
+    implementation = compile(read_and_remove("loaded.py"), module.__file__, "exec", dont_inherit=True)
+    lines: set[int] | None = set() if read_and_remove("traced") else None
     sys.modules["implementation"] = sys.modules["__main__"] = module
     show, errors, write = sys.__excepthook__, sys.stderr, os.write
     try:
         # Arguments are evaluated in order: the tokens and the builtins before the implementation, that before the test.
-        tell(
+        report(
             os.write,
             os.getpid,
             os.getpid(),
-            taken("ended"),
+            read_and_remove("ended"),
             run(
                 (exec, SystemExit, sys.gettrace, sorted, str),
                 prepared("test.py"),
                 module,
                 lines,
-                tell(
+                report(
                     os.write,
                     os.getpid,
                     os.getpid(),
-                    taken("imported"),
+                    read_and_remove("imported"),
                     load(exec, implementation, module, lines),
                 ),
             ),
@@ -65,12 +65,12 @@ def main() -> None:
         sys.stderr = errors
         show(type(error), error, error.__traceback__)
         flush()
-        write(1, f"\n{OVER}\n".encode())  # what libraries print at the end of the process is no part of it
+        write(1, f"\n{OVER}\n".encode())  # later output, from libraries at exit, does not belong to the error
         sys.exit(1)
 
 
-def taken(name: str) -> str:
-    """A file's text; the file is gone then."""
+def read_and_remove(name: str) -> str:
+    """A file's text; the file is removed."""
     path = Path(name)
     text = path.read_bytes().decode("utf-8", "surrogatepass")
     path.unlink()
@@ -105,13 +105,13 @@ def load(execute: Callable[..., None], code: CodeType, module: ModuleType, lines
 
 
 def run(
-    kept: tuple[Callable[..., None], type[SystemExit], Callable[[], object], Callable[..., list[int]], type[str]],
+    originals: tuple[Callable[..., None], type[SystemExit], Callable[[], object], Callable[..., list[int]], type[str]],
     test: tuple[CodeType | None, int, BaseException | None],
     module: ModuleType,
     lines: set[int] | None,
     _imported: bool,
 ) -> str:
-    execute, leaving, tracer, in_order, text = kept
+    execute, leaving, tracer, in_order, text = originals
     code, last, broken = test
     if broken is not None:
         raise broken
@@ -131,7 +131,7 @@ def run(
 
 
 def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
-    """Whether the last statement of the test left the process, and not the code that it tests."""
+    """Whether the last statement of the test ended the process, and not the code that it tests."""
     ended = False
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -142,10 +142,10 @@ def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, im
     return ended
 
 
-def tell(write: Callable[[int, bytes], int], process: Callable[[], int], own: int, token: str, found: str) -> bool:
-    mine = process() == own  # a fork of the test comes by here too
+def report(write: Callable[[int, bytes], int], process: Callable[[], int], own: int, token: str, text: str) -> bool:
+    mine = process() == own  # a fork of the test runs this too
     if mine:
-        write(1, f"\n{token} {found}\n".encode())
+        write(1, f"\n{token} {text}\n".encode())
     return mine
 
 

@@ -1,10 +1,9 @@
-"""Keeps one job that has no process namespace of its own: waits for it, and lets nothing of it outlive it.
+"""Supervises one job that has no process namespace of its own: waits for it, and ends all of its processes.
 
-The keeper is the job's parent and adopts what the job orphans (`PR_SET_CHILD_SUBREAPER`). It stands in a Landlock
-domain that its own starter is outside of, and the job in one more below: the job cannot signal the keeper, and the
-keeper's `kill(-1)` reaches all of the job, in one step that no fork can outrun, and nobody else. Where the kernel does
-not scope signals and the uid is shared, the job's processes are found by their parents and stopped before they are
-killed.
+The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
+that excludes its own parent, and the job in a nested one: the job cannot signal the supervisor, and the supervisor's
+`kill(-1)` reaches all of the job in one step that no fork can outrun, and no other process. Where the kernel does not
+scope signals and the uid is shared, the job's processes are found by their parents and stopped before they are killed.
 """
 
 import contextlib
@@ -18,31 +17,31 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
-    """Forks a child that calls `become`, and waits until it ends or the other end of `leash` is closed. Gives its wait
-    status when all that came of it is dead, None in the child after `become`. `alone` says that this process can signal
-    nobody but the job: by its Landlock domain, or by a uid of its own."""
+    """Forks a child that calls `become`, and waits until it ends or the other end of `leash` is closed. Returns its
+    wait status when all of its descendants are dead, None in the child after `become`. `alone`: this process can signal
+    only the job, because of its Landlock domain or a uid of its own."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     alone = alone and not _can_signal(os.getppid())  # or else `kill(-1)` would be a disaster
-    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    wakeup, wakeup_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     previous = signal.signal(signal.SIGCHLD, lambda *_: None)
-    woken = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    woken = signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
     child = os.fork()
     if child == 0:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         signal.set_wakeup_fd(woken)
         signal.signal(signal.SIGCHLD, previous)
-        os.close(heard)
-        os.close(told)
+        os.close(wakeup)
+        os.close(wakeup_writer)
         become()
         return None
     waiting = select.poll()
-    waiting.register(heard, select.POLLIN)
+    waiting.register(wakeup, select.POLLIN)
     waiting.register(leash, 0)
     status: int | None = None
     while status is None and not any(descriptor == leash for descriptor, _ in waiting.poll()):
         with contextlib.suppress(BlockingIOError):
-            os.read(heard, 4096)
+            os.read(wakeup, 4096)
         status = _reap(os.WNOHANG).get(child)
     while True:
         if alone:
@@ -56,11 +55,11 @@ def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
             break
         waiting.poll(20)
         with contextlib.suppress(BlockingIOError):
-            os.read(heard, 4096)
+            os.read(wakeup, 4096)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, previous)
-    os.close(heard)
-    os.close(told)
+    os.close(wakeup)
+    os.close(wakeup_writer)
     return status
 
 
@@ -68,7 +67,7 @@ _NOBODY = 0
 
 
 def _reap(options: int) -> dict[int, int]:
-    """The wait status of each child that has ended; with `_NOBODY` among them when there are no others."""
+    """The wait status of each child that has ended; `_NOBODY` is among them when no other is left."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -89,13 +88,13 @@ def _can_signal(process: int) -> bool:
 
 
 def _kill_below(root: int) -> None:
-    """Stops all that descends from `root`, until no more are found, and then kills them."""
+    """Stops all descendants of `root`, until no more are found, then kills them."""
     stopped: set[int] = set()
-    while found := _below(root) - stopped:
-        for process in found:
+    while running := _below(root) - stopped:
+        for process in running:
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGSTOP)
-        stopped |= found
+        stopped |= running
     for process in stopped:
         with contextlib.suppress(OSError):
             os.kill(process, signal.SIGKILL)
@@ -109,7 +108,7 @@ def _below(root: int) -> set[int]:
                 state, parent = file.read().rpartition(b")")[2].split()[:2]
                 if state != b"Z":
                     children.setdefault(int(parent), []).append(int(name))
-    found = list(children.get(root, ()))
-    for process in found:
-        found.extend(children.get(process, ()))
-    return set(found)
+    processes = list(children.get(root, ()))
+    for process in processes:
+        processes.extend(children.get(process, ()))
+    return set(processes)

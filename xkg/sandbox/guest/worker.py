@@ -1,14 +1,14 @@
 """A process that has imported parsers, and is forked once for each call: the inner half of
 `xkg.sandbox.isolation.confined_worker`.
 
-What a call brings, this process never reads: the fork does, and first gives up files, network, other processes and new
-descriptors, so that whoever takes it over has a processor, some memory and one socket. The next call finds what the
-first found.
+This process never reads the input of a call: the fork does, and first gives up files, network, other processes and new
+descriptors, so that an attacker who takes it over has a processor, some memory and one socket. Each call starts from
+the same state.
 
-Its standard input is one JSON object that `xkg.sandbox.isolation.confined_worker` writes. On the socket `control` it
-says one line of JSON when it is ready; then each message to it is a call's megabytes of memory and two descriptors, its
-own socket and its leash: closing the leash's other end ends the call, and the call's wait status is written to it.
-Frames on a call's socket are a letter, a length and as many bytes.
+Its standard input is one JSON object from `xkg.sandbox.isolation.confined_worker`. On the socket `control` it writes
+one line of JSON when it is ready; then each message to it is a call's megabytes of memory and two descriptors, its own
+socket and its leash: closing the leash's other end ends the call, and the call's wait status is written to it. Frames
+on a call's socket are a letter, a length and as many bytes.
 """
 
 import contextlib
@@ -34,9 +34,9 @@ from xkg.sandbox.guest.launch import leave_root
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
-# to a call: what is asked of it, and each of the bytes that it asked for, or that they cannot be had
+# to a call: the request, and for each name that it asked for its bytes, or that there are none
 REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
-# from a call: it asks for bytes, begins something, gives a part of its answer, the rest of it, or says what went wrong
+# from a call: a request for bytes, the start of an item, a part of the answer, the rest of it, or an error
 ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
 
 _PR_SET_PDEATHSIG = 1
@@ -48,17 +48,17 @@ class Call:
     def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
         self._channel = channel
         self._step, self._seconds = request["step_seconds"], request["seconds"]
-        self.given = request["given"]
+        self.payload = request["payload"]
 
     def read(self, names: Sequence[str]) -> Iterator[bytes | None]:
-        """The bytes of each, None for what cannot be had; all of them are to be taken before anything else is said."""
+        """The bytes of each, None where there are none. All must be consumed before the next message is sent."""
         self.send(ASK, json.dumps(list(names)).encode())
         for _ in names:
             yield receive(self._channel)
 
     def mark(self, name: str) -> None:
-        """Says what is worked on from now on, and has `step_seconds` of processor time for it; for all of it together
-        ('') what the call has left."""
+        """Announces the next item, which has `step_seconds` of processor time; '' (the whole) has all that the call has
+        left."""
         self.send(MARK, name.encode("utf-8", "surrogatepass"))
         used = resource.getrusage(resource.RUSAGE_SELF)
         step = self._step if name else self._seconds
@@ -79,7 +79,7 @@ def send(channel: socket.socket, kind: bytes, data: bytes) -> None:
 
 
 def receive(channel: socket.socket) -> bytes | None:
-    """What the parent sends next. Raises `EOFError` when it is gone."""
+    """What the parent sends next. Raises `EOFError` when it closed the socket."""
     kind, length = HEADER.unpack(_exactly(channel, HEADER.size))
     data = _exactly(channel, length)
     return None if kind == NOTHING else bytes(data)
@@ -116,33 +116,33 @@ def main() -> None:
 
 
 def _serve(control: socket.socket, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """Forks for each message, ends calls whose leash was let go, and ends with the process at the other end."""
-    heard, told = os.pipe()
-    for descriptor in (heard, told):
+    """Forks for each message, ends calls whose leash was closed, and ends with the process at the other end."""
+    wakeup, wakeup_writer = os.pipe()
+    for descriptor in (wakeup, wakeup_writer):
         os.set_blocking(descriptor, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     leashes: dict[int, int] = {}  # descriptor → process
     waiting = select.poll()
     waiting.register(control, select.POLLIN)
-    waiting.register(heard, select.POLLIN)
+    waiting.register(wakeup, select.POLLIN)
     while True:
         for descriptor, _ in waiting.poll():
-            if descriptor == heard:
+            if descriptor == wakeup:
                 with contextlib.suppress(BlockingIOError):
-                    os.read(heard, 4096)
+                    os.read(wakeup, 4096)
             elif descriptor == control.fileno():
-                message, given, _, _ = socket.recv_fds(control, MEMORY.size, 2)
+                message, received, _, _ = socket.recv_fds(control, MEMORY.size, 2)
                 if not message:
                     for process in leashes.values():
                         os.kill(process, signal.SIGKILL)
                     os._exit(0)
                 process = os.fork()
                 if process == 0:
-                    _become(given[0], MEMORY.unpack(message)[0], plan, tasks)
-                os.close(given[0])
-                leashes[given[1]] = process
-                waiting.register(given[1], select.POLLIN)
+                    _become(received[0], MEMORY.unpack(message)[0], plan, tasks)
+                os.close(received[0])
+                leashes[received[1]] = process
+                waiting.register(received[1], select.POLLIN)
             elif descriptor in leashes:
                 os.kill(leashes[descriptor], signal.SIGKILL)
                 waiting.unregister(descriptor)
@@ -164,7 +164,7 @@ def _reap(leashes: dict[int, int], waiting: select.poll) -> None:
 
 
 def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """The fork: one call, then the end."""
+    """The fork: serves one call, then exits."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -186,8 +186,8 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
 
 
 def _confine(plan: dict[str, Any], memory_mb: int) -> None:
-    """Leaves this process nothing but its memory and its one descriptor. What is not there on this system is gone
-    without; that no descriptor can be opened any more holds everywhere."""
+    """Restricts this process to its memory and its one descriptor. Measures that this system lacks are skipped; that no
+    descriptor can be opened any more holds everywhere."""
     if sys.platform.startswith("linux"):
         import ctypes
 

@@ -1,9 +1,9 @@
 """The bubblewrap runner: own namespaces, no network, a read-only system, a filter on system calls, a non-root uid.
 
-`box` says what a job sees, `seccomp` what it may not call, `watchdog` how memory, time and output are bounded. Started
-by root, bubblewrap builds the box with root's rights and then drops to an unused high uid; started by anybody else, the
-box is a user namespace. Either way `bwrap --die-with-parent` ends with its starter, and with it the box's process 1 and
-so every process inside, daemons too.
+`bubblewrap_mounts` defines what a job sees, `seccomp` the calls that are refused, `watchdog` bounds memory, time and
+output. Started by root, bubblewrap builds the sandbox with root's rights and then drops to an unused high uid; started
+by another user, the sandbox is a user namespace. Either way `bwrap --die-with-parent` ends with its parent, and with it
+the sandbox's process 1 and so every process inside, daemons too.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
-# bwrap gives 128 + the signal that ended the command: those that end a process against its will, up to SIGSYS.
+# bwrap returns 128 + the signal that ended the command, up to SIGSYS.
 _SIGNALLED = range(129, 160)
 _COMMAND_LENGTH = 2000
 
@@ -61,17 +61,17 @@ class BubblewrapRunner:
         return outcome.model_copy(update={"command": shlex.join(("python", *job.arguments))[:_COMMAND_LENGTH]})
 
     def confine(self, confined: Confined, streams: Streams | None = None) -> Outcome:
-        """Runs any command in the box; as `run`."""
-        process, reports = _started(confined, streams=streams)
+        """Runs any command in the sandbox; raises as `run`."""
+        process, reports = _start(confined, streams=streams)
         with reports:
             with process:
                 watched = watch(process, confined.limits, lambda: kill_tree(process.pid))
-            child, exit_code = _reported(reports.read())
+            child, exit_code = _parse_reports(reports.read())
         if child is not None:
-            _wait_until_gone(child)
+            _wait_for_exit(child)
         ended = watched.ended
         if ended == "exited" and exit_code is None:
-            raise SandboxUnavailableError(_explained(watched.output))
+            raise SandboxUnavailableError(_refusal(watched.output))
         if ended == "exited" and exit_code in _SIGNALLED:
             ended = "killed"
         return Outcome(
@@ -87,7 +87,7 @@ class BubblewrapRunner:
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
-        """As `Openable` says."""
+        """As `Openable.open`."""
         places = (HOME, "/tmp", "/dev/shm")
         command = [f"{PYTHON}/bin/python"]
         for argument in arguments:
@@ -101,31 +101,31 @@ class BubblewrapRunner:
             lasting=True,
             denied=seccomp.OTHER_PROCESSES,
         )
-        process, reports = _started(confined, passed)
+        process, reports = _start(confined, passed)
 
         def end() -> None:
             with reports, process:
                 kill_tree(process.pid)
                 process.wait()
-                child, _ = _reported(reports.read())
+                child, _ = _parse_reports(reports.read())
             if child is not None:
-                _wait_until_gone(child)
+                _wait_for_exit(child)
 
         return Opened(process, places, None, end)
 
 
-def _started(
+def _start(
     confined: Confined, *passed: int, streams: Streams | None = None
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """The box's first process, and what bubblewrap reports of it; `passed` are descriptors for inside."""
+    """The sandbox's first process, and bubblewrap's reports; `passed` are descriptors for the inside."""
     uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
-    given: list[int] = []
-    status, told = os.pipe()
-    given.append(told)
+    descriptors: list[int] = []
+    status, status_writer = os.pipe()
+    descriptors.append(status_writer)
 
     def sealed(content: bytes) -> str:
         descriptor = os.memfd_create("xkg")
-        given.append(descriptor)
+        descriptors.append(descriptor)
         with os.fdopen(os.dup(descriptor), "wb") as file:
             file.write(content)
         os.lseek(descriptor, 0, os.SEEK_SET)
@@ -134,7 +134,7 @@ def _started(
     reports = os.fdopen(status, "rb")
     try:
         plan = arguments(confined, uid, sealed)
-        plan += ("--json-status-fd", str(told))
+        plan += ("--json-status-fd", str(status_writer))
         rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
         plan += ("--seccomp", sealed(rules))
         # Through a descriptor, because the job can read the command line of its process 1.
@@ -142,12 +142,12 @@ def _started(
         listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
         process = subprocess.Popen(
             (_bwrap(), "--args", listed, "--", *limits, *confined.command),
-            stdin=streams.given if streams else subprocess.DEVNULL,
-            stdout=streams.written if streams else subprocess.PIPE,
+            stdin=streams.stdin if streams else subprocess.DEVNULL,
+            stdout=streams.stdout if streams else subprocess.PIPE,
             stderr=subprocess.PIPE if streams else subprocess.STDOUT,
             env={},
             cwd="/",
-            pass_fds=(*given, *passed),
+            pass_fds=(*descriptors, *passed),
             start_new_session=True,
         )
     except BaseException as error:
@@ -156,14 +156,14 @@ def _started(
             raise InputError(f"the job cannot be started ({error}); give long code as a file") from error
         raise
     finally:
-        for descriptor in given:
+        for descriptor in descriptors:
             os.close(descriptor)
     prefer_for_oom(process.pid)
     return process, reports
 
 
-def _reported(reports: bytes) -> tuple[int | None, int | None]:
-    """The pid of the box's process 1 and the exit code; the latter is None when the command was never reached."""
+def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
+    """The pid of the sandbox's process 1 and the exit code; the latter is None when the command was never reached."""
     child = exit_code = None
     for line in reports.splitlines():
         with contextlib.suppress(ValueError):
@@ -173,8 +173,8 @@ def _reported(reports: bytes) -> tuple[int | None, int | None]:
     return child, exit_code
 
 
-def _wait_until_gone(process: int, seconds: float = 5) -> None:
-    """Until process 1 of the box is dead, which it only is after everything else in there."""
+def _wait_for_exit(process: int, seconds: float = 5) -> None:
+    """Waits until process 1 of the sandbox is dead, which is after every other process inside."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:
@@ -186,21 +186,21 @@ def _wait_until_gone(process: int, seconds: float = 5) -> None:
 
 
 def _bwrap() -> str:
-    found = shutil.which("bwrap")
-    if found is None:
+    program = shutil.which("bwrap")
+    if program is None:
         raise SandboxUnavailableError("bubblewrap is not installed; install it with: apt-get install bubblewrap")
-    return found
+    return program
 
 
-def _explained(output: str) -> str:
-    said = next((line.strip() for line in output.splitlines() if line.strip()), "it said nothing")[:200]
-    if "uid map" in said or "namespace" in said or "Operation not permitted" in said:
+def _refusal(output: str) -> str:
+    message = next((line.strip() for line in output.splitlines() if line.strip()), "it did not say why")[:200]
+    if "uid map" in message or "namespace" in message or "Operation not permitted" in message:
         advice = (
             "allow user namespaces (sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "
             "or kernel.unprivileged_userns_clone=1; a container needs --privileged)"
         )
-    elif "Permission denied" in said:
+    elif "Permission denied" in message:
         advice = f"make the interpreter readable for everybody (chmod -R o+rX {sys.base_prefix})"
     else:
         advice = "update it (apt-get install bubblewrap util-linux)"
-    return f"bubblewrap cannot contain code here ({said}): {advice}"
+    return f"bubblewrap cannot contain code here ({message}): {advice}"

@@ -1,9 +1,9 @@
-"""What is inside the bubblewrap box: its mounts, its variables, its limits, and the uid it runs under.
+"""The inside of the bubblewrap sandbox: its mounts, its variables, its limits, and the uid it runs under.
 
 A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, one
 memory file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc`
-of its own processes: nothing of `/home`, `/root` or `/etc`, and no variable of ours. Packages that lie beside the
-interpreter are hidden, so that what can be imported is what the environment holds.
+of its own processes: nothing of `/home`, `/root` or `/etc`, and no variable of ours. Packages beside the interpreter
+are hidden, so that only packages of the environment can be imported.
 """
 
 import itertools
@@ -28,7 +28,7 @@ _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# One order of hashes and one thread a library: a run is repeatable, and does not slow its neighbours.
+# A fixed hash order and one thread per library: a run is repeatable, and does not slow its neighbours.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -61,11 +61,11 @@ class Mount:
 
 @dataclass(frozen=True)
 class Confined:
-    """Any command in the box: what a job is made into, and what installs packages. `files` are relative to the scratch
-    folder; `python` are files of its `/python`, in which `bin/python` leads to the interpreter; `unix_sockets` leaves
-    `AF_UNIX` open; `keeper` gives it the one uid that may own what stays behind, `lasting` one that no later job is
-    given; `denied` are more rules for the filter. It is started in `folder`; with `reads_all`, what root may read of
-    the mounts it may read too, though it is not root."""
+    """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder; `python`
+    are files of its `/python`, in which `bin/python` links to the interpreter; `unix_sockets` allows `AF_UNIX`;
+    `keeper` selects the one uid that may own files that remain, `lasting` one that no later job gets; `denied` are more
+    rules for the filter. It is started in `folder`; with `reads_all` it may read of the mounts whatever root may
+    read, though it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -82,17 +82,17 @@ class Confined:
 
 
 def interpreter() -> Path:
-    """The interpreter under this one's virtual environment; its folder `sys.base_prefix` is bound in the box."""
+    """The interpreter under this one's virtual environment; its folder `sys.base_prefix` is bound in the sandbox."""
     named = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     return named if named.exists() else Path(sys.executable).resolve()
 
 
 def python_files(packages: str | None) -> dict[str, str]:
-    """The files of a virtual environment around `interpreter`, which is to be linked to as its `bin/python`: with the
-    folder `packages` on its module path, behind the standard library.
+    """The files of a virtual environment around `interpreter`, which `bin/python` must link to: with the folder
+    `packages` on its module path, after the standard library.
 
-    What lies beside the interpreter cannot be imported, and nothing of a package is run before a job asks for it: a
-    `sitecustomize` of its own stands before theirs, and `.pth` files are read in its own folder alone."""
+    Packages beside the interpreter cannot be imported, and no code of a package runs before a job imports it: an own
+    `sitecustomize` precedes theirs, and `.pth` files are read in its own folder alone."""
     folder = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     return {
         "pyvenv.cfg": f"home = {interpreter().parent}\ninclude-system-site-packages = false\n",
@@ -106,9 +106,9 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 
 
 def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
-    """The uid to drop to outside, a fresh one each call, so that the kernel's limit on processes counts only this job
-    (and binds at all, which it does not for root); always the same for `keeper`, of a set apart for `lasting`. None for
-    an ordinary user, who keeps their own.
+    """The uid to drop to outside. It is a fresh one for each call, so that the kernel's limit on processes counts only
+    this job (the limit does not apply to root); always the same for `keeper`, from a separate range for `lasting`.
+    None for an ordinary user, who keeps their own.
 
     Raises `SandboxUnavailableError` for a root without the rights to drop."""
     if os.geteuid() != 0:
@@ -124,12 +124,12 @@ def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
 def holds(*rights: int) -> bool:
     """Whether this process has all of these capabilities."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    held = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
-    return all(held >> right & 1 for right in rights)
+    effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
+    return all(effective >> right & 1 for right in rights)
 
 
 def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
-    """A uid that nobody has, as `outside_uid` says. Raises `SandboxUnavailableError` where this user namespace has
+    """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` where this user namespace has
     none."""
     extents = [
         (int(first), int(first) + int(count))
@@ -149,8 +149,8 @@ def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:
-    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process where a single allocation would
-    outrun the watchdog."""
+    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process, where a single allocation would
+    be faster than the watchdog."""
     return {
         "CORE": 0,
         "NOFILE": 1024,
@@ -164,8 +164,8 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """The command that sets the kernel's limits and leaves root behind (with `reads_all` but for the right to read),
-    then becomes what follows it."""
+    """The command that sets the kernel's limits, drops root (with `reads_all` all but the right to read), then executes
+    the command that follows it."""
     set_limits = (
         "/usr/bin/prlimit",
         *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
@@ -179,7 +179,7 @@ def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tup
 
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
-    """bwrap's arguments for the inside of the box; `sealed` gives the number of a descriptor that holds some bytes.
+    """bwrap's arguments for the inside of the sandbox; `sealed` gives the number of a descriptor that holds some bytes.
 
     Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many."""
     if len(confined.files) > _MAX_FILES:
@@ -189,7 +189,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # only to leave root behind: the kernel takes them away with it
+    else:  # only to drop root: the kernel removes them with it
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():
@@ -234,14 +234,14 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
 
 
 class _Plan:
-    """Collects bwrap's arguments. Folders on the way to a mount point are made in so many words, because bwrap makes
-    them for their owner only, and the job is somebody else."""
+    """Collects bwrap's arguments. Parent folders of mount points are created explicitly, because bwrap creates them for
+    their owner only, and the job has another uid."""
 
     def __init__(self, sealed: Callable[[bytes], str]) -> None:
         self.arguments: list[str] = []
         self.frozen: list[str] = []
         self._sealed = sealed
-        self._made = {"/proc", "/dev", "/tmp", HOME}
+        self._created = {"/proc", "/dev", "/tmp", HOME}
 
     def add(self, *arguments: str) -> None:
         self.arguments += arguments
@@ -264,6 +264,6 @@ class _Plan:
 
     def _way(self, place: str) -> Iterator[str]:
         for parent in list(reversed(PurePosixPath(place).parents))[1:]:
-            if str(parent) not in self._made:
-                self._made.add(str(parent))
+            if str(parent) not in self._created:
+                self._created.add(str(parent))
                 yield from ("--perms", "0777" if parent.is_relative_to(HOME) else "0755", "--dir", str(parent))

@@ -1,11 +1,11 @@
-"""A confined worker: untrusted bytes are parsed in a process that can do nothing but compute.
+"""A confined worker: untrusted bytes are parsed in a process that can only compute.
 
 One process imports the parsers, once; each call is a fork of it (milliseconds) that gives up files, network and other
 processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`), works under limits on processor time,
-wall time and memory, and ends with its answer. So calls run side by side, one that dies takes nothing with it, and
-whoever takes one over finds nothing of another's and cannot change what another answers.
+wall time and memory, and ends with its answer. So calls run in parallel, a crash ends one call alone, and an attacker
+who takes over a call finds no data of another call and cannot change its answer.
 
-What a call says is not believed: it is bytes, limited in number, and whoever calls validates them.
+Answers are not trusted: they are bytes, limited in number, and the caller validates them.
 """
 
 import contextlib
@@ -35,27 +35,27 @@ from xkg.sandbox.isolation.bubblewrap_mounts import CAP_SETGID, CAP_SETUID, hold
 _PROGRAM = Path(landlock.__file__).with_name("worker.py")
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 5.0
-# Processor time is what is limited; so many seconds may pass for one of them on a busy machine.
+# The limit is on processor time; on a busy machine wall time may be this many times as long.
 _WALL = 6
 _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
 _LONGEST_ERROR = 20_000
 _MOST_NAMES = 100_000
-# One library, one thread: forks beside threads can hang.
+# One thread per library: forks beside threads can hang.
 _VARIABLES = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
-_KEPT_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_INHERITED_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT")
 
 Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """A call ended without an answer, or with one that no honest worker gives. `at` is what it was working on, '' for
-    all of it."""
+    """A call ended without an answer, or with one that no honest worker gives. `at` is the item that it was working on,
+    '' for the whole."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
         super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
@@ -64,19 +64,20 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds of processor time from one mark to the next and in all (wall time may be six times as much for a step,
-    and `seconds` is the most for all), megabytes of memory, of bytes that are given and of the answer."""
+    """Seconds of processor time from one mark to the next and in total (a step may take six times as long in wall time;
+    `seconds` bounds the wall time of the call), megabytes of memory, of input and of the answer."""
 
     step_seconds: float = 10
     seconds: float = 300
     memory_mb: int = 2048
-    given_mb: int = 1000
+    input_mb: int = 1000
     answer_mb: int = 1000
 
 
 class ConfinedWorker:
     """Runs functions of the `TASKS` of `modules` in confined forks of one process, which is started at the first call.
-    Safe to use from several threads, and in a fork of the process that made it. What is not closed ends with it."""
+    Safe to use from several threads, and in a fork of the process that created it. Ends with the object, if not closed
+    before."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
@@ -90,7 +91,7 @@ class ConfinedWorker:
         self._places = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
 
     def start(self) -> None:
-        """Has the process begin to import, and does not wait for it."""
+        """Starts the process and its imports, and does not wait for them."""
         with self._turn():
             if self._template is None and not self._closed:
                 self._template = _Template(self._modules)
@@ -98,17 +99,16 @@ class ConfinedWorker:
     def call(
         self,
         task: str,
-        given: object,
+        payload: object,
         bounds: Bounds,
         read: Callable[[Sequence[str]], Iterator[bytes | None]] = lambda names: iter([None] * len(names)),
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
-        """What `task` answers for `given`, a JSON value. The task asks for bytes by name from `read`, which gives one
-        or None for each, and `part` takes what it answers piece by piece.
+        """The answer of `task` to `payload`, a JSON value. The task requests bytes by name from `read`, which yields
+        bytes or None for each; `part` receives the pieces of an answer that comes in parts.
 
-        Raises `WorkerDiedError` (also with what `part` cannot take: it raises `ValueError`), `InputError` and
-        `UnsafeInputError` as the task raised them, `InputError` where too many calls are under way for too long, and
-        what `read` raises."""
+        Raises `WorkerDiedError` (also where `part` raises `ValueError`), `InputError` and `UnsafeInputError` as the
+        task raised them, `InputError` where too many calls are under way for too long, and what `read` raises."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")
@@ -117,18 +117,18 @@ class ConfinedWorker:
                 with self._forked(bounds.memory_mb) as (channel, leash):
                     conversation = _Conversation(channel, leash, bounds, read, part)
                     try:
-                        return conversation.answer(task, given)
+                        return conversation.answer(task, payload)
                     except WorkerDiedError:
                         if self._closed:
                             raise InputError(_CLOSED) from None
-                        if last or conversation.begun:  # else what it would have been forked from was killed before
+                        if last or conversation.begun:  # else the template was killed before it could fork
                             raise
             raise AssertionError
         finally:
             places.release()
 
     def close(self) -> None:
-        """Ends the process and the calls under way. Whoever calls afterwards gets `InputError`."""
+        """Ends the process and the calls under way. Later calls raise `InputError`."""
         with self._turn():
             template, self._template, self._closed = self._template, None, True
         if template is not None:
@@ -142,7 +142,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._owner != os.getpid():  # a fork of the process that made this: the other one's worker is not ours
+        if self._owner != os.getpid():  # a fork of the process that created this: the template belongs to the parent
             self._template = None
             self._begin_in_this_process()
         with self._lock:
@@ -155,9 +155,9 @@ class ConfinedWorker:
             ours = []
             theirs = []
             for _ in range(2):
-                one, other = socket.socketpair()
-                ours.append(opened.enter_context(one))
-                theirs.append(opened.enter_context(other))
+                own_end, their_end = socket.socketpair()
+                ours.append(opened.enter_context(own_end))
+                theirs.append(opened.enter_context(their_end))
             for attempt in (1, 2):
                 with self._turn():
                     if self._closed:
@@ -167,13 +167,13 @@ class ConfinedWorker:
                     try:
                         self._template.fork(memory_mb, theirs)
                         break
-                    except OSError as error:  # somebody killed it
+                    except OSError as error:  # it was killed
                         self._template.end()
                         self._template = None
                         if attempt == 2:
                             raise SandboxUnavailableError(f"the parsing process does not start: {error}") from error
-            for one in theirs:
-                one.close()
+            for own_end in theirs:
+                own_end.close()
             yield ours[0], ours[1]
 
 
@@ -197,7 +197,7 @@ class _Template:
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    env=_VARIABLES | {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ},
+                    env=_VARIABLES | {name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ},
                     cwd="/",
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
@@ -214,22 +214,22 @@ class _Template:
         self.end = weakref.finalize(self, _end, process, ours, os.getpid())
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
-        """Has it fork one call. Raises `OSError` where it is gone, `SandboxUnavailableError` where it did not start."""
+        """Makes it fork one call. Raises `OSError` where it ended, `SandboxUnavailableError` where it did not start."""
         if not self._ready:
             self._wait()
-        socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [one.fileno() for one in descriptors])
+        socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])
 
     def _wait(self) -> None:
         self._control.settimeout(_STARTING_SECONDS)
-        said = b""
+        received = b""
         try:
-            while not said.endswith(b"\n"):
+            while not received.endswith(b"\n"):
                 if not (piece := self._control.recv(65536)):
                     break
-                said += piece
+                received += piece
         except TimeoutError:
-            said = b""
-        answer = json.loads(said) if said.endswith(b"\n") else {"error": "it said nothing"}
+            received = b""
+        answer = json.loads(received) if received.endswith(b"\n") else {"error": "it did not answer"}
         if "error" in answer:
             self.end()
             raise SandboxUnavailableError(f"the parsing process does not start: {_one_line(answer['error'])}")
@@ -239,7 +239,7 @@ class _Template:
 def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int) -> None:
     control.close()
     if os.getpid() != owner:
-        process.returncode = 0  # not this process's child: nothing to wait for, or to warn of
+        process.returncode = 0  # not this process's child: there is nothing to wait for
         return
     try:
         process.wait(_ENDING_SECONDS)
@@ -265,13 +265,13 @@ class _Conversation:
         self._at = ""
         self._until = time.monotonic() + bounds.seconds
         self._step_until = self._until
-        self._room = bounds.answer_mb << 20
-        self._given = bounds.given_mb << 20
+        self._answer_left = bounds.answer_mb << 20
+        self._input_left = bounds.input_mb << 20
 
-    def answer(self, task: str, given: object) -> bytes:
+    def answer(self, task: str, payload: object) -> bytes:
         request = {
             "task": task,
-            "given": given,
+            "payload": payload,
             "step_seconds": self._bounds.step_seconds,
             "seconds": self._bounds.seconds,
         }
@@ -284,38 +284,38 @@ class _Conversation:
                 step = self._bounds.step_seconds * _WALL if self._at else self._bounds.seconds
                 self._step_until = min(self._until, time.monotonic() + step)
             elif kind == ASK:
-                self._give(data)
+                self._send_files(data)
             elif kind == PART:
                 try:
                     self._part(data)
                 except ValueError as error:
-                    raise self._lie(_one_line(str(error))) from error
+                    raise self._invalid(_one_line(str(error))) from error
             elif kind == DONE:
                 return data
             else:
                 self._failed(data)
 
-    def _give(self, data: bytes) -> None:
+    def _send_files(self, data: bytes) -> None:
         try:
             names = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise self._lie("it asks for nothing that has a name") from error
+            raise self._invalid("its request for files is malformed") from error
         if not isinstance(names, list) or len(names) > _MOST_NAMES or not all(isinstance(n, str) for n in names):
-            raise self._lie("it asks for nothing that has a name")
+            raise self._invalid("its request for files is malformed")
         for content in self._read(names):
-            self._given -= len(content or b"")
-            if self._given < 0:
+            self._input_left -= len(content or b"")
+            if self._input_left < 0:
                 raise UnsafeInputError(
-                    f"there is more than {self._bounds.given_mb} MB to parse; name the part of it that matters"
+                    f"there is more than {self._bounds.input_mb} MB to parse; name the part of it that matters"
                 )
             self._send(NOTHING if content is None else BYTES, content or b"")
 
     def _failed(self, data: bytes) -> None:
         try:
-            said = json.loads(data)
-            kinds, message = list(said["kinds"]), _one_line(str(said["message"]))
+            report = json.loads(data)
+            kinds, message = list(report["kinds"]), _one_line(str(report["message"]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise self._lie("its error cannot be read") from error
+            raise self._invalid("its error cannot be read") from error
         for kind in kinds:
             if kind == "MemoryError":
                 raise WorkerDiedError("out-of-memory", self._at)
@@ -325,20 +325,21 @@ class _Conversation:
 
     def _frame(self) -> tuple[bytes, bytes]:
         kind, length = HEADER.unpack(self._exactly(HEADER.size))
-        most = {MARK: _LONGEST_MARK, ERROR: _LONGEST_ERROR, ASK: 64 << 20, PART: self._room, DONE: self._room}
+        left = self._answer_left
+        most = {MARK: _LONGEST_MARK, ERROR: _LONGEST_ERROR, ASK: 64 << 20, PART: left, DONE: left}
         if kind not in most:
-            raise self._lie("what it says has no meaning")
+            raise self._invalid("it sent a message of an unknown kind")
         if length > most[kind]:
-            raise self._lie(f"its answer has more than {self._bounds.answer_mb} MB")
+            raise self._invalid(f"its answer has more than {self._bounds.answer_mb} MB")
         if kind in (PART, DONE):
-            self._room -= length + HEADER.size
+            self._answer_left -= length + HEADER.size
         return kind, self._exactly(length)
 
     def _exactly(self, length: int) -> bytes:
         pieces, missing = [], length
         while missing:
             try:
-                self._channel.settimeout(self._left())
+                self._channel.settimeout(self._seconds_left())
                 piece = self._channel.recv(min(missing, 1 << 20))
             except TimeoutError as error:
                 raise WorkerDiedError("too-slow", self._at) from error
@@ -352,30 +353,30 @@ class _Conversation:
 
     def _send(self, kind: bytes, data: bytes) -> None:
         try:
-            self._channel.settimeout(self._left())
+            self._channel.settimeout(self._seconds_left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            if data:  # who was given nothing more may have answered and gone by now
+            if data:  # with no data the other end may have answered and closed by now
                 self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error
         except OSError as error:
             raise self._died() from error
 
-    def _left(self) -> float:
-        left = self._step_until - time.monotonic()
-        if left <= 0:
+    def _seconds_left(self) -> float:
+        seconds = self._step_until - time.monotonic()
+        if seconds <= 0:
             raise TimeoutError
-        return left
+        return seconds
 
-    def _lie(self, what: str) -> WorkerDiedError:
+    def _invalid(self, what: str) -> WorkerDiedError:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """What ended it, by its wait status."""
+        """The cause of its end, by its wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
-            return WorkerDiedError("crashed", self._at, "it let go of its socket")
-        said = self._leash.recv(64)
-        status = int(said) if said.strip().isdigit() else 0
+            return WorkerDiedError("crashed", self._at, "it closed its socket")
+        status_line = self._leash.recv(64)
+        status = int(status_line) if status_line.strip().isdigit() else 0
         ended = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if ended == signal.SIGXCPU:
             return WorkerDiedError("too-slow", self._at)
@@ -392,7 +393,7 @@ def _one_line(text: str) -> str:
 
 
 def _uid() -> int | None:
-    """A uid that nobody has, for root; None for whoever may not change it."""
+    """An unused uid, for root; None for users who may not change it."""
     if os.geteuid() != 0 or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
         return None
     try:
@@ -410,12 +411,12 @@ def _filter() -> str:
 
 
 def walls() -> tuple[str, ...]:
-    """What confines a call here beside the limits on its resources, a few words each."""
-    found: list[str] = []
+    """What confines a call here besides the limits on its resources, a few words each."""
+    names: list[str] = []
     if version := landlock.version():
-        found.append(f"Landlock ABI {version}")
+        names.append(f"Landlock ABI {version}")
     if _filter():
-        found.append("a filter of system calls")
+        names.append("a filter of system calls")
     if _uid() is not None:
-        found.append("a uid of its own")
-    return tuple(found)
+        names.append("a uid of its own")
+    return tuple(names)

@@ -1,13 +1,12 @@
-"""Runs that start from modules imported already: one sandboxed process for each environment, forked for each job.
+"""Runs that start with modules already imported: one sandboxed process for each environment, forked for each job.
 
-Importing torch costs seconds a run, a fork of a process that has imported it milliseconds. The process stands in a
-runner's sandbox, and each job is a fork of it (`xkg.sandbox.guest.fork_server`) in a Landlock domain, session and
-limits of its own, one at a time; afterwards its processes are killed and the scratch folders emptied. Namespaces belong
-to the sandbox, since nothing inside may make new ones: between two jobs that share one, in turn, the domain stands in
-for them.
+Importing torch costs seconds a run; a fork of a process that has imported it costs milliseconds. The process lives in a
+runner's sandbox. Each job is a fork of it (`xkg.sandbox.guest.fork_server`) in a Landlock domain, session and limits of
+its own, one at a time; afterwards its processes are killed and the scratch folders emptied. Namespaces belong to the
+sandbox, since nothing inside may create new ones: the Landlock domain separates jobs that share one in turn.
 
-Where that cannot be had (a kernel before 6.12, modules that start threads or share memory, arguments other than a
-script or `-c`), each job runs in a sandbox of its own as without it.
+Where this is not possible (a kernel before 6.12, modules that start threads or share memory, arguments other than a
+script or `-c`), each job runs in a sandbox of its own.
 """
 
 import contextlib
@@ -36,7 +35,7 @@ _INSIDE = {
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
 _IDLE = 4
 _ENDING_SECONDS = 10.0
-_LONGEST = 1 << 16  # longer arguments are for the runner to refuse
+_LONGEST = 1 << 16  # the runner itself refuses longer arguments
 _MESSAGE = 1 << 16
 
 _Kind = tuple[Path | None, int, int, int]
@@ -44,10 +43,10 @@ _Kind = tuple[Path | None, int, int, int]
 
 class WarmRunner:
     """A `Runner` that forks each job from a process which has imported those of `modules` that the job's environment
-    has. Safe to call from several threads: each takes a process of its own. To be closed, or used in a `with`.
+    has. Safe to call from several threads: each uses a process of its own. To be closed, or used in a `with`.
 
-    `notify` is told, a line each, when modules cannot be imported ahead, and when a process was lost during a job: that
-    job is run again in a sandbox of its own, and the next starts a new process. Raises as `runner` does."""
+    `notify` gets one line when modules cannot be preloaded, and when a process was lost during a job: that job is run
+    again in a sandbox of its own, and the next starts a new process. Raises as `runner` does."""
 
     def __init__(
         self, runner: Openable, modules: Sequence[str], notify: Callable[[str], None] = lambda _: None
@@ -55,7 +54,7 @@ class WarmRunner:
         self.name = runner.name
         self.weaker = (
             *runner.weaker,
-            "jobs of one environment share namespaces in turn: what keeps one from the next is Landlock, not they",
+            "jobs of one environment share namespaces in turn: Landlock separates them, not namespaces",
         )
         self._runner = runner
         self._modules = tuple(modules)
@@ -64,7 +63,7 @@ class WarmRunner:
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
         self._closed = False
-        # bubblewrap ends with the thread that started it; this one lasts.
+        # bubblewrap ends with the thread that started it, so a lasting thread starts it.
         self._starter = ThreadPoolExecutor(1, "warm")
 
     def __enter__(self) -> "WarmRunner":
@@ -74,7 +73,7 @@ class WarmRunner:
         self.close()
 
     def close(self) -> None:
-        """Ends the processes that wait; a job that still runs is not touched, and its process ends after it."""
+        """Ends idle processes; a running job goes on, and its process ends after it."""
         with self._lock:
             idle, self._idle, self._closed = self._idle, [], True
         self._starter.shutdown()
@@ -82,7 +81,7 @@ class WarmRunner:
             process.end()
 
     def run(self, job: Job) -> Outcome:
-        process = self._taken(job) if _can_be_forked(job) else None
+        process = self._acquire(job) if _can_be_forked(job) else None
         if process is None:
             return self._runner.run(job)
         kind = _kind(job)
@@ -91,7 +90,7 @@ class WarmRunner:
         except _LostError:
             process.end()
             self._notify(
-                "a process that had imported modules ahead was lost during a run: "
+                "a process with preloaded modules was lost during a run: "
                 "the run is repeated in a sandbox of its own, the next ones get a new process"
             )
             return self._runner.run(job)
@@ -101,7 +100,7 @@ class WarmRunner:
         self._put_back(kind, process)
         return outcome
 
-    def _taken(self, job: Job) -> "_Process | None":
+    def _acquire(self, job: Job) -> "_Process | None":
         kind = _kind(job)
         with self._lock:
             if kind in self._cold:
@@ -117,13 +116,13 @@ class WarmRunner:
         cold = process.warm_up(job.limits)
         if cold is None:
             for name, why in process.failed.items():
-                self._notify(f"{name} cannot be imported ahead: {why}")
+                self._notify(f"{name} cannot be preloaded: {why}")
             return process
         process.end()
         with self._lock:
-            told, self._cold = kind in self._cold, self._cold | {kind}
-        if not told:
-            self._notify(f"nothing is imported ahead, each run starts anew: {cold}")
+            already_cold, self._cold = kind in self._cold, self._cold | {kind}
+        if not already_cold:
+            self._notify(f"nothing is preloaded, each run starts anew: {cold}")
         return None
 
     def _opened(self, job: Job, passed: int) -> Opened:
@@ -146,11 +145,11 @@ class WarmRunner:
 
 
 class _LostError(Exception):
-    """The process is gone, and with it what became of the job."""
+    """The process ended, and the job's outcome is unknown."""
 
 
 class _Process:
-    """One warm process in its sandbox, seen from outside. `clean` says that the last job left nothing."""
+    """One warm process in its sandbox, seen from outside. `clean`: the last job left nothing behind."""
 
     def __init__(self, open_: Callable[[int], Opened]) -> None:
         self._control, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -161,25 +160,25 @@ class _Process:
             raise
         finally:
             inside.close()
-        self._besides: frozenset[int] = frozenset()
+        self._excluded: frozenset[int] = frozenset()
         self.failed: dict[str, str] = {}
         self.clean = True
 
     def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, under the limits of a job; why jobs cannot be forked from here, if so."""
+        """Waits for the imports, under the limits of a job. Returns why jobs cannot be forked from here, if so."""
         process = self._opened.process
         assert process.stdout is not None
         followed = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
-        said = "" if followed.stopped else self._heard()
+        message = "" if followed.stopped else self._receive()
         process.stdout.close()
         try:
-            answer: dict[str, Any] = json.loads(said)
+            answer: dict[str, Any] = json.loads(message)
             cold, failed = answer["cold"], dict(answer["failed"])
         except (ValueError, KeyError, TypeError):
             last = followed.output.strip().splitlines()[-1:]
             return f"importing the modules ended with {followed.stopped or (last or ['their process'])[0][:200]}"
         self.failed = {str(name)[:100]: " ".join(str(why).split())[:200] for name, why in failed.items()}
-        self._besides = frozenset(descendants(process.pid))
+        self._excluded = frozenset(descendants(process.pid))
         return None if cold is None else str(cold)[:200]
 
     def run(self, job: Job, name: str) -> Outcome:
@@ -187,32 +186,32 @@ class _Process:
         del limits["NPROC"]  # the sandbox has it, with room for what else runs in there
         content = json.dumps({"arguments": job.arguments, "files": dict(job.files), "limits": limits})
         opened = self._opened
-        with contextlib.ExitStack() as held:
-            given = os.memfd_create("job")
-            written = os.fdopen(given, "wb", closefd=False)
-            output, told = os.pipe()
-            leash, hand = os.pipe()
-            held.callback(os.close, output)
-            let_go = held.enter_context(contextlib.ExitStack())
-            let_go.callback(os.close, hand)
+        with contextlib.ExitStack() as cleanup:
+            job_file = os.memfd_create("job")
+            written = os.fdopen(job_file, "wb", closefd=False)
+            output, output_writer = os.pipe()
+            leash, leash_end = os.pipe()
+            cleanup.callback(os.close, output)
+            release = cleanup.enter_context(contextlib.ExitStack())
+            release.callback(os.close, leash_end)
             try:
                 with written:
                     written.write(content.encode())
-                socket.send_fds(self._control, [b"job"], [given, told, leash])
+                socket.send_fds(self._control, [b"job"], [job_file, output_writer, leash])
             except OSError as error:
                 raise _LostError from error
             finally:
-                for descriptor in (given, told, leash):
+                for descriptor in (job_file, output_writer, leash):
                     os.close(descriptor)
             followed = follow(
-                opened.process.pid, self._control.fileno(), output, job.limits, opened.scratch, self._besides
+                opened.process.pid, self._control.fileno(), output, job.limits, opened.scratch, self._excluded
             )
-            let_go.close()
+            release.close()
             return self._outcome(job, followed, name)
 
     def _outcome(self, job: Job, followed: Followed, name: str) -> Outcome:
         try:
-            status, clean = map(int, self._heard().split())
+            status, clean = map(int, self._receive().split())
             code = os.waitstatus_to_exitcode(status)
         except ValueError as error:
             raise _LostError from error
@@ -230,8 +229,8 @@ class _Process:
             command=shlex.join(("python", *job.arguments))[:2000],
         )
 
-    def _heard(self) -> str:
-        """The next message; empty where the other end is gone or says nothing."""
+    def _receive(self) -> str:
+        """The next message; empty where the other end closed or sends nothing in time."""
         if not select.select([self._control], [], [], _ENDING_SECONDS)[0]:
             return ""
         try:
@@ -240,7 +239,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether it waits for a job: a process that is gone, or speaks unasked, does not."""
+        """Whether it waits for a job: a process that ended, or sends something unexpectedly, does not."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -1,9 +1,9 @@
-"""The only way out of the box: a proxy that lets through to the hosts on its list (the package index, the one host of a
-repository) and nothing else.
+"""The only way out of the sandbox: a proxy that connects to the hosts on its list (the package index, the one host of a
+repository) and to nothing else.
 
-The proxy listens on a unix socket outside; inside, `inside.forward` forwards a loopback port to that socket. Where
-there is no box it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays between the
-program and its host) or an absolute `http://` request, to hosts on its list only, and stops at a total of bytes.
+The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. Where there
+is no bubblewrap sandbox it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays between
+the program and its host) or an absolute `http://` request, and stops after a total number of bytes.
 """
 
 import contextlib
@@ -29,14 +29,14 @@ _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 @dataclass(frozen=True)
 class Index:
-    """A package index: what uv is told of it, and the hosts that this needs."""
+    """A package index: uv's variables for it, and the hosts that it needs."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
 
 
 def configured_index() -> Index:
-    """The index of uv's or pip's variables, of uv's or pip's configuration files, else the public one."""
+    """The index from uv's or pip's variables, then from their configuration files, else the public one."""
     default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
@@ -81,13 +81,13 @@ def _place(url: str) -> tuple[str, int]:
 def registry_socket(
     hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None = None
 ) -> Iterator[Path]:
-    """A unix socket behind which only `hosts` can be reached, for as long as the context lasts. Other hosts that were
-    asked for are added to `refused`."""
+    """A unix socket behind which only `hosts` can be reached, while the context lasts. Other requested hosts are added
+    to `refused`."""
     folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused)) as proxy:
-            path.chmod(0o666)  # the installer has another uid; the folder keeps everybody else out
+            path.chmod(0o666)  # the installer has another uid; only it can pass the folder
             with _serving(proxy):
                 yield path
     finally:
@@ -120,13 +120,13 @@ def _serving(proxy: socketserver.BaseServer) -> Iterator[None]:
 
 class _Allowance:
     def __init__(self, total: int) -> None:
-        self._left = total
+        self._remaining = total
         self._lock = threading.Lock()
 
     def spend(self, amount: int) -> bool:
         with self._lock:
-            self._left -= amount
-            return self._left >= 0
+            self._remaining -= amount
+            return self._remaining >= 0
 
 
 class _UnixProxy(socketserver.ThreadingUnixStreamServer):
@@ -185,10 +185,10 @@ class _Handler(socketserver.BaseRequestHandler):
             return self._answer(client, "502 Bad Gateway")
         if tunnel:
             return self._join(client, server, b"HTTP/1.1 200 Connection established\r\n\r\n", b"")
-        # One request a connection, so that each is looked at.
+        # One request per connection, so that each is checked.
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        kept = [h for h in rest.split(b"\r\n") if not h.lower().startswith((b"connection:", b"proxy-"))]
-        request = [f"{method} {path} {version}".encode("latin-1"), b"Connection: close", *kept]
+        headers = [h for h in rest.split(b"\r\n") if not h.lower().startswith((b"connection:", b"proxy-"))]
+        request = [f"{method} {path} {version}".encode("latin-1"), b"Connection: close", *headers]
         return self._join(client, server, b"", b"\r\n".join(request))
 
     def _join(self, client: socket.socket, server: socket.socket, down: bytes, up: bytes) -> None:
@@ -233,7 +233,7 @@ def _connected(host: str, port: int) -> socket.socket:
     server.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{login}\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD:
-        byte = server.recv(1)  # not a byte more than the head: what follows is the tunnel's
+        byte = server.recv(1)  # not a byte more than the head: the rest belongs to the tunnel
         if not byte:
             break
         head += byte

@@ -1,11 +1,11 @@
-"""The Landlock runner, for where bubblewrap cannot be had: no namespaces, but rights given up and calls refused.
+"""The Landlock runner, for machines without bubblewrap: no namespaces, but dropped rights and refused system calls.
 
-The job keeps the files that it needs (the interpreter, the system's libraries, its packages; its scratch folder to
-write), sees no content of any others, makes no socket, and signals, traces and looks into nobody but its own.
-`xkg.sandbox.guest.launch` is its first process and `xkg.sandbox.guest.supervisor` ends whatever it leaves behind; root
-leaves for an unused uid, an ordinary user's job keeps that user's uid, so that what Landlock does not cover (modes,
-owners, times and attributes of files, priorities and limits of processes, on old kernels signals and truncation) is
-refused by number.
+The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write its scratch
+folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its own.
+`xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends whatever it leaves behind. Root
+switches to an unused uid. An ordinary user's job keeps that user's uid, so the filter of system calls refuses what
+Landlock does not cover: modes, owners, times and attributes of files, priorities and limits of processes, on old
+kernels signals and truncation.
 """
 
 import contextlib
@@ -57,14 +57,14 @@ _OPEN = (
     ("/proc/sys/vm/overcommit_memory", READ_FILE),
 )
 
-# Pairs of connected stream sockets remain: they have no address to send to, as datagram sockets have.
+# Pairs of connected stream sockets stay allowed: unlike datagram sockets they cannot send to an address.
 _SOCKETS = (
     Denied("socket"),
     Denied("connect"),
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# For a program that has a proxy on a loopback port: TCP sockets that connect, which Landlock holds to that port.
+# For a program that has a proxy on a loopback port: TCP sockets may connect, and Landlock restricts them to that port.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -75,7 +75,7 @@ _WATCHES = (
     Denied("inotify_init1"),
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (1024, 1026)),  # F_SETLEASE, F_NOTIFY
 )
-# Before ABI 6 nothing keeps signals inside; F_SETOWN and its kin make the kernel send them.
+# Before ABI 6 Landlock does not restrict signals; F_SETOWN and the like make the kernel send them.
 _SIGNALS = (
     *(
         Denied(call)
@@ -84,7 +84,7 @@ _SIGNALS = (
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (8, 10, 15)),
     *(Denied("ioctl", 1, value=request, mask=0xFFFFFFFF) for request in (0x8901, 0x8902)),
 )
-# Before ABI 3 Landlock lets files be cut to nothing by their path, or while opened to read (O_TRUNC without O_WRONLY).
+# Before ABI 3 Landlock allows truncation of files by path, or on opening to read (O_TRUNC without O_WRONLY).
 _TRUNCATION = (
     Denied("truncate"),
     Denied("truncate64"),
@@ -92,8 +92,8 @@ _TRUNCATION = (
     Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | os.O_ACCMODE),
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | os.O_ACCMODE),
 )
-# What Landlock lets be done to files that it lets nobody write: times and attributes where a file's mode allows it,
-# modes and owners by its owner. Copying a file ends with its mode and times: that these stay is told to nobody.
+# What Landlock allows on files that it does not let be written: times and attributes where a file's mode allows it,
+# modes and owners by its owner. Copying a file sets its mode and times last, so these calls pretend to succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
@@ -123,13 +123,13 @@ class LandlockRunner:
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
-        """Runs any command, with the system's files and its mounts, each of which stays where it is. It may connect to
-        `port`, on whatever machine (before ABI 4 to any port). Root that may not pass all that it mounts stays root."""
+        """Runs any command, with the system's files and its mounts, each at its own path. It may connect to `port` on
+        any machine (before ABI 4 to any port). Root stays root where it may not pass all folders that it mounts."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
     def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
         try:
-            watched = watch(started.process, limits, started.let_go, started.room)
+            watched = watch(started.process, limits, started.release, started.room)
         finally:
             status = started.end()
         _require_contained(status, watched)
@@ -158,7 +158,7 @@ class LandlockRunner:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is started, and what it keeps."""
+    """The command to start, and the rights that it retains."""
 
     command: list[str]
     folder: str
@@ -174,7 +174,7 @@ class _Plan:
 
 @dataclass
 class _Started:
-    """A keeper and its job. `end` says what the keeper said last: a wait status, `refused` and why, or nothing."""
+    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` and why, or ''."""
 
     process: subprocess.Popen[bytes]
     room: Path
@@ -182,8 +182,8 @@ class _Started:
     reports: BinaryIO
     leash: int | None
 
-    def let_go(self) -> None:
-        """Has the keeper end all of the job, and itself."""
+    def release(self) -> None:
+        """Makes the supervisor end all of the job, and itself."""
         if self.leash is not None:
             os.close(self.leash)
             self.leash = None
@@ -195,7 +195,7 @@ class _Started:
     def end(self) -> str:
         try:
             with self.reports, self.process:
-                self.let_go()
+                self.release()
                 return self.reports.read().decode("utf-8", "replace").strip()
         finally:
             remove(self.room)
@@ -233,7 +233,7 @@ def _start(
             uid,
             uid is not None and _closed(needed),
         )
-        return _launched(plan, room, passed)
+        return _launch(plan, room, passed)
     except BaseException:
         remove(room)
         raise
@@ -272,7 +272,7 @@ def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _
             closed or (uid is not None and confined.reads_all and holds(CAP_DAC_READ_SEARCH)),
             port,
         )
-        return _launched(plan, room, (), streams)
+        return _launch(plan, room, (), streams)
     except BaseException:
         remove(room)
         raise
@@ -287,9 +287,9 @@ def _abi() -> int:
     return abi
 
 
-def _launched(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams | None = None) -> _Started:
-    given = (streams.given.fileno(),) if streams else ()
-    written = {
+def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams | None = None) -> _Started:
+    stdin = (streams.stdin.fileno(),) if streams else ()
+    settings = {
         "abi": plan.abi,
         "uid": plan.uid,
         "pass_closed_folders": plan.pass_closed_folders,
@@ -300,23 +300,23 @@ def _launched(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams
         "paths": plan.paths,
         "filter": plan.filter.hex(),
         "port": plan.port,
-        "given": given[0] if given else None,
+        "stdin": stdin[0] if stdin else None,
     }
     reports, status = os.pipe()
-    leash, held = os.pipe()
+    leash, leash_end = os.pipe()
     try:
         process = subprocess.Popen(
             (str(interpreter()), "-I", "-S", str(_LAUNCH)),
             stdin=subprocess.PIPE,
-            stdout=streams.written if streams else subprocess.PIPE,
+            stdout=streams.stdout if streams else subprocess.PIPE,
             stderr=subprocess.PIPE if streams else subprocess.STDOUT,
             env={},
             cwd="/",
-            pass_fds=(status, leash, *given, *passed),
+            pass_fds=(status, leash, *stdin, *passed),
             start_new_session=True,
         )
     except OSError as error:
-        os.close(held)
+        os.close(leash_end)
         os.close(reports)
         raise SandboxUnavailableError(f"the interpreter {interpreter()} cannot be started ({error})") from error
     finally:
@@ -324,8 +324,8 @@ def _launched(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams
         os.close(leash)
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError), process.stdin:
-        process.stdin.write(json.dumps(written | {"status": status, "leash": leash}).encode())
-    return _Started(process, room, (str(room / "job"), str(room / "tmp")), os.fdopen(reports, "rb"), held)
+        process.stdin.write(json.dumps(settings | {"status": status, "leash": leash}).encode())
+    return _Started(process, room, (str(room / "job"), str(room / "tmp")), os.fdopen(reports, "rb"), leash_end)
 
 
 def _require_contained(status: str, watched: Watched) -> None:
@@ -333,7 +333,7 @@ def _require_contained(status: str, watched: Watched) -> None:
         why = (
             status.removeprefix("refused ").splitlines()
             or watched.output.strip().splitlines()[-1:]
-            or ["it said nothing"]
+            or ["it did not say why"]
         )
         raise SandboxUnavailableError(
             f"Landlock cannot contain code here ({why[0][:200]}): is the interpreter readable for other users?"
@@ -360,7 +360,7 @@ def _check(arguments: tuple[str, ...]) -> None:
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether somebody else cannot get to one of these. Raises `SandboxUnavailableError` where nothing helps."""
+    """Whether other users cannot reach one of these. Raises `SandboxUnavailableError` where no capability helps."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:
@@ -371,8 +371,8 @@ def _closed(places: list[Path]) -> bool:
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The kernel's limit, which counts all that a uid runs: the job and its keeper, or for an ordinary user whatever
-    else there is, and room for other jobs, since then the watchdog counts."""
+    """The kernel's limit, which counts all threads of a uid: the job and its supervisor; for an ordinary user also the
+    user's other threads and room for other jobs, where the watchdog counts instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0
@@ -387,7 +387,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path) -> Iterator[tuple[str, int]]:
-    """Places and the rights to them."""
+    """Paths and the rights to them."""
     prefix = Path(sys.base_prefix)
     hidden = [Path(folder).resolve() for folder in site.getsitepackages([sys.base_prefix])]
     for folder in {Path(place).resolve() for place in _SYSTEM} | (
@@ -401,7 +401,7 @@ def _paths(room: Path) -> Iterator[tuple[str, int]]:
 
 
 def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
-    """What is hidden can be listed, since a folder's right goes on below it, but not read."""
+    """Hidden folders can be listed, since a right to a folder extends below it, but not read."""
     if folder in hidden:
         return
     if not any(place.is_relative_to(folder) for place in hidden):

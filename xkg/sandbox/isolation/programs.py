@@ -1,8 +1,8 @@
-"""Programs of this machine that read what strangers made, such as git: contained as their code is.
+"""Programs of this machine that read untrusted data, such as git, contained like untrusted code.
 
-A program has the files that it is given and the system's, no variable but its own, and no network but one host, through
-a proxy. It reads and writes through files, so that its bytes are bounded by the kernel and never held in a pipe. Where
-neither bubblewrap nor Landlock can be had, only time, the size of files and the host are bounded.
+A program sees its own files and the system's, its own variables alone, and at most one host of the network, through a
+proxy. It reads and writes through files, so that the kernel bounds its bytes and none wait in a pipe. Where neither
+bubblewrap nor Landlock is available, only time, the size of files and the host are bounded.
 """
 
 import contextlib
@@ -50,18 +50,18 @@ _LIMITED = (
     "import json, os, resource, sys\n"
     "for name, most in json.loads(sys.argv[1]).items():\n"
     "    kind = getattr(resource, 'RLIMIT_' + name, None)\n"
-    "    held = resource.getrlimit(kind)[1] if kind is not None else 0\n"
-    "    most = most if held == resource.RLIM_INFINITY else min(most, held)\n"
+    "    hard = resource.getrlimit(kind)[1] if kind is not None else 0\n"
+    "    most = most if hard == resource.RLIM_INFINITY else min(most, hard)\n"
     "    if kind is not None: resource.setrlimit(kind, (most, most))\n"
     "os.execv(sys.argv[2], sys.argv[2:])\n"
 )
-_SAID = 65536
+_STDERR_BYTES = 65536
 
 
 @dataclass(frozen=True)
 class Program:
-    """A command, started in `folder`, which it may read, as it may `reads`; in `writes` it may write as well.
-    `host` is the one (name, port) that it reaches, as an HTTP proxy, and `max_bytes` what may pass there."""
+    """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes`. `host` is the one
+    (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic."""
 
     command: tuple[str, ...]
     folder: Path
@@ -74,13 +74,13 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """`output` is what was written to stdout, `said` the end of stderr, `refused` hosts that were not let through."""
+class ProgramResult:
+    """`output` is its stdout, `stderr` the end of stderr, `refused` the hosts that the proxy refused."""
 
     ended: Ended
     exit_code: int | None
     output: bytes
-    said: str
+    stderr: str
     refused: frozenset[str] = frozenset()
 
     @property
@@ -90,36 +90,36 @@ class Ran:
 
 @functools.cache
 def wall() -> Wall | None:
-    """What contains programs here, after a trial run; None for nothing. The same for the life of this process, so that
-    nobody's files can have a program run with less."""
+    """What contains programs here, after a trial run; None for nothing. Fixed for the life of this process, so that no
+    input can make a program run with less."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
-        for _ in range(2):  # a busy machine may fail once what it can do
+        for _ in range(2):  # on a busy machine the first trial may fail
             with contextlib.suppress(SandboxUnavailableError):
                 if run(trial, behind=name).ok:
                     return name
     return None
 
 
-def run(program: Program, given: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> Ran:
-    """Runs a program with `given` for its stdin, behind the wall that there is (or the one that is named). At most
-    `limits.disk_mb` of output. Never raises for what the program does; raises `SandboxUnavailableError` where it could
-    not be started."""
+def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
+    """Runs a program with `stdin`, behind this machine's wall (or the one that `behind` names). At most
+    `limits.disk_mb` of output. Never raises for what the program does; raises `SandboxUnavailableError` where it cannot
+    be started."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
-    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as written:
-        source.write(given)
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output_file:
+        source.write(stdin)
         source.seek(0)
-        streams = Streams(source, written)
+        streams = Streams(source, output_file)
         with _reaching(program, behind, refused) as way:
             outcome = _BEHIND[behind](program, streams, way)
-        written.seek(0)
-        output = written.read(program.limits.disk_mb << 20)
-    return Ran(outcome.ended, outcome.exit_code, output, outcome.output, frozenset(refused))
+        output_file.seek(0)
+        output = output_file.read(program.limits.disk_mb << 20)
+    return ProgramResult(outcome.ended, outcome.exit_code, output, outcome.output, frozenset(refused))
 
 
 def lend(folder: Path) -> None:
-    """Gives a folder that we made, with what is in it, to the user that programs write as when root starts them."""
+    """Gives a folder of ours with its content to the uid that programs run under when root starts them."""
     if os.geteuid() == 0 and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper=True))
 
@@ -179,17 +179,17 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
 
 
 def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
-    """With limits alone. Memory is bounded where the kernel counts it for one process (`DATA`: not on macOS)."""
+    """With limits alone. Memory is bounded where the kernel counts it per process (`DATA`: not on macOS)."""
     with (
         tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as errors,
     ):
         limits = {name: most for name, most in kernel_limits(program.limits).items() if name != "NPROC"}
         process = subprocess.Popen(
             (sys.executable, "-I", "-S", "-c", _LIMITED, json.dumps(limits), *program.command),
-            stdin=streams.given,
-            stdout=streams.written,
-            stderr=said,
+            stdin=streams.stdin,
+            stdout=streams.stdout,
+            stderr=errors,
             env={**QUIET, "PATH": os.defpath, "HOME": home, "TMPDIR": home}
             | dict(program.variables)
             | _proxied(way if isinstance(way, int) else None),
@@ -206,8 +206,8 @@ def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _SAID))
-        text = said.read().decode("utf-8", "replace")
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
+        text = errors.read().decode("utf-8", "replace")
     code = process.returncode
     ended = "killed" if ended == "exited" and code < 0 else ended
     return Outcome(
@@ -226,7 +226,7 @@ def _proxied(port: int | None) -> dict[str, str]:
         return {}
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     address = f"http://127.0.0.1:{port}"
-    return {name: address for given in names for name in (given, given.lower())} | {"NO_PROXY": "", "no_proxy": ""}
+    return dict.fromkeys((*names, *map(str.lower, names)), address) | {"NO_PROXY": "", "no_proxy": ""}
 
 
 _BEHIND = {"bubblewrap": _in_box, "landlock": _under_landlock, None: _bare}

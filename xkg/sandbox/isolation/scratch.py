@@ -1,4 +1,4 @@
-"""A job's scratch folder where no file system of its own bounds it: filled, measured, taken away."""
+"""A job's scratch folder where no file system of its own bounds it: fill it, measure it, remove it."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ _ENTRY = 4096
 
 
 def relative(name: str) -> PurePosixPath:
-    """The place of a job's file in its scratch folder. Raises `UnsafeInputError` for one outside."""
+    """The path of a job's file in its scratch folder. Raises `UnsafeInputError` for a path outside."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
         raise UnsafeInputError(f"the job's file {name!r} lies outside its scratch folder; give a relative path")
@@ -22,7 +22,7 @@ def relative(name: str) -> PurePosixPath:
 
 
 def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> None:
-    """Writes a job's files; `owner` is a uid to give them, with their folders, `folder` too."""
+    """Writes a job's files; `owner` is the uid that they, their folders and `folder` will belong to."""
     for name, content in files.items():
         path = folder / relative(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,9 +33,9 @@ def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> No
                 os.chown(place, owner, owner)
 
 
-def held(folder: Path, processes: Iterable[int], limit: int) -> int:
-    """Bytes on disk below `folder`, and in files that were deleted while `processes` hold them open, each entry a block
-    at least. What cannot be looked into (a folder without rights, a path too long) counts for more than `limit`."""
+def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
+    """Bytes on disk below `folder`, and in deleted files that `processes` hold open, at least one block per entry.
+    A folder that cannot be read (no rights, path too long) counts for more than `limit`."""
     total = 0
     folders = [str(folder)]
     while folders and total <= limit:
@@ -63,7 +63,7 @@ def held(folder: Path, processes: Iterable[int], limit: int) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Takes a folder away, whatever a job has made of its rights and depth."""
+    """Removes a folder, whatever rights and depth a job has given it."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):

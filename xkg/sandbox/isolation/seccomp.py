@@ -1,10 +1,10 @@
-"""The system calls that code in the box may not make, as a BPF program for `bwrap --seccomp`.
+"""The system calls that code in the sandbox may not make, as a BPF program for `bwrap --seccomp`.
 
 A deny list: everything else is allowed, since numerical libraries use a wide and changing part of the kernel's
-interface. Denied is what reaches past the namespaces (AF_VSOCK, netlink and other address families a network namespace
-does not contain), what builds new namespaces or mounts inside (more kernel code in reach), what looks into other
-processes, and what allocates memory that no process is charged for (memfd, SysV shared memory), which the watchdog
-could not see. Names follow the syscalls(2) table; flags of clone are from clone(2).
+interface. It denies calls that reach past the namespaces (AF_VSOCK, netlink and other address families that a network
+namespace does not contain), that create new namespaces or mounts (more kernel code in reach), that inspect other
+processes, and that allocate memory which no process is charged for (memfd, SysV shared memory) and the watchdog cannot
+see. Names follow the syscalls(2) table; flags of clone are from clone(2).
 """
 
 import contextlib
@@ -123,8 +123,8 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Denied:
-    """One more rule: `call` is refused (always, or where its `argument` & `mask` is `value`, or without a mask where it
-    is not `value`), told to be absent, or said to have been done."""
+    """One more rule: `call` is refused, reported as absent, or pretends to succeed; always, or where its `argument` &
+    `mask` is `value` (without a mask, where its `argument` is not `value`)."""
 
     call: str
     argument: int | None = None
@@ -133,7 +133,7 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# What a process may do to any other of its uid, where no namespace hides that from it; 0 means itself.
+# What a process may do to others of its uid, unless a namespace hides them; 0 means itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -186,15 +186,15 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
         if rule.argument is None:
             deny(answers[rule.answer], rule.call)
         elif rule.mask:
-            found = pyseccomp.Arg(rule.argument, pyseccomp.MASKED_EQ, rule.mask, rule.value)
-            deny(answers[rule.answer], rule.call, found)
+            masked = pyseccomp.Arg(rule.argument, pyseccomp.MASKED_EQ, rule.mask, rule.value)
+            deny(answers[rule.answer], rule.call, masked)
         else:
             deny(answers[rule.answer], rule.call, pyseccomp.Arg(rule.argument, pyseccomp.NE, rule.value))
 
     return _exported(rules)
 
 
-# What a process needs that only computes: memory, time, and what it has open already.
+# What a process that only computes needs: memory, time, and the descriptors that are already open.
 _COMPUTING = (
     "read readv recvfrom recvmsg write writev sendto sendmsg poll ppoll select pselect6"
     " close close_range fstat fstat64 lseek _llseek"
@@ -209,8 +209,7 @@ _COMPUTING = (
 
 @functools.cache
 def computing_only() -> bytes:
-    """The filter for a process that opens nothing, starts nothing and reaches nobody: every call that is not needed to
-    compute and to use what is open is refused.
+    """The filter for a process that only computes and uses its open descriptors: every other call is refused.
 
     Raises `SandboxUnavailableError` where libseccomp is missing."""
     pyseccomp = _library()

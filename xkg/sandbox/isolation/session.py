@@ -1,4 +1,4 @@
-"""A sandbox that stays open around one long-lived Python process, instead of ending with one job."""
+"""A sandbox that stays open around one long-lived Python process."""
 
 import subprocess
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ LASTING_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Opened:
-    """`process` is what was started here, its stdout a pipe; `places` are the scratch folders as they are called
-    inside, the first being home; `scratch` is where they lie if only the watchdog bounds them. `end` ends all of it,
-    and takes away what it left."""
+    """`process` is the child process, its stdout a pipe; `places` are the paths of the scratch folders inside, the
+    first being home; `scratch` is their folder outside if only the watchdog bounds them. `end` ends all of it and
+    removes its files."""
 
     process: subprocess.Popen[bytes]
     places: tuple[str, ...]
@@ -31,6 +31,6 @@ class Openable(Runner, Protocol):
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
         """Starts `python` with `arguments` (`PLACES` among them stands for the scratch folders) as `run` does, with
-        the descriptor `passed` open under its own number, and without a limit of its own on time. Nothing in there can
-        touch another process's limits or priority. Raises as `run`."""
+        the descriptor `passed` open under its own number, and without a time limit of its own. No process inside can
+        change another process's limits or priority. Raises as `run`."""
         ...

@@ -1,7 +1,8 @@
 """`unsafe-subprocess`: the job as a plain child process with the rights of whoever runs xkg.
 
-It bounds time, output and memory, and gives an empty environment and a scratch folder: enough against accidents. It
-contains nothing: the job reads and writes what its user can, reaches the network, and a daemon outlives it.
+It bounds time, output and memory, and gives an empty environment and a scratch folder, which protects against
+accidents only. It contains nothing: the job can read and write whatever its user can and reach the network, and a
+daemon outlives it.
 """
 
 import os

@@ -1,12 +1,12 @@
-"""Watch a running job: collect its output, and stop it at its limits of time, memory, processes, disk and output.
+"""Watches a running job: collects its output, and stops it at its limits of time, memory, processes, disk and output.
 
-Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages (which counts what forks
-share more than once), and only where that sum passes the limit, proportional sizes (PSS), which count it once. The
-watchdog looks every 20 ms (or ten times as long as a look takes), so a job can pass its limit by what it can touch in
-that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more where the machine is too busy to look.
-Files in the box's memory file systems are not counted here but bounded by their own sizes; kernel memory (socket and
-pipe buffers, page tables, the inodes of empty files) is bounded only by the limits on processes and open files and by
-the kernel's own.
+Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages (which counts shared
+pages of forks more than once); only where that sum exceeds the limit, proportional sizes (PSS), which count them once.
+The watchdog polls every 20 ms (or ten times as long as a poll takes), so a job can exceed its limit by the memory that
+it touches in that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more on a busy machine. Files in
+the sandbox's memory file systems are not counted here; the file systems have sizes of their own. Kernel memory (socket
+and pipe buffers, page tables, the inodes of empty files) is bounded only by the limits on processes and open files and
+by the kernel itself.
 """
 
 import contextlib
@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from xkg.sandbox.isolation.scratch import held
+from xkg.sandbox.isolation.scratch import disk_usage
 from xkg.sandbox.runner import Limits
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output beyond this many times what is kept is endless; a chatty training loop is not.
+# Output beyond this multiple of the retained size is endless; a chatty training loop is not.
 _ENDLESS = 64
 
 Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
@@ -45,15 +45,15 @@ class Watched:
 
 @dataclass(frozen=True)
 class Streams:
-    """Files for what a program reads and writes, where its bytes matter: then only what it says on stderr is output."""
+    """Files for a program's stdin and stdout, where its bytes matter; its output is then stderr alone."""
 
-    given: BinaryIO
-    written: BinaryIO
+    stdin: BinaryIO
+    stdout: BinaryIO
 
 
 @dataclass(frozen=True)
 class Followed:
-    """`stopped` is the limit that was met; None when the job was over before."""
+    """`stopped` is the limit that was met; None when the job ended before."""
 
     stopped: Ended | None
     output: str
@@ -65,8 +65,8 @@ def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
     """Waits for `process` (its stderr, or else its stdout, a pipe, in this process's hands only) to end, or stops it
-    with `kill`, which must end all of the job. `killed` is said of a job that held more than twice the processes it
-    may. `scratch` is a folder whose size counts against `limits.disk_mb`."""
+    with `kill`, which must end all of the job. A job with more than twice its processes ends as `killed`. `scratch` is
+    a folder whose size counts against `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
@@ -87,10 +87,10 @@ def follow(
     pipe: int,
     limits: Limits,
     scratch: Path | None = None,
-    besides: frozenset[int] = frozenset(),
+    excluded: frozenset[int] = frozenset(),
 ) -> Followed:
-    """Reads `pipe` and looks at the processes from `root` down, without `besides`, until the descriptor `over` says
-    that the job has ended, or until it meets a limit; then it is the caller's to end it."""
+    """Reads `pipe` and watches the processes from `root` down, without `excluded`, until the descriptor `over` becomes
+    readable (the job has ended) or the job meets a limit; then the caller must end it."""
     started = time.monotonic()
     output = _Tail(limits.output_kb * 1024)
     endless = limits.output_kb * 1024 * _ENDLESS
@@ -117,45 +117,45 @@ def follow(
             elif now - started > limits.seconds:
                 stopped = "timeout"
             elif now >= next_look:
-                members = [process for process in descendants(root) if process not in besides]
+                members = [process for process in descendants(root) if process not in excluded]
                 memory = memory_of(members, limits.memory_mb << 20)
                 peak = max(peak, memory)
                 if memory > limits.memory_mb << 20:
                     stopped = "memory"
                 elif len(members) > 2 * limits.processes + 8:
                     stopped = "killed"
-                elif scratch is not None and held(scratch, members, limits.disk_mb << 20) > limits.disk_mb << 20:
+                elif scratch is not None and disk_usage(scratch, members, limits.disk_mb << 20) > limits.disk_mb << 20:
                     stopped = "disk"
                 cost = time.monotonic() - now
                 interval = max(min(interval * 1.5, _INTERVAL), 10 * cost)
                 next_look = time.monotonic() + interval
     while stopped is None and output.total <= endless and output.read(pipe):
-        pass  # what was written before the end is still in the pipe
+        pass  # output from before the end is still in the pipe
     return Followed(stopped, output.text(), time.monotonic() - started, peak / 2**20)
 
 
 def descendants(root: int) -> list[int]:
-    """`root` and every process below it, by the parents that /proc shows."""
+    """`root` and every process below it, by the parents in /proc."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each costs as much as reading them
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 stat = _read(f"/proc/{name}/stat")
                 children.setdefault(int(stat.rpartition(b")")[2].split()[1]), []).append(int(name))
-    found, at = [root], 0
-    while at < len(found):
-        found.extend(children.get(found[at], ()))
+    members, at = [root], 0
+    while at < len(members):
+        members.extend(children.get(members[at], ()))
         at += 1
-    return found
+    return members
 
 
 def memory_of(processes: list[int], limit: int) -> int:
     """Bytes held by `processes`: resident and swapped, or proportional where that sum is over `limit`."""
-    held = {process: _status_bytes(process) for process in processes}
-    if sum(held.values()) <= limit:
-        return sum(held.values())
-    # Twice, since a page that six processes shared counts for more as soon as one of them has ended.
-    return min(sum(min(size, _proportional_bytes(process, size)) for process, size in held.items()) for _ in range(2))
+    sizes = {process: _status_bytes(process) for process in processes}
+    if sum(sizes.values()) <= limit:
+        return sum(sizes.values())
+    # Twice, since the share of a page that six processes share grows as soon as one of them ends.
+    return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 
 def _status_bytes(process: int) -> int:
@@ -173,7 +173,7 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this of itself; then all of it counts
+    except PermissionError:  # a process can hide this; then all of it counts
         return otherwise
     except OSError:  # it has ended since
         return 0
@@ -189,13 +189,13 @@ def _read(path: str) -> bytes:
 
 
 def prefer_for_oom(process: int) -> None:
-    """Lets the kernel take this job first when the machine runs out of memory."""
+    """Makes the kernel kill this job first when the machine runs out of memory."""
     with contextlib.suppress(OSError):
         Path(f"/proc/{process}/oom_score_adj").write_text("1000")
 
 
 def kill_tree(process: int) -> None:
-    """SIGKILL to a process, its group and all that descends from it now."""
+    """SIGKILL to a process, its group and its present descendants."""
     for member in descendants(process):
         with contextlib.suppress(OSError):
             os.kill(member, signal.SIGKILL)
@@ -204,16 +204,16 @@ def kill_tree(process: int) -> None:
 
 
 class _Tail:
-    """The last `size` bytes of a stream, and how many there were."""
+    """The last `size` bytes of a stream, and its total length."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._chunks: deque[bytes] = deque()
-        self._held = 0
+        self._buffered = 0
         self.total = 0
 
     def read(self, descriptor: int) -> bool:
-        """Takes what is there now; False at the end of the stream or when nothing is there."""
+        """Reads what is available; False at the end of the stream or when nothing is."""
         try:
             chunk = os.read(descriptor, 1 << 16)
         except BlockingIOError:
@@ -222,9 +222,9 @@ class _Tail:
             return False
         self.total += len(chunk)
         self._chunks.append(chunk)
-        self._held += len(chunk)
-        while self._held - len(self._chunks[0]) >= self._size:
-            self._held -= len(self._chunks.popleft())
+        self._buffered += len(chunk)
+        while self._buffered - len(self._chunks[0]) >= self._size:
+            self._buffered -= len(self._chunks.popleft())
         return True
 
     def text(self) -> str:

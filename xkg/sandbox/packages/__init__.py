@@ -1,4 +1,4 @@
-"""Environments: from the imports of a piece of code to a folder of wheels.
+"""Environments: from the imports of code to a folder of wheels.
 
 May import: isolation, and what lies below sandbox.
 """

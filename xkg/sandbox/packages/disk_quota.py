@@ -1,4 +1,4 @@
-"""The disk that environments take: which of them go when there are too many, and which may not."""
+"""The disk space of environments: which are removed when there are too many, and which are not."""
 
 import contextlib
 import fcntl
@@ -12,7 +12,7 @@ from pathlib import Path
 from xkg.sandbox.runner import Environment
 
 _USED = ".used"
-_JUST_MADE_SECONDS = 600
+_GRACE_SECONDS = 600
 
 
 @contextlib.contextmanager
@@ -29,20 +29,20 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Removes the cache of downloads, then the environments that were least recently asked for, until the rest fits in
-    `keep_mb`. Those in use stay, and those asked for within the last ten minutes, which may be about to be used. Gives
-    the hashes removed."""
+    """Removes the least recently requested environments, and the cache of downloads, until the rest fits in `keep_mb`.
+    Environments in use stay, and those requested within the last ten minutes, which may be about to be used. Returns
+    the removed hashes."""
     homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
     homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
-    removed, held = [], 0
+    removed, total = [], 0
     for home in homes:
-        held += _size(home)
-        if held > keep_mb << 20 and time.time() - home.stat().st_mtime > _JUST_MADE_SECONDS and _free(home):
-            gone = home.with_name(f".{home.name}")
-            home.rename(gone)
-            shutil.rmtree(gone, ignore_errors=True)
+        total += _size(home)
+        if total > keep_mb << 20 and time.time() - home.stat().st_mtime > _GRACE_SECONDS and _free(home):
+            trash = home.with_name(f".{home.name}")
+            home.rename(trash)
+            shutil.rmtree(trash, ignore_errors=True)
             removed.append(home.name)
-    if held + _size(folder / "making") > keep_mb << 20:
+    if total + _size(folder / "making") > keep_mb << 20:
         shutil.rmtree(folder / "making", ignore_errors=True)
     return removed
 
@@ -57,7 +57,7 @@ def _free(home: Path) -> bool:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of a folder; what it shares with others by hard links is divided among them."""
+    """Bytes of a folder; files shared by hard links count in equal parts."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -1,15 +1,15 @@
-"""Packages for the code of papers: import names → one folder of wheels, made inside the box.
+"""Packages for the code of papers: import names → one folder of wheels, made inside the sandbox.
 
-`installer` runs there with uv; the box has no network but a socket to `registry`, which lets through to the package
-index alone. Only wheels are installed, no code of theirs is run, and what a wheel holds (its size, its top-level names)
-is read from its list of files before it is downloaded. A download is bounded by `registry`, a single file by the
-kernel; a wheel that lies about its sizes can still fill the disk up to what uv unpacks in ten minutes. Without a box
-(`unsafe-subprocess`) the same installer runs as a plain process with the network of whoever runs xkg.
+`installer` runs there with uv; the sandbox has no network but a socket to `host_proxy`, which connects to the package
+index alone. Only wheels are installed, no code of theirs is run, and a wheel's size and top-level names are read from
+its list of files before it is downloaded. `host_proxy` bounds downloads, the kernel a single file; a wheel with false
+sizes can still fill the disk up to what uv unpacks in ten minutes. Without a sandbox (`unsafe-subprocess`) the same
+installer runs as a plain process with the user's network.
 
-    folder/<hash>/site           the packages of one resolved set, shared by all that need it
-    folder/requests/<key>.json   which set answers which question
-    folder/sets/<hash>.json      the wheels of a set, which may be asked for again when its folder is gone
-    folder/making/               uv's cache, and sets that are being made
+    folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
+    folder/requests/<key>.json   the set that answers a request
+    folder/sets/<hash>.json      the wheels of a set, to install it again when its folder was removed
+    folder/making/               uv's cache, and sets under construction
 """
 
 import contextlib
@@ -41,15 +41,15 @@ from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, inte
 from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import prune
-from xkg.sandbox.packages.requirement_hints import from_elsewhere, otherwise, version_hints
+from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
 from xkg.sandbox.runner import Environment, Limits, Runner
 
 _SECONDS = 600
 _MOST_ANSWERED = 16 << 20
-# uv asks once more, and waits so many seconds for an answer to go on.
+# uv retries once, and waits so many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# Modules that run in there, found as a package without `__init__`, so that they need nothing else of xkg.
+# Modules that run inside, found as a package without `__init__`, so that they need nothing else of xkg.
 _SENT = tuple("guest/forward packages/installer packages/toml_text packages/wheel_exports packages/wheels".split())
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")
@@ -75,7 +75,7 @@ class Locked(_Answer):
 
 
 class Plan(_Answer):
-    """`dated`: versions of the day that was asked for; else the newest, since more of the packages could be had."""
+    """`dated`: versions of the requested day; else the newest, since these give more of the packages."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
@@ -91,12 +91,12 @@ class UvEnvironments:
     """Makes environments under `folder` with uv. An `EnvironmentMaker`.
 
     Versions that the requirements do not name are those of the day on which the code was written, or of the time when
-    this Python first had wheels, where that is later: code of 2023 meets the NumPy of 2023. Where that gives fewer
-    packages, the newest are taken.
+    this Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. Where that gives fewer
+    packages, the newest are used.
 
-    `make` takes top-level import names that the repository does not provide itself; what cannot be had is in
-    `Environment.missing` with its reason, and the rest is installed. It raises `PackagesError` only when `folder`
-    cannot be written. One environment is made at a time, also across processes."""
+    `make` takes top-level import names that the repository does not provide itself; `Environment.missing` lists the
+    unavailable ones with their reasons, and the rest is installed. It raises `PackagesError` only when `folder` cannot
+    be written. One environment is made at a time, also across processes."""
 
     def __init__(self, folder: Path, settings: EnvironmentSettings, runner: Runner) -> None:
         self._folder = folder.absolute()
@@ -118,12 +118,12 @@ class UvEnvironments:
             reason = "environments are switched off (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
         try:
-            environment = self._made(names, version_hints(requirements), newest_of(written))
+            environment = self._cached_or_new(names, version_hints(requirements), newest_of(written))
         except OSError as error:
             raise PackagesError(
-                f"packages cannot be kept in {self._folder}: {error.strerror or error}; free space or rights are needed"
+                f"cannot write packages to {self._folder}: {error.strerror or error}; free space or rights are needed"
             ) from error
-        places = from_elsewhere(requirements)
+        places = repository_sources(requirements)
         missing = {
             name: why + (f" (the repository takes it from {places[known]})" if known in places else "")
             for name, why in environment.missing.items()
@@ -143,7 +143,9 @@ class UvEnvironments:
             return None
         return environment if environment.hash == digest else None
 
-    def _made(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Environment:
+    def _cached_or_new(
+        self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None
+    ) -> Environment:
         index = configured_index()
         question = json.dumps(
             [names, sorted(hints.items()), newest, self._settings.max_mb, _python(), sorted(index.hosts)]
@@ -158,7 +160,7 @@ class UvEnvironments:
                 return known
             plan = self._plan(names, hints, newest)
             environment = self._installed(plan)
-            environment = environment.model_copy(update={"notes": _told(environment, plan, hints, newest)})
+            environment = environment.model_copy(update={"notes": _version_notes(environment, plan, hints, newest)})
             if not environment.incomplete:
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
             prune(self._folder, self._settings.total_mb)
@@ -185,14 +187,14 @@ class UvEnvironments:
                 known = distribution_of(name)
                 distribution = canonicalize_name(known or name)
                 wanted.append((name, distribution, known is None and distribution not in hints, used))
-        asked = {
+        query = {
             "mode": "plan",
             "wanted": wanted,
             "hints": hints,
             "newest": newest,
             "max_mb": self._settings.max_mb,
         }
-        answer, trouble = self._run(asked)
+        answer, trouble = self._run(query)
         try:
             plan = Plan.model_validate(answer)
         except ValidationError:
@@ -227,10 +229,10 @@ class UvEnvironments:
     def _making(self) -> Path:
         return self._folder / "making"
 
-    def _run(self, asked: dict[str, Any]) -> tuple[Any, str]:
-        """The installer's answer, and what to say where there is none."""
+    def _run(self, query: dict[str, Any]) -> tuple[Any, str]:
+        """The installer's answer, and the reason where there is none."""
         if self._contained and self._box is None:
-            return None, "packages are installed in bubblewrap only, with the registry for its network"
+            return None, "packages can be installed in bubblewrap only"
         making = self._making()
         owner = outside_uid(keeper=True) if self._box else None
         owner = os.getuid() if owner is None else owner
@@ -242,19 +244,19 @@ class UvEnvironments:
             folder.mkdir(exist_ok=True)
             os.chown(folder, owner, owner if os.getuid() == 0 else -1)
         answer = making / "work/answer.json"
-        ended = self._confined(asked) if self._box else self._plain(asked)
+        ended = self._confined(query) if self._box else self._plain(query)
         if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
             shutil.rmtree(making, ignore_errors=True)
             return None, "the installation left something else than its folder"
         try:
-            return json.loads(_answered(answer)), ended
+            return json.loads(_read_answer(answer)), ended
         except (OSError, ValueError):
             return None, ended
         finally:
             with contextlib.suppress(OSError):
                 answer.unlink(missing_ok=True)
 
-    def _confined(self, asked: dict[str, Any]) -> str:
+    def _confined(self, query: dict[str, Any]) -> str:
         assert self._box is not None
         index = configured_index()
         certificates = ssl.get_default_verify_paths().cafile
@@ -263,7 +265,7 @@ class UvEnvironments:
         if certificates:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
-        request = asked | {
+        request = query | {
             "uv": _UV,
             "socket": _SOCKET,
             "cache": f"{_MAKE}/cache",
@@ -285,9 +287,9 @@ class UvEnvironments:
             )
         return _trouble(outcome.ended, outcome.output)
 
-    def _plain(self, asked: dict[str, Any]) -> str:
+    def _plain(self, query: dict[str, Any]) -> str:
         making = self._making()
-        request = asked | {
+        request = query | {
             "uv": str(_uv()),
             "socket": None,
             "cache": str(making / "cache"),
@@ -319,15 +321,17 @@ class UvEnvironments:
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
-    """Names a resolved set on this Python: 16 hex digits."""
+    """The id of a resolved set on this Python: 16 hex digits."""
     return hashlib.sha256("\n".join([_python(), *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
-def _told(environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None) -> tuple[str, ...]:
+def _version_notes(
+    environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None
+) -> tuple[str, ...]:
     notes = []
     if environment.packages and newest and not plan.dated:
-        notes.append(f"packages are the newest: fewer of them could be had as they were on {newest}")
-    if others := sorted(otherwise(hints, environment.packages)):
+        notes.append(f"packages are the newest: fewer of them are available as of {newest}")
+    if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they exclude each other"
         notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
     return tuple(notes)
@@ -345,17 +349,17 @@ def newest_of(written: str | None) -> str | None:
 
 
 def distribution_of(name: str) -> str | None:
-    """The distribution that an import name is known to come from; None where our table does not say."""
+    """The distribution that provides an import name, by our table; None where the table lacks it."""
     return _distributions().get(name)
 
 
 def _is_folder(place: Path) -> bool:
-    """Whether this is a folder itself, and no link to one."""
+    """Whether this is a folder, and not a link to one."""
     return place.is_dir() and not place.is_symlink()
 
 
-def _answered(place: Path) -> bytes:
-    """The start of a file that the box wrote. Raises `OSError` where it is a link, a pipe or the like."""
+def _read_answer(place: Path) -> bytes:
+    """The start of a file that the sandbox wrote. Raises `OSError` where it is a link, a pipe or the like."""
     descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -364,7 +368,7 @@ def _answered(place: Path) -> bytes:
 
 
 def _readable(folder: Path) -> int:
-    """Lets everybody read a folder, whatever modes its wheels gave; its size in bytes."""
+    """Makes a folder readable for everybody, whatever modes its wheels gave. Returns its size in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         Path(parent).chmod(0o755)

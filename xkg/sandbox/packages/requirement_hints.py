@@ -1,4 +1,4 @@
-"""What a repository's requirement lines ask of the registry: versions by distribution, and what is from elsewhere."""
+"""The requirement lines of a repository: versions by distribution, and packages that are not from the registry."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-# Of one project under several names, the one that needs no display and no accelerator; their versions are the same.
+# For projects with several distributions, the one that needs no display and no accelerator; versions are the same.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",
@@ -25,8 +25,8 @@ _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<u
 
 def version_hints(lines: Sequence[str]) -> dict[str, str]:
     """Requirement lines by canonical name, without extras, for this Python; of several on one package the first that
-    names versions. What is no plain requirement is left out (options, links, paths, markers that do not hold); of one
-    whose versions cannot be read, the name counts."""
+    names versions. Other lines are ignored (options, links, paths, markers that do not hold); of one whose versions
+    cannot be parsed, the name counts."""
     hints: dict[str, str] = {}
     for line in lines:
         text = _plain(line)
@@ -48,8 +48,8 @@ def version_hints(lines: Sequence[str]) -> dict[str, str]:
     return hints
 
 
-def from_elsewhere(lines: Sequence[str]) -> dict[str, str]:
-    """Where lines take a package from that is not the registry: canonical name → host and path of its repository."""
+def repository_sources(lines: Sequence[str]) -> dict[str, str]:
+    """Packages that come from a git repository: canonical name → host and path of the repository."""
     places: dict[str, str] = {}
     for line in lines:
         if match := _GIT.match(line.strip()):
@@ -65,13 +65,13 @@ def from_elsewhere(lines: Sequence[str]) -> dict[str, str]:
     return places
 
 
-def otherwise(hints: Mapping[str, str], taken: Sequence[str]) -> Iterator[str]:
-    """Of packages taken (name==version) those with another version than was asked for, in words."""
-    for pin in taken:
+def version_differences(hints: Mapping[str, str], pins: Sequence[str]) -> Iterator[str]:
+    """Descriptions of the pins (name==version) whose version is not the required one."""
+    for pin in pins:
         name, _, version = pin.partition("==")
-        asked = hints.get(canonicalize_name(name), name)
+        requested = hints.get(canonicalize_name(name), name)
         try:
-            specifier = Requirement(asked).specifier
+            specifier = Requirement(requested).specifier
             if not specifier.contains(Version(version), prereleases=True):
                 yield f"{name} {version} for {specifier}"
         except (InvalidRequirement, InvalidVersion):

@@ -1,5 +1,5 @@
-"""TOML that strangers wrote. The standard parser takes time in proportion to the square of the number of parts of a
-key, so text that could have long ones is refused before it is parsed."""
+"""Untrusted TOML. The standard parser takes time quadratic in the number of parts of a key, so text that could have
+long keys is refused before it is parsed."""
 
 import tomllib
 from typing import Any
@@ -9,8 +9,8 @@ _MOST_DOTS = 400  # of one line: a key lies within one
 
 
 def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
-    """The tables of a text of at most so many characters. Raises `ValueError` for what is not TOML, nested too deep,
-    or larger than an honest file."""
+    """The tables of a text of at most `longest` characters. Raises `ValueError` for text that is not TOML, nested too
+    deep, or larger than any honest file."""
     if len(text) > longest:
         raise ValueError(f"TOML of {len(text):,} characters is more than any honest file has")
     if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):

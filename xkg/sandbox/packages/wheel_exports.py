@@ -1,5 +1,5 @@
-"""Whether a module of a wheel can have a name, told from its source: nothing of it is run. Runs inside the box, with
-the standard library only."""
+"""Whether a module of a wheel can have a name, by its source; no code is run. Runs inside the sandbox, with the
+standard library only."""
 
 import ast
 from collections.abc import Callable, Collection
@@ -8,13 +8,13 @@ _MAX_MODULES = 40
 
 
 class _Unknown(Exception):
-    """The module's names cannot be told from its source."""
+    """The source does not determine the module's names."""
 
 
 def foreign(module: str, names: Collection[str], files: Collection[str], read: Callable[[str], bytes | None]) -> bool:
-    """Whether the top-level `module` surely has none of `names` (of which there are some): neither does its source bind
-    one, nor is one a submodule. `files` are the paths in the wheel, `read` gives one's bytes. What cannot be told
-    (compiled modules, stars from elsewhere, `__getattr__`, names set by computation) is taken to be there."""
+    """Whether the top-level `module` certainly has none of `names`: its source binds none, and none is a submodule.
+    `files` are the paths in the wheel, `read` gives the bytes of one. Where the source does not determine the names
+    (compiled modules, star imports from elsewhere, `__getattr__`, computed names), the answer is False."""
     folders = {path[len(module) + 1 :].partition("/")[0] for path in files if path.startswith(f"{module}/")}
     submodules = {name.partition(".")[0] for name in folders}
     if not names or submodules & set(names):
@@ -26,7 +26,7 @@ def foreign(module: str, names: Collection[str], files: Collection[str], read: C
 
 
 def _bound(module: str, files: Collection[str], read: Callable[[str], bytes | None], seen: set[str]) -> set[str]:
-    """Names at the top of a dotted module, those of its relative star imports too."""
+    """Top-level names of a dotted module, with those of its relative star imports."""
     folder = module.replace(".", "/")
     path = next((path for path in (f"{folder}/__init__.py", f"{folder}.py") if path in files), None)
     if module in seen:
@@ -39,27 +39,27 @@ def _bound(module: str, files: Collection[str], read: Callable[[str], bytes | No
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise _Unknown from error
-    found: set[str] = set()
+    bound: set[str] = set()
     package = module if path and path.endswith("/__init__.py") else module.rpartition(".")[0]
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
+                bound.add(name)
             case ast.Name(id="globals" | "setattr" | "exec" | "vars") | ast.Attribute(attr="modules" | "lazy_loader"):
                 raise _Unknown
             case ast.Name(id=name, ctx=ast.Store()):
-                found.add(name)
+                bound.add(name)
             case ast.Import(names=aliases):
-                found |= {alias.asname or alias.name.partition(".")[0] for alias in aliases}
+                bound |= {alias.asname or alias.name.partition(".")[0] for alias in aliases}
             case ast.ImportFrom(module=source_module, names=aliases, level=level):
-                found |= {alias.asname or alias.name for alias in aliases}
+                bound |= {alias.asname or alias.name for alias in aliases}
                 if any(alias.name == "*" for alias in aliases):
-                    found |= _bound(_absolute(package, source_module or "", level), files, read, seen)
+                    bound |= _bound(_absolute(package, source_module or "", level), files, read, seen)
             case _:
                 continue
-    if "__getattr__" in found:
+    if "__getattr__" in bound:
         raise _Unknown
-    return found
+    return bound
 
 
 def _absolute(package: str, module: str, level: int) -> str:

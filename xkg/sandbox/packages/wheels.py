@@ -1,5 +1,5 @@
-"""What is in a wheel, read through the list of files at its end, without downloading the rest. Runs inside the box,
-with the standard library only."""
+"""The contents of a wheel, read from the list of files at its end, without downloading the rest. Runs inside the
+sandbox, with the standard library only."""
 
 import io
 import ssl
@@ -10,14 +10,14 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-# Wheels of numerical code unpack to about three times their size; for a server that gives no parts of a file.
+# Wheels of numerical code unpack to about three times their size; for servers without range requests.
 _UNPACKED = 3.0
 _TAIL = 1 << 18
 _MAX_MEMBER = 4 << 20
 
 
 class Failed(Exception):
-    """Why a set cannot be had, in a few words."""
+    """Why a set is not available, in a few words."""
 
 
 class Unreachable(Failed):
@@ -36,8 +36,7 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`size` is bytes on disk; `modules` its top-level names, None where they could not be read; `files` the paths in
-    it."""
+    """`size` is bytes on disk; `modules` its top-level names, None where they could not be read; `files` its paths."""
 
     size: int
     modules: frozenset[str] | None
@@ -45,7 +44,7 @@ class Contents(NamedTuple):
 
 
 class _Remote(io.RawIOBase):
-    """A file behind a URL that is read in parts, its end first."""
+    """A file at a URL that is read in parts, its end first."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -92,7 +91,7 @@ def _get(url: str, part: str) -> Any:
 
 
 def contents(wheel: Wheel) -> Contents:
-    """What is in a wheel, from the list of files at its end, without downloading the rest."""
+    """The contents of a wheel, from the list of files at its end, without downloading the rest."""
     try:
         with zipfile.ZipFile(_Remote(wheel.url)) as archive:
             listed = archive.infolist()
@@ -107,7 +106,7 @@ def contents(wheel: Wheel) -> Contents:
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
-    """One file of a wheel, None where it cannot be had or is too large to be a module."""
+    """One file of a wheel, None where it cannot be read or is too large to be a module."""
     try:
         with zipfile.ZipFile(_Remote(wheel.url)) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None
@@ -116,8 +115,8 @@ def member(wheel: Wheel, path: str) -> bytes | None:
 
 
 def top_level(names: Iterable[str]) -> frozenset[str]:
-    """The names that a wheel makes importable: its packages (also those without `__init__`) and single modules."""
-    found = set()
+    """The importable names of a wheel: its packages (also those without `__init__`) and single modules."""
+    modules = set()
     for name in names:
         first, _, rest = name.partition("/")
         if first.endswith(".data"):
@@ -128,5 +127,5 @@ def top_level(names: Iterable[str]) -> frozenset[str]:
         if first.endswith(".dist-info"):
             continue
         if (rest or first).endswith((".py", ".so", ".pyd")):
-            found.add(first if rest else first.partition(".")[0])
-    return frozenset(found)
+            modules.add(first if rest else first.partition(".")[0])
+    return frozenset(modules)
