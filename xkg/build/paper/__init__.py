@@ -1,4 +1,4 @@
-"""A paper from disk to a `Document`: one room a format; what the formats share lies here.
+"""A paper from disk to a `Document`: one room per format; code shared by the formats lies here.
 
 May import: what lies below build.
 """

@@ -1,4 +1,4 @@
-"""Archives of a paper, unpacked into memory: nothing is written, so nothing can be written outside."""
+"""Unpacks archives of a paper into memory; nothing is written to disk."""
 
 import gzip
 import io
@@ -27,15 +27,15 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether a file that begins with `head` (512 bytes are enough) is one that `unpack` reads."""
+    """Whether `unpack` reads a file that begins with `head` (512 bytes are enough)."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """The text files of a .tar, .tar.gz, .zip, or of a .gz that holds one TeX file (named `main.tex` then), by path.
-    `path` is what the archive is called in errors.
+    """The text files of a .tar, .tar.gz, .zip, or of a .gz of one TeX file (then named `main.tex`), by path. `path` is
+    the archive's name in errors.
 
-    Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for what is larger than any
+    Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives larger than any
     honest paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
     require_small_archive(len(data), path)
     corrupt = InputError(f"{path} is a corrupt archive; fetch it again")
@@ -73,7 +73,7 @@ def _too_much(path: Path, what: str) -> UnsafeInputError:
 
 
 class _Counted(io.RawIOBase):
-    """A decompressed stream that stops where it grows beyond any honest paper."""
+    """A decompressed stream that raises where it grows beyond any honest paper."""
 
     def __init__(self, stream: IO[bytes], path: Path, compressed: int) -> None:
         self._stream, self._path, self._compressed, self._count = stream, path, compressed, 0
@@ -112,7 +112,7 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
 
 
 def _old_tar(head: bytes) -> bool:
-    """Tar before ustar has no magic: the sum of its header is the sign."""
+    """Tar before ustar has no magic number: it is recognised by the checksum of its header."""
     if len(head) < 512:
         return False
     try:
@@ -123,7 +123,7 @@ def _old_tar(head: bytes) -> bool:
 
 
 class _Files:
-    """What was taken so far, within the limits."""
+    """The files read so far, within the limits."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.files, self.members, self.text = path, dict[str, bytes](), 0, 0

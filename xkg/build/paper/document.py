@@ -1,4 +1,4 @@
-"""A parsed paper: `Document`. Every parser in `build.parse` gives one; extraction and grounding read only this."""
+"""A parsed paper: `Document`. Every parser of papers returns one; extraction and grounding read only this."""
 
 from typing import Literal
 
@@ -9,11 +9,11 @@ from xkg.value import Value
 
 
 class Section(Value):
-    """A heading and what is under it: offsets into `Document.text`, end exclusive.
+    """A heading and its text: offsets into `Document.text`, end exclusive.
 
     `start` is at the heading, `body_start` after it, `end` at the next heading of the same or a higher level (so
     children lie inside). `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph heading. `number`
-    is what the heading itself carries ("3.1", "A"), not part of `title`; `appendix` holds from the appendix on."""
+    is the heading's own ("3.1", "A"), not part of `title`; `appendix` is True from the appendix on."""
 
     title: str
     level: int
@@ -35,7 +35,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """`title` is the caption as readable text without "Algorithm 1", `body` the steps as readable text, one a line."""
+    """`title` is the caption as readable text without "Algorithm 1", `body` the steps as readable text, one per
+    line."""
 
     start: int
     end: int
@@ -45,7 +46,7 @@ class Algorithm(Value):
 
 
 class Emphasis(Value):
-    """A term that the author set apart in running text; `text` is readable, offsets cover the markup too."""
+    """A term that the author emphasized in running text; `text` is readable, offsets include the markup."""
 
     start: int
     end: int
@@ -54,7 +55,7 @@ class Emphasis(Value):
 
 
 class SourceSpan(Value):
-    """`text[start:end]` was copied verbatim from `path` (relative to the paper's folder), from its line `line` on."""
+    """`text[start:end]` is a verbatim copy from `path` (relative to the paper's folder), from its line `line` on."""
 
     start: int
     end: int
@@ -65,11 +66,11 @@ class SourceSpan(Value):
 class Document(Value):
     """A paper as one text with its structure.
 
-    `text` keeps the author's markup (a LaTeX paper with its inputs in place and comments gone; a Markdown paper as it
-    is; a PDF or HTML paper is written down as Markdown, see `parse.pdf` and `parse.html`), so that every offset leads
-    back to a file and a line through `spans` (ascending, not overlapping).
+    `text` has the author's markup (a LaTeX paper with its inputs in place and comments removed; a Markdown paper
+    unchanged; a PDF or HTML paper converted to Markdown, see `pdf_html.pdf` and `pdf_html.html`); `spans` (ascending,
+    not overlapping) map every offset to a file and a line.
     `xkg.build.paper.plain` gives readable text for a span. `macros` maps a name to (number of arguments, body);
-    `macro_defaults` to what stands for its first argument where that is optional and not given.
+    `macro_defaults` to the default of its first argument where that is optional.
     """
 
     format: Literal["latex", "markdown", "pdf", "html"]

@@ -1,4 +1,4 @@
-"""The files of one paper: read by a path inside its folder and nowhere else, counted, decoded and hashed."""
+"""The files of one paper: read by paths inside its folder alone, counted, decoded and hashed."""
 
 import hashlib
 import os
@@ -15,12 +15,12 @@ LARGEST_TEXT = 8_000_000
 _MOST_ENTRIES = 20_000
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
-"""Control characters in a text, and their share: next to none in prose of any encoding, a tenth in compressed data."""
+"""Number and share of control characters in a text: almost none in prose of any encoding, 10 % in compressed data."""
 
 
 class Reader(Protocol):
-    """Where bytes come from. `read` gives None for what is missing or no regular file; paths are relative, with '/',
-    and normal. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
+    """A source of files. `read` gives None for a path that is missing or not a regular file; paths are relative, with
+    '/', and normal. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -60,7 +60,7 @@ class FolderReader:
             # O_NONBLOCK: opening a pipe must not wait for a writer
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
-            raise InputError(f"{self.root / path} may not be read; mend its permissions") from error
+            raise InputError(f"{self.root / path} may not be read; correct its permissions") from error
         except (OSError, ValueError):
             return None
         finally:
@@ -75,7 +75,7 @@ class FolderReader:
 
 
 class MemoryReader:
-    """Files that an archive held."""
+    """Files of an archive."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
@@ -95,7 +95,7 @@ def too_large(path: str, size: int) -> str:
 
 
 class PaperFiles:
-    """Text by path, relative to `folder` (the folder that holds the main file). `warnings` says what was odd."""
+    """Text by path, relative to `folder` (the folder of the main file). `warnings` lists irregularities."""
 
     def __init__(self, reader: Reader, folder: str = "") -> None:
         self._reader = reader
@@ -109,8 +109,8 @@ class PaperFiles:
         return (name[len(prefix) :] for name in self._reader.names() if name.startswith(prefix))
 
     def main(self, path: str) -> str:
-        """As `text`, but raises `InputError` where it is missing, empty or no text, `UnsafeInputError` where it is too
-        large."""
+        """As `text`, but raises `InputError` for a file that is missing, empty or not text, `UnsafeInputError` for one
+        that is too large."""
         text = self._load(path)
         if text is None:
             raise InputError(f"{path} is missing or no regular file; name the paper's main file")
@@ -161,7 +161,7 @@ class PaperFiles:
 
 
 def inside(path: str) -> str | None:
-    """The path in normal form, None where it leaves its folder."""
+    """The path in normal form, None if it leaves its folder."""
     normal = posixpath.normpath(path.strip().replace("\\", "/"))
     if normal.startswith(("/", "../")) or normal in ("..", ".") or "\0" in path or ":" in normal.split("/")[0]:
         return None

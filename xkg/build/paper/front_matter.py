@@ -1,4 +1,4 @@
-"""What a paper says of itself before it begins: identifiers, year, what is a person's name."""
+"""The front matter of a paper: identifiers, year, names of persons."""
 
 import re
 
@@ -34,7 +34,7 @@ def doi_in(text: str) -> str | None:
 
 
 def venue_year(text: str) -> int | None:
-    """The year that a copyright line, a proceedings line or the conference's style file names."""
+    """The year in a copyright line, a proceedings line or the name of the conference's style file."""
     match = _VENUE.search(text)
     return int(next(group for group in match.groups() if group)) if match else None
 

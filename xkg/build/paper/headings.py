@@ -1,4 +1,4 @@
-"""Headings in any markup: the number that a heading carries, run-in headings, and the tree that headings make."""
+"""Headings in any markup: their numbers, run-in headings, and the tree of sections."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as it was met. `title` is readable text with the number still in front, unless `number` has it."""
+    """A heading as found. `title` is readable text, with the number in front unless `number` has it."""
 
     title: str
     level: int
@@ -31,7 +31,7 @@ class Heading:
 
 
 def split_number(title: str) -> tuple[str | None, str]:
-    """("3.1", "Algorithm") for "3.1. Algorithm"; (None, title) where a heading carries no number."""
+    """("3.1", "Algorithm") for "3.1. Algorithm"; (None, title) for a heading without a number."""
     match = _NUMBER.match(title)
     if match is None:
         return None, title
@@ -43,7 +43,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Letters and digits only, folded: for comparing titles."""
+    """Letters and digits only, case-folded: for comparing titles."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 
@@ -52,8 +52,8 @@ def is_references(title: str) -> bool:
 
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
-    """The headings with number and title apart. A number of two parts is a subsection whatever the markup says, and
-    headings without a number keep their distance to the numbered ones around them."""
+    """The headings with number and title split. A number of two parts makes a subsection whatever the markup, and
+    headings without a number are shifted like the numbered ones around them."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -93,13 +93,13 @@ def _is_roman(number: str, before: Sequence[Heading]) -> bool:
 
 
 def repeats_title(heading: str, title: str, *, once: bool = True) -> bool:
-    """Whether a heading is the paper's title, or so much of its beginning that it must be."""
+    """Whether a heading is the paper's title, or a long prefix of it."""
     whole, name = normalised(title), normalised(heading)
     return bool(name) and (name == whole or (whole.startswith(name + " ") and name.count(" ") >= (3 if once else 2)))
 
 
 def without_running_heads(headings: Sequence[Heading], title: str) -> list[Heading]:
-    """A page header that was taken for a heading: it repeats the title, or its beginning, without a number."""
+    """The headings without page headers, which repeat the title or its beginning without a number."""
     count: dict[str, int] = {}
     for heading in headings:
         count[normalised(heading.title)] = count.get(normalised(heading.title), 0) + 1
@@ -111,7 +111,7 @@ def without_running_heads(headings: Sequence[Heading], title: str) -> list[Headi
 
 
 def tree(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
-    """Sections nested by level, in order. `end` is where the last one ends."""
+    """Sections nested by level, in order. The last one ends at `end`."""
     ends: list[int] = [end] * len(headings)
     open_at: list[int] = []
     for index, heading in enumerate(headings):
@@ -176,11 +176,11 @@ _LONGEST_RUN_IN = 110
 
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
-    """The short title that begins the paragraph at `start` as a heading of its own ("Batch Step. This step …") and
-    where the text after it begins; None for a plain sentence, a caption, a theorem or a proof.
+    """The short title that begins the paragraph at `start` as a run-in heading ("Batch Step. This step …") and the
+    offset of the text after it; None for a plain sentence, a caption, a theorem or a proof.
 
-    There is no markup to go by (Mathpix drops bold), so a title must have the shape of a noun phrase: all its words
-    capitalised, or few words with no finite verb among them; at least a sentence must follow."""
+    There is no markup for it (Mathpix drops bold), so a title must have the form of a noun phrase: all its words
+    capitalised, or few words without a finite verb; at least a sentence must follow."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):

@@ -6,8 +6,8 @@ from xkg.build.paper.markdown.text import readable_markdown
 
 
 def plain(document: Document, start: int, end: int) -> str:
-    """`document.text[start:end]` as a person reads it: the author's macros expanded, markup, citations, references,
-    footnotes, figures and tables gone, math as `$TeX$`; paragraphs apart by a blank line, other whitespace single."""
+    """`document.text[start:end]` as readable text: the author's macros expanded, markup, citations, references,
+    footnotes, figures and tables removed, math as `$TeX$`; a blank line between paragraphs, other whitespace single."""
     return (
         readable_latex(document, start, end) if document.format == "latex" else readable_markdown(document, start, end)
     )

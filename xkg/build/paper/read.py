@@ -1,4 +1,4 @@
-"""A paper from disk: which file is the main one, and which parser reads it."""
+"""Reads a paper from disk: finds its main file and the parser for it."""
 
 import os
 import re
@@ -25,8 +25,8 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """What a path names, before any of it is parsed: `reader` gives the files of the folder, or of the folder around
-    the file; of a file `head` is how it begins, `size` its bytes and `whole` gives them all."""
+    """A paper's path before parsing: `reader` gives the files of the folder, or of the file's folder; `head` is the
+    start of a file, `size` its number of bytes, and `whole` reads them all."""
 
     path: Path
     folder: bool
@@ -37,16 +37,16 @@ class PaperOnDisk:
 
 
 def parse_paper(path: Path) -> Document:
-    """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as arXiv gives it (.tar.gz,
-    .tar, .zip, .gz). In this process: `xkg.build.parsing.parsers` has a confined one do it.
+    """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as from arXiv (.tar.gz, .tar, .zip,
+    .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined one.
 
-    Raises `InputError` where there is no paper in it, `UnsafeInputError` for what is larger than any honest paper or
-    reaches outside its folder. All else that is odd is told in `Document.warnings`."""
+    Raises `InputError` where there is no paper in it, `UnsafeInputError` for a paper that is larger than any honest one
+    or reaches outside its folder. Other irregularities are in `Document.warnings`."""
     return parse_opened(paper_on_disk(path))
 
 
 def paper_on_disk(path: Path) -> PaperOnDisk:
-    """Raises `InputError` where nothing is there or may be read, `UnsafeInputError` for a link."""
+    """Raises `InputError` where there is no readable file or folder, `UnsafeInputError` for a link."""
     if path.is_symlink():
         raise UnsafeInputError(f"{path} is a symbolic link; name the paper's own file or folder")
     if path.is_dir():
@@ -55,13 +55,13 @@ def paper_on_disk(path: Path) -> PaperOnDisk:
         raise InputError(f"{path} does not exist; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive")
     if not path.is_file():
         raise InputError(
-            f"{path} is no regular file; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
+            f"{path} is not a regular file; name a .tex, .md, .pdf or .html file, a folder or an arXiv archive"
         )
     try:
         with path.open("rb") as file:
             head, size = file.read(1024), os.fstat(file.fileno()).st_size
     except OSError as error:
-        raise InputError(f"{path} may not be read; mend its permissions") from error
+        raise InputError(f"{path} may not be read; correct its permissions") from error
     return PaperOnDisk(path, False, FolderReader(path.parent.resolve()), lambda: _whole(path), head, size)
 
 
@@ -70,37 +70,37 @@ def _whole(path: Path) -> bytes:
         return file.read(LARGEST_ARCHIVE)
 
 
-def parse_opened(found: PaperOnDisk) -> Document:
+def parse_opened(paper: PaperOnDisk) -> Document:
     """The paper, parsed; raises as `parse_paper`."""
-    return _named(found.path, _parsed(found))
+    return _named(paper.path, _parsed(paper))
 
 
-def _parsed(found: PaperOnDisk) -> Document:
-    path, head = found.path, found.head
-    if found.folder:
-        return _parse_folder(found.reader, path)
+def _parsed(paper: PaperOnDisk) -> Document:
+    path, head = paper.path, paper.head
+    if paper.folder:
+        return _parse_folder(paper.reader, path)
     if is_archive(head):
-        require_small_archive(found.size, path)
-        return _parse_folder(MemoryReader(unpack(found.whole(), path)), path)
+        require_small_archive(paper.size, path)
+        return _parse_folder(MemoryReader(unpack(paper.whole(), path)), path)
     if b"%PDF-" in head:
         from xkg.build.paper.pdf_html.pdf import parse_pdf  # pdfium is loaded for a PDF alone
 
-        _require_at_most(LARGEST_PDF, found)
-        return parse_pdf(found.whole(), path)
+        _require_at_most(LARGEST_PDF, paper)
+        return parse_pdf(paper.whole(), path)
     if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
         (b"<!doctype html", b"<html")
     ):
         from xkg.build.paper.pdf_html.html import parse_html  # so is lxml for HTML
 
-        _require_at_most(LARGEST_HTML, found)
-        return parse_html(found.whole(), path)
+        _require_at_most(LARGEST_HTML, paper)
+        return parse_html(paper.whole(), path)
     if path.name.lower().endswith((".gz", ".tgz", ".zip", ".tar")):
         raise InputError(
             f"{path} is empty; fetch it again" if not head else f"{path} is a corrupt archive; fetch it again"
         )
-    if found.size > LARGEST_TEXT:
-        raise UnsafeInputError(too_large(str(path), found.size))
-    files = PaperFiles(found.reader)
+    if paper.size > LARGEST_TEXT:
+        raise UnsafeInputError(too_large(str(path), paper.size))
+    files = PaperFiles(paper.reader)
     text = _main_text(files, path.name, path)
     latex = path.suffix.lower() in LATEX or (path.suffix.lower() not in _MARKDOWN and looks_like_latex(text))
     return parse_latex(files, path.name) if latex else parse_markdown(files, path.name)
@@ -115,15 +115,15 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
         raise InputError(str(error).replace(name, str(path), 1)) from error
 
 
-def _require_at_most(most: int, found: PaperOnDisk) -> None:
-    if found.size > most:
+def _require_at_most(most: int, paper: PaperOnDisk) -> None:
+    if paper.size > most:
         raise UnsafeInputError(
-            f"{found.path} has {found.size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
+            f"{paper.path} has {paper.size // 1_000_000} MB, more than any honest paper; give the paper's LaTeX source"
         )
 
 
 def looks_like_latex(text: str) -> bool:
-    """Whether a text is a LaTeX document, not only a piece of one."""
+    """Whether a text is a whole LaTeX document, not only a part of one."""
     return _CLASS.search(text) is not None or "\\begin{document}" in text
 
 
@@ -144,7 +144,8 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:
-    """Higher is likelier the main file: complete, no figure or slide, with front matter, named so, on top, long."""
+    """Higher is more likely the main file: complete, no figure or slide, with front matter, a typical name, at the top,
+    long."""
     kind = _CLASS.search(text)
     whole = kind is not None and "\\begin{document}" in text
     paper = whole and kind is not None and not re.search(r"standalone|beamer|letter|poster|subfiles|minimal", kind[1])
@@ -175,7 +176,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """A file that arXiv named carries the paper's id."""
+    """The document with the arXiv id from the file's name, where it has none."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

@@ -1,6 +1,6 @@
-"""One entry of a bibliography as readable text: where is the title, the year, the identifier?
+"""Finds the title, year and identifiers in one entry of a bibliography as readable text.
 
-Styles differ in one thing that matters: what ends the list of authors. Quotation marks, a year after the authors,
+The difference between styles that matters is the end of the list of authors: quotation marks, a year after the authors,
 initials ("Blei, D. M. Title. Venue, 2017."), or simply the first full stop."""
 
 import re
@@ -45,7 +45,7 @@ def arxiv_of(text: str) -> str | None:
 
 
 def doi_of(text: str) -> str | None:
-    """The DOI; a space that a line break left in it is closed only where the number clearly goes on."""
+    """The DOI; a space from a line break is removed only where the number clearly continues."""
     match = DOI.search(text)
     if match is None:
         return None
@@ -57,12 +57,12 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors, else the last one that is no page, volume or identifier."""
+    """The year in parentheses after the authors, else the last one that is not a page, volume or identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)
-    found = early[1] if early else (years[-1] if years else None)
-    return int(found[:4]) if found else None
+    year = early[1] if early else (years[-1] if years else None)
+    return int(year[:4]) if year else None
 
 
 def title_of(text: str) -> str | None:

@@ -1,8 +1,8 @@
-"""Running text of a `Document` as sentences, each with the source spans that it came from.
+"""Running text of a `Document` as sentences, each with its source spans.
 
-What is not running text is left out: headings, floats, tables, algorithms, theorem statements and proofs,
-bibliographies. A displayed equation is part of the sentence that it stands in. A sentence that a float or a page
-break cuts in two is one sentence of two spans."""
+Headings, floats, tables, algorithms, theorem statements and proofs, and bibliographies are omitted. A displayed
+equation is part of the sentence around it. A sentence that a float or a page break cuts in two is one sentence of two
+spans."""
 
 import re
 from bisect import bisect_right
@@ -16,7 +16,7 @@ from xkg.build.paper.plain import plain
 @dataclass(frozen=True)
 class Sentence:
     """`text` is the readable text of `spans`, joined by a space. `paragraph` numbers the paragraphs in reading order;
-    `first` holds for the first sentence of one. `display` says that a displayed equation is part of it."""
+    `first`: it is the first sentence of one. `display`: a displayed equation is part of it."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -37,7 +37,7 @@ class Sentence:
         return len(self.spans) > 1
 
 
-LONGEST = 4000  # characters; what goes on longer without an end is no sentence
+LONGEST = 4000  # characters; longer text without an end is no sentence
 _FLOATS = (
     "figure|table|algorithm|algorithmic|algorithm2e|tikzpicture|tabular|tabularx|longtable|lstlisting|verbatim|minted|"
     "wrapfigure|wraptable|subfigure|minipage|thebibliography|keywords|IEEEkeywords|CCSXML|teaserfigure|comment"
@@ -115,7 +115,7 @@ def is_heading(document: Document, section: Section) -> bool:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """What is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
+    """Text that is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
     one."""
     text = document.text
     cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk() if is_heading(document, s)]
@@ -146,7 +146,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A piece of running text: where it starts in the flat text and in the source, and how long it is."""
+    """A piece of running text: its start in the flat text and in the source, and its length."""
 
     flat: int
     source: int
@@ -154,7 +154,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """Running text alone, its pieces joined by marks that say what was left out between them."""
+    """Running text alone, its pieces joined by marks for the omitted parts."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -193,8 +193,7 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Offsets at which a sentence ends, each with whether a paragraph ends there too; `lines`: so does it with a
-    line."""
+    """Offsets at which a sentence ends, and whether a paragraph ends there; with `lines`, every line is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -211,7 +210,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
     breaks = re.compile(rf"{_BREAK.pattern}|\n") if lines else _BREAK
     for match in breaks.finditer(shadow):
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
-        # An unfinished sentence that goes on in lower case was cut by a page; a colon may go on in a formula.
+        # An unfinished sentence that continues in lower case was cut by a page; a formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
         if not match[0].isspace() or before in (".!?" if more == "q" else ".!?:") or _STARTS.match(shadow, match.end()):
             out[match.end()] = True

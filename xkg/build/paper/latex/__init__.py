@@ -1,4 +1,4 @@
 """LaTeX to a `Document`.
 
-May import: what the formats of papers share.
+May import: code shared by the formats of papers.
 """

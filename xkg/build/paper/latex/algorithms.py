@@ -1,4 +1,4 @@
-"""Pseudocode as readable steps, one a line, from the LaTeX packages for it."""
+"""Pseudocode as readable steps, one per line, from the LaTeX packages for it."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print"])
 def latex_algorithm(
     source: str, start: int, end: int, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> Algorithm:
-    r"""The algorithm in `source`, which stands at `start` to `end` of the paper: from its `\begin` on."""
+    r"""The algorithm in `source`, which is `start` to `end` of the paper and begins with `\begin`."""
     tex = Tex(source)
     title, label = "", LABEL.search(source)
     cut: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""The authors that a LaTeX source names."""
+"""The authors in a LaTeX source."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _MARKS = re.compile(
 def authors_in(
     sources: Iterable[str], macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, ...]:
-    r"""The names in the arguments of `\author` and its kin: what stands before the first thing that is no name."""
+    r"""The names in the arguments of `\author` and similar commands, up to the first part that is not a name."""
     names: list[str] = []
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))

@@ -1,5 +1,5 @@
-r"""The references of a LaTeX paper: the `.bbl` that its own run of BibTeX or biber left, a `thebibliography` in the
-text, or the cited entries of its `.bib` files."""
+r"""The references of a LaTeX paper: its `.bbl` file from BibTeX or biber, a `thebibliography` in the text, or the cited
+entries of its `.bib` files."""
 
 import posixpath
 import re
@@ -37,9 +37,9 @@ def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Ref
         return inside, ()
     for path in _bbl_paths(main, text):
         content = files.text(path)
-        found = parse_bbl(content) if content else ()
-        if found:
-            return found, ()
+        references = parse_bbl(content) if content else ()
+        if references:
+            return references, ()
     return _from_bib(files, text)
 
 
@@ -95,13 +95,13 @@ def _from_entry(entry: bibtex.Entry) -> Reference:
         " ".join((venue, fields.get("url", ""), fields.get("note", ""), doi)),
     )
     arxiv = re.fullmatch(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+/\d{7})(?:v\d+)?", eprint.strip(), re.I | re.A)
-    found = ARXIV.search(identifiers + " " + fields.get("volume", ""))
+    arxiv_mention = ARXIV.search(identifiers + " " + fields.get("volume", ""))
     return Reference(
         title=title,
         text=". ".join(part for part in parts if part) or None,
         cited_as=_cited_as(authors, year[0] if year else ""),
         key=entry.key,
-        arxiv_id=arxiv[1] if arxiv else (found["id"] if found else None),
+        arxiv_id=arxiv[1] if arxiv else (arxiv_mention["id"] if arxiv_mention else None),
         doi=doi_of(doi.replace("\\_", "_")) or doi_of(fields.get("url", "")),
         year=int(year.group()) if year else None,
     )
@@ -123,7 +123,7 @@ def parse_bbl(text: str) -> tuple[Reference, ...]:
         return _parse_biblatex(text)
     own = find_macros(text)
     tex = Tex(text)
-    found: list[Reference] = []
+    references: list[Reference] = []
     stops = [m.start() for m in _ITEM.finditer(text) if not any(a <= m.start() < b for a, b in own.definitions[:200])]
     for index, start in enumerate(stops[:_MOST]):
         last = stops[index + 1] if index + 1 < len(stops) else text.find("\\end{thebibliography}", start)
@@ -133,8 +133,8 @@ def parse_bbl(text: str) -> tuple[Reference, ...]:
         if group is None:
             continue
         label = tex.inner(option) if option else ""
-        found.append(_from_item(text[group.after : end], tex.inner(group).strip(), label, own.table))
-    return tuple(found)
+        references.append(_from_item(text[group.after : end], tex.inner(group).strip(), label, own.table))
+    return tuple(references)
 
 
 def _from_item(body: str, key: str, label: str, macros: Mapping[str, tuple[int, str]]) -> Reference:
@@ -161,7 +161,7 @@ def _label_year(label: str) -> int | None:
 
 
 def _label_text(label: str) -> str | None:
-    """What natbib prints for `\\citet`: "Liu and Wang (2016)" of the label "Liu and Wang(2016)Liu, Wang"."""
+    """natbib's text for `\\citet`: "Liu and Wang (2016)" for the label "Liu and Wang(2016)Liu, Wang"."""
     readable = _line(re.sub(r"\\citenamefont(?![a-zA-Z])", "", label))
     match = re.match(r"([^()]{2,100})\(((?:1[89]|20)\d\d[a-z]?)\)", readable)
     return f"{match[1].strip()} ({match[2]})" if match else None
@@ -201,7 +201,7 @@ def _item_title(body: str, macros: Mapping[str, tuple[int, str]]) -> str | None:
 def _parse_biblatex(text: str) -> tuple[Reference, ...]:
     tex = Tex(text)
     stops = list(_ENTRY.finditer(text))
-    found: dict[str, Reference] = {}
+    references: dict[str, Reference] = {}
     for index, match in enumerate(stops[:_MOST]):
         end = stops[index + 1].start() if index + 1 < len(stops) else len(text)
         fields: dict[str, str] = {}
@@ -231,8 +231,8 @@ def _parse_biblatex(text: str) -> tuple[Reference, ...]:
             year=int(year.group()) if year else year_of(venue),
         )
         if title:
-            found.setdefault(match[1], reference)
-    return tuple(found.values())
+            references.setdefault(match[1], reference)
+    return tuple(references.values())
 
 
 def _biblatex_names(parts: list[tuple[str, str]]) -> list[str]:

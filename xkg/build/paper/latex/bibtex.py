@@ -1,4 +1,4 @@
-"""BibTeX files, entry by entry: a broken entry is passed over and the next one is read."""
+"""BibTeX files, entry by entry; broken entries are skipped."""
 
 import re
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """All entries in order; `@string` abbreviations replaced, `@comment` and `@preamble` left out."""
-    found: list[Entry] = []
+    """All entries in order; `@string` abbreviations replaced, `@comment` and `@preamble` omitted."""
+    entries: list[Entry] = []
     strings = dict(_MONTHS)
     at = 0
     while match := _ENTRY.search(text, at):
@@ -38,8 +38,8 @@ def entries(text: str) -> list[Entry]:
         if key is None:
             continue
         fields, at = _fields(text, key.end(), strings)
-        found.append(Entry(kind, key[1], fields))
-    return found
+        entries.append(Entry(kind, key[1], fields))
+    return entries
 
 
 def _fields(text: str, at: int, strings: Mapping[str, str]) -> tuple[dict[str, str], int]:
@@ -74,7 +74,7 @@ def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str | None, 
 
 
 _LONGEST_VALUE = 20_000
-# Of abbreviations, which may stand for one another: a few lines could stand for more than memory has room for.
+# Abbreviations may refer to one another, so a few lines could expand to more than fits into memory.
 _LONGEST_STRING, _MOST_PARTS = 1_000, 20
 _CLOSE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 
@@ -82,13 +82,13 @@ _CLOSE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 def _close(text: str, start: int, kind: str) -> int | None:
     depth = 0
     for match in _CLOSE.finditer(text, start + 1, start + _LONGEST_VALUE):
-        found = match.group()
-        if found == "{":
+        token = match.group()
+        if token == "{":
             depth += 1
-        elif found == "}":
+        elif token == "}":
             if kind == "{" and depth == 0:
                 return match.start()
             depth -= 1
-        elif found == '"' and kind == '"' and depth == 0:
+        elif token == '"' and kind == '"' and depth == 0:
             return match.start()
     return None

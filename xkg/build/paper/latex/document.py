@@ -41,7 +41,7 @@ _LONGEST_EMPHASIS = 300
 
 
 @dataclass(slots=True)
-class _Found:
+class _Structure:
     headings: list[Heading] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     algorithms: list[Algorithm] = field(default_factory=list)
@@ -51,38 +51,38 @@ class _Found:
 
 
 def parse_latex(files: PaperFiles, main: str) -> Document:
-    """The paper whose main file is `main`. Raises `InputError` where there is nothing to read."""
+    """The paper whose main file is `main`. Raises `InputError` where it has no text."""
     flat = flatten(files, main)
     text = flat.text
     own = find_macros(text)
     table, defaults = _with_styles(files, text, own)
     macros = Macros(table, defaults, own.definitions)
     scan = _Scan(text, macros)
-    found = scan.run()
+    structure = scan.run()
     title_group = scan.first_group(_TITLES)
     title = one_line(scan.readable(*title_group)) if title_group else ""
-    front = text[: found.headings[0].start if found.headings else 20_000][:60_000]
+    front = text[: structure.headings[0].start if structure.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
     document = Document(
         format="latex",
         title=title or posixpath.splitext(posixpath.basename(main))[0],
         abstract="",
-        abstract_span=found.abstract,
+        abstract_span=structure.abstract,
         text=text,
         authors=authors_in([text[a:b] for a, b in scan.groups(_AUTHORS)], table, defaults),
         year=venue_year(front) or _date(scan) or first_year(arxiv_id),
         arxiv_id=arxiv_id,
         doi=doi,
-        sections=tree(numbered(found.headings), scan.end),
-        equations=tuple(found.equations),
-        algorithms=tuple(found.algorithms),
-        emphases=tuple(found.emphases),
+        sections=tree(numbered(structure.headings), scan.end),
+        equations=tuple(structure.equations),
+        algorithms=tuple(structure.algorithms),
+        emphases=tuple(structure.emphases),
         references=references,
         macros=dict(table),
         macro_defaults=dict(defaults),
         spans=flat.spans,
-        warnings=(*files.warnings, *flat.warnings, *found.warnings, *warnings),
+        warnings=(*files.warnings, *flat.warnings, *structure.warnings, *warnings),
         source_sha256=files.digest(),
     )
     if document.abstract_span is None:
@@ -91,7 +91,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, and those of its own style files that it uses."""
+    """The paper's macros, with those that it uses of its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]
@@ -99,11 +99,11 @@ def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, t
         style = files.text(name + ".sty") if re.fullmatch(r"[\w./-]+", name) else None
         if style is None:
             continue
-        found = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
-        for macro in used & found.table.keys() - table.keys():
-            table[macro] = found.table[macro]
-            if macro in found.defaults:
-                defaults[macro] = found.defaults[macro]
+        style_macros = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
+        for macro in used & style_macros.table.keys() - table.keys():
+            table[macro] = style_macros.table[macro]
+            if macro in style_macros.defaults:
+                defaults[macro] = style_macros.defaults[macro]
     return table, defaults
 
 
@@ -127,32 +127,32 @@ class _Scan:
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
         self.definitions = dict(macros.definitions)
-        self.found = _Found()
+        self.structure = _Structure()
         self.appendix = False
         self.no_display_end = False
-        self.dollar_told = False
+        self.dollar_warned = False
 
     def readable(self, start: int, end: int) -> str:
         return latex_text(self.text[start:end], self.macros.table, self.macros.defaults)
 
     def groups(self, command: re.Pattern[str]) -> list[tuple[int, int]]:
-        found = []
+        groups = []
         for match in command.finditer(self.text):
             group = self.tex.group(self.tex.skip_options(match.end()))
             if group is not None and not any(a <= match.start() < b for a, b in self.macros.definitions):
-                found.append((group.start, group.end))
-            if len(found) >= 500:
+                groups.append((group.start, group.end))
+            if len(groups) >= 500:
                 break
-        return found
+        return groups
 
     def first_group(self, command: re.Pattern[str]) -> tuple[int, int] | None:
         return next(iter(self.groups(command)), None)
 
-    def run(self) -> _Found:
+    def run(self) -> _Structure:
         self._unclosed()
         group = self.first_group(_ABSTRACT)
         if group and group[1] > group[0]:
-            self.found.abstract = group
+            self.structure.abstract = group
         at = self.start
         while match := _TOKEN.search(self.text, at, self.end):
             if match.start() in self.definitions:
@@ -165,15 +165,15 @@ class _Scan:
                 at = self._dollar(match)
             else:
                 at = match.end()
-        return self.found
+        return self.structure
 
     def _unclosed(self) -> None:
         names = {e.name for e in self.environments.values() if not e.closed and self.start <= e.start < self.end}
         for name in sorted(names)[:10]:
-            self.found.warnings.append(f"an environment {name} is never closed")
+            self.structure.warnings.append(f"an environment {name} is never closed")
         brace = self.tex.unclosed(self.start, self.end)
         if brace is not None:
-            self.found.warnings.append(f"a brace is never closed: {self._near(brace)}")
+            self.structure.warnings.append(f"a brace is never closed: {self._near(brace)}")
 
     def _near(self, position: int) -> str:
         return self.text[position : position + 40].partition("\n")[0].strip()
@@ -195,11 +195,11 @@ class _Scan:
     def _environment(self, environment: Environment) -> int:
         name, inside = environment.name, environment.body_start
         if not environment.closed:
-            if name == "abstract" and self.found.abstract is None:
+            if name == "abstract" and self.structure.abstract is None:
                 stop = re.compile(r"\\(?:section|maketitle)|\n[ \t]*\n[ \t]*\n").search(
                     self.text, inside, inside + 5000
                 )
-                self.found.abstract = (inside, stop.start() if stop else min(len(self.text), inside + 5000))
+                self.structure.abstract = (inside, stop.start() if stop else min(len(self.text), inside + 5000))
             return inside
         if name in MATH_ENVIRONMENTS:
             self._equation(environment.start, environment.end, inside, environment.body_end)
@@ -218,8 +218,8 @@ class _Scan:
             return environment.end
         if name in VERBATIM or name == "thebibliography":
             return environment.end
-        if name == "abstract" and self.found.abstract is None:
-            self.found.abstract = (inside, environment.body_end)
+        if name == "abstract" and self.structure.abstract is None:
+            self.structure.abstract = (inside, environment.body_end)
         if name in ("appendix", "appendices"):
             self.appendix = True
         return inside
@@ -228,14 +228,15 @@ class _Scan:
         source = self.text[environment.start : environment.end]
         if len(source) < 100_000:
             table, defaults = self.macros.table, self.macros.defaults
-            self.found.algorithms.append(latex_algorithm(source, environment.start, environment.end, table, defaults))
+            algorithm = latex_algorithm(source, environment.start, environment.end, table, defaults)
+            self.structure.algorithms.append(algorithm)
 
     def _equation(self, start: int, end: int, body_start: int, body_end: int) -> None:
         body = self.text[body_start:body_end]
         label = LABEL.search(body)
         formula = math(expand(body, self.macros.table, self.macros.defaults)) if len(body) < 50_000 else ""
         if formula:
-            self.found.equations.append(
+            self.structure.equations.append(
                 Equation(start=start, end=end, latex=formula, label=label[1].strip() if label else None)
             )
 
@@ -256,9 +257,9 @@ class _Scan:
             self._equation(match.start(), display.end(), display.start(1), display.end(1))
             return display.end()
         inline = _INLINE.match(self.text, match.end(), self.end)
-        if inline is None and not self.dollar_told:
-            self.dollar_told = True
-            self.found.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
+        if inline is None and not self.dollar_warned:
+            self.dollar_warned = True
+            self.structure.warnings.append(f"a $ is never closed in its paragraph: {self._near(match.start())}")
         return inline.end() if inline else match.end()
 
     def _heading(self, level: int, start: int, after: int) -> int:
@@ -269,7 +270,7 @@ class _Scan:
         if level == 4:
             title = title.rstrip(" .:")
         if title:
-            self.found.headings.append(Heading(title, level, start, group.after, appendix=self.appendix))
+            self.structure.headings.append(Heading(title, level, start, group.after, appendix=self.appendix))
         return group.after
 
     def _emphasis(self, word: str, start: int, after: int) -> int:
@@ -292,7 +293,7 @@ class _Scan:
             return inner_start
         if self._run_in(_STYLES[word], text, begin, end):
             return end
-        self.found.emphases.append(
+        self.structure.emphases.append(
             Emphasis(start=begin, end=end, text=text, style=_STYLES[word])  # type: ignore[arg-type]
         )
         return inner_start
@@ -311,7 +312,7 @@ class _Scan:
         after = end if stopped else end + 1
         if re.compile(r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item|end|section)").match(self.text, after, after + 200):
             return False
-        self.found.headings.append(Heading(title, 4, start, after, appendix=self.appendix))
+        self.structure.headings.append(Heading(title, 4, start, after, appendix=self.appendix))
         return True
 
 

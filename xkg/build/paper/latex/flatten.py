@@ -1,4 +1,4 @@
-r"""A LaTeX paper as one text: `\input` and its kin in place, comments gone, every character still traceable."""
+r"""A LaTeX paper as one text: inputs in place, comments removed, every character traceable to its file."""
 
 import posixpath
 import re
@@ -36,7 +36,7 @@ _INDENT = re.compile(r"[ \t]*+")
 
 @dataclass(slots=True)
 class Flat:
-    """`text` with `spans` that say where each verbatim piece of it comes from, ascending."""
+    """`text` with `spans`, the sources of its verbatim pieces, ascending."""
 
     text: str
     spans: tuple[SourceSpan, ...]
@@ -57,8 +57,8 @@ class _Output:
 
 
 def flatten(files: PaperFiles, main: str) -> Flat:
-    """The paper from its main file on. A missing file, a cycle or a path outside the folder is left out with a
-    warning. Raises `InputError` without a main file, `UnsafeInputError` where the inputs grow beyond any paper."""
+    """The paper from its main file on. A missing file, a cycle or a path outside the folder is skipped with a warning.
+    Raises `InputError` without a main file, `UnsafeInputError` where the inputs grow beyond any paper."""
     output = _Output()
     _File(files, main, files.main(main), output, (main,)).copy()
     text = "".join(output.pieces)
@@ -102,16 +102,16 @@ class _File:
         self._drop(end, end)
 
     def _find(self, needle: str, at: int) -> int:
-        """As `str.find`, but a needle that is nowhere ahead is looked for only once."""
+        """As `str.find`, but a needle that was not found is not searched again."""
         if needle in self.never:
             return -1
-        found = self.text.find(needle, at)
-        if found < 0:
+        position = self.text.find(needle, at)
+        if position < 0:
             self.never.add(needle)
-        return found
+        return position
 
     def _drop(self, start: int, end: int) -> int:
-        """Copies what stands before `start` and goes on at `end`."""
+        """Copies the text before `start` and continues at `end`."""
         if start > self.at:
             self.line += self.text.count("\n", self.line_at, self.at)
             self.line_at = self.at
@@ -128,7 +128,7 @@ class _File:
         return end
 
     def _comment(self, start: int) -> int:
-        """A comment takes its line end and the next line's indentation with it, as in TeX, but never a blank line."""
+        """Removes a comment with its line end and the next line's indentation, as TeX does, but never a blank line."""
         text = self.text
         line_end = text.find("\n", start)
         if line_end < 0:
@@ -194,7 +194,7 @@ class _File:
         return at
 
     def _resolve(self, name: str) -> tuple[str | None, str | None]:
-        """TeX reads relative to the main file's folder; packages for split projects, relative to the current file."""
+        """TeX resolves paths from the main file's folder; packages for split projects, from the current file's."""
         here = posixpath.dirname(self.path)
         for base in dict.fromkeys(("", here)):
             for suffix in ("", ".tex") if posixpath.splitext(name)[1] else (".tex", ""):

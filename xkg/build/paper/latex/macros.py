@@ -1,6 +1,6 @@
-r"""The author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, …, found and expanded.
+r"""Finds and expands the author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, ….
 
-A macro whose body takes decisions (`\if…`, `\csname`, `\expandafter`) is left alone: TeX is not run here."""
+A macro whose body has conditions (`\if…`, `\csname`, `\expandafter`) is not expanded: TeX is not run here."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _DEFINITION = re.compile(
 _COUNT = re.compile(r"\s*+\[(\d)\]")
 _DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
 _LONGEST_BODY = 5000
-_KEPT = frozenset(
+_RESERVED = frozenset(
     ("begin", "end", "item", "section", "subsection", "subsubsection", "paragraph", "subparagraph", "chapter", "part",
      "title", "author", "date", "abstract", "maketitle", "appendix", "caption", "label", "ref", "eqref", "cref",
      "Cref", "autoref", "cite", "citep", "citet", "footnote", "emph", "textbf", "textit", "textsc", "texttt",
@@ -32,8 +32,8 @@ _DEEPEST = 12
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """`table` maps a name to (number of arguments, body); `defaults` holds the first argument's default where it has
-    one; `definitions` are the spans of the text that define something."""
+    """`table` maps a name to (number of arguments, body), `defaults` to the default of its first argument if any;
+    `definitions` are the spans of definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -55,7 +55,7 @@ def find_macros(text: str) -> Macros:
         if match["let"]:
             spans.append(match.span())
             same = match["same"][1:]
-            if name not in _KEPT and same != name:
+            if name not in _RESERVED and same != name:
                 table[name] = table.get(same, (0, match["same"]))
                 if same in defaults:
                     defaults[name] = defaults[same]
@@ -80,7 +80,7 @@ def find_macros(text: str) -> Macros:
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
         known = match["command"] == "providecommand" and name in table
-        if known or name in _KEPT or len(body) > _LONGEST_BODY or _DECIDES.search(body):
+        if known or name in _RESERVED or len(body) > _LONGEST_BODY or _DECIDES.search(body):
             continue
         table[name] = (count, body)
         defaults.pop(name, None)
@@ -99,14 +99,14 @@ def _arguments_end(tex: Tex, at: int) -> int:
 
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    r"""What macros stand for in the structure: environments (`\be` → `\begin{equation}`) and headings
-    (`\mysection{…}` → `section`, and `\myparagraph{…}`, which only sets its argument in bold, → `paragraph`)."""
+    r"""Macros that stand for structure: environments (`\be` → `\begin{equation}`) and headings (`\mysection{…}` →
+    `section`, and `\myparagraph{…}`, which only sets its argument in bold, → `paragraph`)."""
     borders: dict[str, tuple[str, str]] = {}
     headings: dict[str, str] = {}
     for name, (count, body) in macros.table.items():
-        found = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
-        if count == 0 and len(found) == 1:
-            borders[name] = found[0]
+        environments = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
+        if count == 0 and len(environments) == 1:
+            borders[name] = environments[0]
         if count == 1 and (
             heading := re.search(r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter)\*?\s*\{\s*#1", body)
         ):
@@ -127,8 +127,8 @@ class _Budget:
 
 
 def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
-    """`text` with the macros of `table` replaced, to a depth and a size that no honest paper needs; what lies beyond
-    stays as it is written."""
+    """`text` with the macros of `table` expanded, up to a depth and a size that no honest paper exceeds; macros beyond
+    are not expanded."""
     if not table:
         return text
     budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))

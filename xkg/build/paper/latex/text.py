@@ -1,6 +1,6 @@
-r"""Readable text from LaTeX: one pass over the source, no recursion, so nesting of any depth costs nothing.
+r"""Readable text from LaTeX: one pass over the source, without recursion, so that nesting of any depth is safe.
 
-Symbols and accents are those of `pylatexenc`; its own walker recurses and is only shown single accents."""
+Symbols and accents are those of `pylatexenc`; its own walker recurses and gets single accents only."""
 
 import re
 import unicodedata
@@ -51,7 +51,7 @@ def _accent(snippet: str) -> str:
     converter = latex2text.LatexNodes2Text()
     try:
         return unicodedata.normalize("NFC", str(converter.latex_to_text(snippet, tolerant_parsing=True)))
-    except IndexError:  # a macro inside, without the arguments that the library takes for granted
+    except IndexError:  # a macro inside, without the arguments that the library expects
         return ""
 
 
@@ -72,9 +72,9 @@ def latex_text(
     keep_algorithms: bool = False,
     cited_as: Mapping[str, str] | None = None,
 ) -> str:
-    """Paragraphs of readable text, apart by blank lines: macros expanded, math as `$TeX$`; citations that are words of
-    the sentence as `cited_as` says them, by key; other citations, references, footnotes, figures, tables and algorithms
-    (unless kept) gone."""
+    """Paragraphs of readable text, separated by blank lines: macros expanded, math as `$TeX$`; citations that are words
+    of the sentence as in `cited_as`, by key; other citations, references, footnotes, figures, tables and algorithms
+    (unless `keep_algorithms`) removed."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
@@ -125,15 +125,15 @@ class _Reading:
 
     def _dollar(self, match: re.Match[str]) -> int:
         pattern = _DISPLAY if len(match["math"]) == 2 else _INLINE
-        found = pattern.match(self.text, match.end())
-        if found is None:
+        formula = pattern.match(self.text, match.end())
+        if formula is None:
             return match.end()
-        body = math(found[1])
+        body = math(formula[1])
         if body in ("\\{", "\\}"):
             self.out.append(body[1])
         elif body:
             self.out.append(f"${body}$")
-        return found.end()
+        return formula.end()
 
     def _symbol(self, match: re.Match[str]) -> int:
         symbol, after = match["symbol"], match.end()
@@ -228,7 +228,7 @@ class _Reading:
         self.out.append(", ".join(names[:-1]) + " and " * (len(names) > 1) + "".join(names[-1:]))
 
     def _control_space(self, after: int) -> int:
-        """TeX eats the spaces after a control word."""
+        """Skips the spaces after a control word, as TeX does."""
         while after < len(self.text) and self.text[after] in " \t":
             after += 1
         return after
@@ -256,7 +256,7 @@ class _Reading:
         return group.start
 
     def _close(self, position: int) -> None:
-        """What a heading leaves at its closing brace: a new paragraph, or a full stop before the text that runs on."""
+        """Writes the end of a heading at its closing brace: a new paragraph, or a full stop before following text."""
         mark = self.closing.pop(position, "")
         ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
         self.out.append(" " if ended else mark)
@@ -292,24 +292,24 @@ _REPEATED = re.compile(r"([,;])(?:\s*+[,;])++(\s?)")
 _BEFORE_SPACE = re.compile(r"[,;](?=\s)")
 
 
-def _one_of(match: re.Match[str]) -> str:
-    """Of marks in a row, up to the last one that space follows, the first."""
+def _merged_marks(match: re.Match[str]) -> str:
+    """The first of consecutive punctuation marks, in place of all up to the last one that is followed by space."""
     if match[2]:
         return match[1] + match[2]
     run = match[0]
-    last = max((found.start() for found in _BEFORE_SPACE.finditer(run)), default=0)
+    last = max((mark.start() for mark in _BEFORE_SPACE.finditer(run)), default=0)
     return match[1] + run[last + 1 :]
 
 
 def _tidy(text: str) -> str:
-    """Whitespace in order, and what dropped citations leave behind gone."""
+    """Normalizes whitespace, and removes the remains of omitted citations."""
     paragraphs = []
     for raw in text.split(_BREAK):
         parts = re.split(r"(\$[^$]*\$)", raw.strip())
         for index in range(0, len(parts), 2):
             part = re.sub(r"\s+", " ", parts[index])
             part = _EMPTY.sub("", _QUOTES.sub('"', part))
-            part = _REPEATED.sub(_one_of, part)
+            part = _REPEATED.sub(_merged_marks, part)
             parts[index] = re.sub(r"---", "—", part)
             parts[index] = re.sub(r"(?<!-)--(?!-)", "–", parts[index])
         line = _BEFORE_STOP.sub("", re.sub(r"\s+", " ", "".join(parts))).strip()
@@ -356,8 +356,8 @@ _TWO = _names("""
     icmlcorrespondingauthor DeclareMathOperator multicolumn captionof
 """)
 SILENT = dict.fromkeys(SWITCHES, 0) | dict.fromkeys(_ONE, 1) | dict.fromkeys(_TWO, 2) | {"addtocontents": 3}
-"""How many braced arguments go with a macro that leaves no text."""
+"""The number of braced arguments of macros that leave no text."""
 FIRST_SILENT = _names("""
     href bibinfo bibfield textcolor colorbox resizebox scalebox parbox raisebox rotatebox hyperref foreignlanguage
 """)
-"""Macros whose first argument says how to set the others."""
+"""Macros whose first argument is a setting and not text."""

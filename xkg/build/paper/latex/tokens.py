@@ -1,4 +1,4 @@
-"""TeX as it is written: braces, arguments and environments found by offsets, in one pass, whatever is unclosed."""
+"""Tokens of TeX: braces, arguments and environments by offsets, in one pass, also where some are never closed."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument: its inner text is `start` to `end`, and `after` is where reading goes on."""
+    """An argument: its inner text is `start` to `end`; the text after it begins at `after`."""
 
     start: int
     end: int
@@ -36,24 +36,24 @@ class Environment:
 
 
 class Tex:
-    """A text with its braces matched. A brace without partner is no group; its argument ends with the line."""
+    """A text with its braces matched. An argument whose brace is never closed ends with the line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._partner = _partners(text)
 
     def unclosed(self, start: int, end: int) -> int | None:
-        """Where the first brace between two offsets opens that never closes."""
+        """The offset of the first brace between two offsets that is never closed."""
         braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
         return next((at for at in braces if at not in self._partner), None)
 
     def space(self, position: int) -> int:
-        """Where the next thing after spaces, and after one line end at most, stands."""
+        """The offset after spaces and at most one line end."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
     def group(self, position: int) -> Group | None:
-        """The braced argument that begins at `position`, spaces before it allowed."""
+        """The braced argument at `position`, after optional spaces."""
         start = self.space(position)
         if not self.text.startswith("{", start):
             return None
@@ -65,7 +65,7 @@ class Tex:
         return Group(start + 1, end, end + 1)
 
     def option(self, position: int) -> Group | None:
-        """The bracketed argument that begins at `position`, None where it does not close within the paragraph."""
+        """The bracketed argument at `position`, None where it does not close within the paragraph."""
         start = self.space(position)
         if not self.text.startswith("[", start):
             return None
@@ -73,15 +73,15 @@ class Tex:
         if self.text.find("]", at, limit) < 0:
             return None
         while match := _BRACKET.search(self.text, at, limit):
-            found = match.group()
-            if found == "]":
+            token = match.group()
+            if token == "]":
                 return Group(start + 1, match.start(), match.end())
-            if found == "{":
+            if token == "{":
                 partner = self._partner.get(match.start())
                 if partner is None or partner >= limit:
                     return None
                 at = partner + 1
-            elif found[0] == "\\":
+            elif token[0] == "\\":
                 at = match.end()
             else:
                 return None
@@ -96,7 +96,7 @@ class Tex:
         return position
 
     def argument(self, position: int) -> Group | None:
-        """As TeX reads one: a group, a control sequence, or a single character."""
+        """An argument as TeX reads it: a group, a control sequence, or a single character."""
         start = self.space(position)
         if group := self.group(start):
             return group
@@ -111,22 +111,22 @@ def _partners(text: str) -> dict[int, int]:
     stack: list[int] = []
     partner: dict[int, int] = {}
     for match in _BRACE.finditer(text):
-        found = match.group()
-        if found == "{":
+        token = match.group()
+        if token == "{":
             stack.append(match.start())
-        elif found == "}" and stack:
+        elif token == "}" and stack:
             partner[stack.pop()] = match.start()
     return partner
 
 
 def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None) -> list[Environment]:
-    r"""All environments by start; what is in a verbatim one is not looked at.
+    r"""All environments by start; the body of a verbatim one is not parsed.
 
-    `aliases` maps a macro's name to what it stands for, as `{"be": ("begin", "equation")}`. An `\end` closes the
-    innermost open environment of its name and drops those opened since, which are given as unclosed, empty ones."""
+    `aliases` maps a macro's name to its meaning, as `{"be": ("begin", "equation")}`. An `\end` closes the innermost
+    open environment of its name; those opened since count as unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
-    found: list[Environment] = []
+    environments: list[Environment] = []
     stack: list[tuple[str, int, int]] = []
     open_count: dict[str, int] = {}
     never_ends: set[str] = set()
@@ -134,7 +134,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
 
     def unclosed(entry: tuple[str, int, int]) -> None:
         open_count[entry[0]] -= 1
-        found.append(Environment(entry[0], entry[1], entry[2], entry[2], entry[2], closed=False))
+        environments.append(Environment(entry[0], entry[1], entry[2], entry[2], entry[2], closed=False))
 
     while match := pattern.search(text, at):
         at = match.end()
@@ -148,7 +148,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
                 if close < 0:
                     never_ends.add(name)
                 else:
-                    found.append(Environment(name, match.start(), at, close, close + len(name) + 6))
+                    environments.append(Environment(name, match.start(), at, close, close + len(name) + 6))
                     at = close + len(name) + 6
                     continue
             stack.append((name, match.start(), at))
@@ -158,7 +158,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
                 unclosed(stack.pop())
             entry = stack.pop()
             open_count[name] -= 1
-            found.append(Environment(name, entry[1], entry[2], match.start(), at))
+            environments.append(Environment(name, entry[1], entry[2], match.start(), at))
     while stack:
         unclosed(stack.pop())
-    return sorted(found, key=lambda e: (e.start, -e.end))
+    return sorted(environments, key=lambda e: (e.start, -e.end))

@@ -1,4 +1,4 @@
 """Markdown, Mathpix's too, to a `Document`.
 
-May import: latex, for formulas and algorithms, and what the formats share.
+May import: latex, for formulas and algorithms, and code shared by the formats.
 """

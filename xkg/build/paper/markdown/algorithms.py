@@ -1,5 +1,5 @@
-"""Pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", what Mathpix left of them behind the fence, and such as
-have no fence at all."""
+"""Pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", their steps that Mathpix put after the fence, and
+algorithms without a fence."""
 
 import re
 from bisect import bisect_left
@@ -27,8 +27,8 @@ _AFTER_FENCE = re.compile(
 
 
 def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tuple[int, int]]) -> list[Algorithm]:
-    """All algorithms of a Markdown paper; offsets cover title and steps."""
-    found: list[Algorithm] = []
+    """All algorithms of a Markdown paper; offsets include title and steps."""
+    algorithms: list[Algorithm] = []
     starts = [start for start, _ in lines]
     until = -1
     for region in regions:
@@ -39,9 +39,9 @@ def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tu
             continue
         end = _continued(text, region.end, list(regions), lines, starts)
         body = text[body_start : region.body_end] + text[region.end : end]
-        found.append(_algorithm(start, end, title, body))
+        algorithms.append(_algorithm(start, end, title, body))
         until = end
-    covered = [(a.start, a.end) for a in found]
+    covered = [(a.start, a.end) for a in algorithms]
     for index, (start, end) in enumerate(lines):
         if end - start > 300 or any(a <= start < b for a, b in covered) or (start < until and not covered):
             continue
@@ -59,9 +59,9 @@ def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tu
             continue
         stop = _unfenced_end(text, index, lines)
         if stop is not None:
-            found.append(_algorithm(start, stop, head["title"], text[end:stop]))
+            algorithms.append(_algorithm(start, stop, head["title"], text[end:stop]))
             covered.append((start, stop))
-    return found
+    return algorithms
 
 
 def _fenced_title(
@@ -82,7 +82,7 @@ def _fenced_title(
 
 
 def _continued(text: str, end: int, regions: list[Region], lines: Sequence[tuple[int, int]], starts: list[int]) -> int:
-    """Mathpix ends the fence at a formula inside the algorithm: steps that follow are taken in."""
+    """The end of the steps that follow a fence: Mathpix closes the fence at a formula inside the algorithm."""
     last, index = end, bisect_left(starts, end)
     in_step = False
     while index < len(lines):
@@ -128,7 +128,7 @@ def _algorithm(start: int, end: int, title: str, body: str) -> Algorithm:
 
 
 def _whole(steps: list[str]) -> list[str]:
-    """A step that the column cut inside a word is one line again."""
+    """Joins steps that the column cut inside a word."""
     out: list[str] = []
     for step in steps:
         if out and re.search(r"[a-z]{2}-$", out[-1]) and step[0].islower():

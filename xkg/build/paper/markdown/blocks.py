@@ -1,7 +1,8 @@
-"""The parts of a Markdown paper that are no running text: code, formulas, tables, figures, captions, footnotes.
+"""The parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions, footnotes.
 
-Two dialects: what people write, and what Mathpix makes from a PDF: LaTeX headings and formulas inside Markdown, one
-line a paragraph, figures and footnotes wherever the page had them, and fences that do not always match."""
+There are two dialects: Markdown by people, and Mathpix's output from a PDF: LaTeX headings and formulas inside
+Markdown, one line per paragraph, figures and footnotes at their place on the page, and fences that do not always
+match."""
 
 import bisect
 import re
@@ -27,7 +28,7 @@ _LONGEST_MATH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A block from `start` to `end`; `body_start` and `body_end` are without its marks."""
+    """A block from `start` to `end`; `body_start` and `body_end` exclude its marks."""
 
     kind: Kind
     start: int
@@ -36,13 +37,13 @@ class Region:
     body_end: int
 
 
-@lru_cache(maxsize=4)  # asked once for every span of a paper that is read
+@lru_cache(maxsize=4)  # called for every span of a paper
 def is_mathpix(text: str) -> bool:
     return "\\section*{" in text or MATHPIX.search(text) is not None
 
 
 def lines_of(text: str) -> list[tuple[int, int]]:
-    """Start and end of every line, the line end left out."""
+    """Start and end of every line, without the line end."""
     spans, at = [], 0
     for line in text.split("\n"):
         spans.append((at, at + len(line)))
@@ -56,13 +57,13 @@ def regions(text: str, *, mathpix: bool) -> list[Region]:
 
 
 def inside_any(spans: list[Region], offset: int) -> Region | None:
-    """The region that holds `offset`."""
+    """The region around `offset`."""
     index = bisect.bisect_right(spans, offset, key=lambda region: region.start) - 1
     return spans[index] if index >= 0 and offset < spans[index].end else None
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the one at `index`: of the same sign, as long at least, with nothing behind it."""
+    """The fence that closes the one at `index`: of the same sign, at least as long, with nothing after it."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)
@@ -76,7 +77,7 @@ class _Blocks:
         self.fences = self._fences()
         self.begins = {e.start: e for e in environments(text) if e.closed} if "\\begin" in text else {}
         self.never: set[str] = set()
-        self.found: list[Region] = []
+        self.found_regions: list[Region] = []
 
     def find(self) -> list[Region]:
         at, last = 0, -1
@@ -91,15 +92,15 @@ class _Blocks:
             following = bisect.bisect_right(starts, region.start)
             if region.kind != "code" and following < len(starts) and starts[following] < region.end:
                 continue
-            self.found.append(region)
+            self.found_regions.append(region)
             at = region.end
-        return self.found
+        return self.found_regions
 
     def _fences(self) -> list[Region]:
         marks = list(_FENCE.finditer(self.text))
         sections = [m.start() for m in _SECTION_LINE.finditer(self.text)] if self.mathpix else []
         closers = {sign: [i for i, m in enumerate(marks) if m[1][0] == sign and not m[2].strip()] for sign in "`~"}
-        found: list[Region] = []
+        fences: list[Region] = []
         index = 0
         while index < len(marks):
             mark = marks[index]
@@ -111,13 +112,13 @@ class _Blocks:
             )
             if closing is not None and not between:
                 close = marks[closing]
-                found.append(
+                fences.append(
                     Region("code", mark.start(), close.end(), min(mark.end() + 1, close.start()), close.start())
                 )
                 index = closing + 1
                 continue
-            # a fence that closes nothing: what stands before it, back to a blank line, was meant to be in it
-            earlier = found[-1].end if found else 0
+            # a fence that closes nothing: the text before it, back to a blank line, was meant to be inside
+            earlier = fences[-1].end if fences else 0
             start = (
                 max(earlier, self._paragraph_start(mark.start(), earlier))
                 if closing is None or between
@@ -127,9 +128,9 @@ class _Blocks:
                 start += len(self.text[start : mark.start()]) - len(self.text[start : mark.start()].lstrip("\n"))
             else:
                 start = mark.start()
-            found.append(Region("code", start, mark.end(), start, mark.start()))
+            fences.append(Region("code", start, mark.end(), start, mark.start()))
             index += 1
-        return found
+        return fences
 
     def _paragraph_start(self, position: int, earliest: int) -> int:
         low = max(earliest, position - 20_000)
@@ -173,13 +174,13 @@ class _Blocks:
         if close in self.never:
             return None
         opener = 4 if kind == "comment" else 3 if kind == "front" else 2 if kind == "math" else 1
-        found = self.text.find(close, start + opener)
-        if found < 0:
+        end = self.text.find(close, start + opener)
+        if end < 0:
             self.never.add(close)
             return None
-        if found - start > longest:
+        if end - start > longest:
             return None
-        return Region(kind, start, found + len(close), start + opener, found)
+        return Region(kind, start, end + len(close), start + opener, end)
 
     def _environment(self, start: int) -> Region | None:
         environment = self.begins.get(start)

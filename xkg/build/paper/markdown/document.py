@@ -1,4 +1,4 @@
-"""Markdown papers, Mathpix's included: from a file to a `Document`."""
+"""Markdown papers, including Mathpix's: from a file to a `Document`."""
 
 import bisect
 import posixpath
@@ -66,7 +66,7 @@ class _Title:
 
 
 def parse_markdown(files: PaperFiles, main: str) -> Document:
-    """The paper in the file `main`. Raises `InputError` where there is nothing to read."""
+    """The paper in the file `main`. Raises `InputError` where it has no text."""
     text = files.main(main)
     own = find_macros(text) if "\\newcommand" in text or "\\def" in text else None
     paper = _Paper(text)
@@ -105,7 +105,7 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
 
 
 def _unquoted(value: str) -> str:
-    """The value of a field that began with a quote, if at all, before its end."""
+    """The value of a field without its closing quote."""
     value = value.rstrip()
     return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
 
@@ -122,10 +122,10 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """What a YAML block at the top says."""
+        """The fields of a YAML block at the top."""
         front = self.regions[0] if self.regions and self.regions[0].kind == "front" else None
-        found = _FRONT_FIELD.findall(self.text[front.body_start : front.body_end]) if front else []
-        return {name.lower().removesuffix("_id"): _unquoted(value) for name, value in found}
+        fields = _FRONT_FIELD.findall(self.text[front.body_start : front.body_end]) if front else []
+        return {name.lower().removesuffix("_id"): _unquoted(value) for name, value in fields}
 
     def title(self) -> _Title:
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
@@ -146,13 +146,13 @@ class _Paper:
         return _Title(self.fields().get("title", ""), 0)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings by their markup alone, with the level that the markup says."""
+        """Headings by their markup alone, with the markup's levels."""
         if not hasattr(self, "_marked"):
             self._marked = self._find_marked()
         return self._marked
 
     def _find_marked(self) -> list[tuple[Heading, str]]:
-        found: list[tuple[Heading, str]] = []
+        headings: list[tuple[Heading, str]] = []
         previous_blank = True
         for index, (start, end) in enumerate(self.lines):
             line = self.text[start : min(end, start + 1000)]
@@ -162,9 +162,9 @@ class _Paper:
             if inside_any(self.regions, start) is None:
                 heading = self._heading(index, start, end, line, previous_blank)
                 if heading is not None and heading.title:
-                    found.append((heading, heading.title))
+                    headings.append((heading, heading.title))
             previous_blank = False
-        return found
+        return headings
 
     def _heading(self, index: int, start: int, end: int, line: str, after_blank: bool) -> Heading | None:
         if line.startswith("\\") and (match := _SECTION.match(self.text, start)):
@@ -195,20 +195,20 @@ class _Paper:
         return bool(re.search(r"^## ", self.text, re.MULTILINE))
 
     def headings(self, title: _Title) -> list[Heading]:
-        """All headings but the title's, with levels from 1 on."""
-        found = [heading for heading, _ in self._marked_headings()]
+        """All headings except the title, with levels from 1 on."""
+        marked = [heading for heading, _ in self._marked_headings()]
         if title.text:
-            found = [h for h in found if not (h.body_start == title.end and not _SECTION.match(self.text, h.start))]
-        base = min((h.level for h in found if h.level < 4 and not _SECTION.match(self.text, h.start)), default=1)
+            marked = [h for h in marked if not (h.body_start == title.end and not _SECTION.match(self.text, h.start))]
+        base = min((h.level for h in marked if h.level < 4 and not _SECTION.match(self.text, h.start)), default=1)
         out = []
-        for heading in found:
+        for heading in marked:
             by_latex = bool(_SECTION.match(self.text, heading.start))
             level = heading.level if by_latex else min(4, max(1, heading.level - base + 1))
             out.append(Heading(heading.title, level, heading.start, heading.body_start))
         return out
 
     def abstract(self, headings: list[Heading], title: _Title) -> tuple[tuple[int, int] | None, list[Heading]]:
-        """The abstract's span, and the headings without its own."""
+        """The abstract's span, and the headings without the abstract's."""
         start = self.text.find("\\begin{abstract}")
         if start >= 0:
             inside = start + len("\\begin{abstract}")
@@ -229,26 +229,26 @@ class _Paper:
         return None, headings
 
     def reference_spans(self, headings: list[Heading]) -> list[tuple[int, int]]:
-        found = []
+        spans = []
         for index, heading in enumerate(headings):
             if is_references(heading.title):
                 end = headings[index + 1].start if index + 1 < len(headings) else len(self.text)
-                found.append((heading.body_start, end))
-        return found
+                spans.append((heading.body_start, end))
+        return spans
 
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Paragraphs that begin with a short title: bold ones, and in Mathpix's text such as have lost their bold."""
+        """Paragraphs that begin with a short title: a bold one, or in Mathpix's text one that has lost its bold."""
         first = min((h.start for h in headings), default=0)
         starts = [h.start for h in headings]
-        taken = {h.start for h in headings}
-        found: list[Heading] = []
+        heading_starts = {h.start for h in headings}
+        run_ins: list[Heading] = []
         previous, proof_until = "", -1
         for start, end in self.lines:
             line = self.text[start:end]
             region = inside_any(self.regions, start)
-            if region is not None or not line.strip() or start in taken:
+            if region is not None or not line.strip() or start in heading_starts:
                 previous = "" if region is None or region.kind != "footnote" else previous
                 continue
             complete = not previous or bool(_TERMINAL.search(previous))
@@ -264,8 +264,8 @@ class _Paper:
             if not complete or not (blank_before or self.mathpix):
                 continue
             if heading := self._run_in(start, end):
-                found.append(heading)
-        return found
+                run_ins.append(heading)
+        return run_ins
 
     def _proof_end(self, start: int, heading_starts: list[int]) -> int:
         index = bisect.bisect_right(heading_starts, start)
@@ -317,12 +317,12 @@ class _Paper:
         return tuple(dict.fromkeys(names))
 
     def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
-        found = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]
+        spans = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]
         for match in _DISPLAY_INLINE.finditer(self.text):
             if inside_any(self.regions, match.start()) is None:
-                found.append((*match.span(), *match.span(1)))
+                spans.append((*match.span(), *match.span(1)))
         out = []
-        for start, end, body_start, body_end in sorted(found):
+        for start, end, body_start, body_end in sorted(spans):
             body = self.text[body_start:body_end]
             label = LABEL.search(body) or re.search(r"\\tag\*?\{([^{}]{1,40})\}", body)
             if formula := math(expand(body, macros)):
@@ -330,13 +330,13 @@ class _Paper:
         return tuple(out)
 
     def algorithms(self) -> tuple[Algorithm, ...]:
-        found = [
+        algorithms = [
             latex_algorithm(self.text[r.start : r.end], r.start, r.end, {}, {})
             for r in self.regions
             if r.kind == "algorithm"
         ]
-        found += markdown_algorithms(self.text, self.regions, self.lines)
-        return tuple(sorted(found, key=lambda a: a.start))
+        algorithms += markdown_algorithms(self.text, self.regions, self.lines)
+        return tuple(sorted(algorithms, key=lambda a: a.start))
 
     def emphases(self, references: list[tuple[int, int]], headings: list[Heading]) -> tuple[Emphasis, ...]:
         skipped: list[Region] = sorted(

@@ -1,4 +1,4 @@
-"""The references of a Markdown paper: a list or paragraphs under "References", cut and mixed by columns and pages."""
+"""The references of a Markdown paper: a list or paragraphs under "References", split and mixed by columns and pages."""
 
 import re
 
@@ -22,7 +22,7 @@ _LONGEST = 8000
 
 
 def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[Reference]:
-    """The references between two offsets, in order. A line opens an entry where the one before is finished."""
+    """The references between two offsets, in order. A line begins an entry where the one before is complete."""
     entries: list[str] = []
     body = text[start:end]
     for block in _blocks(body, mathpix):
@@ -30,7 +30,7 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
             before = entries[-1][-_LONGEST:] if entries else ""
             if entries and _continues(before, line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
                 if len(before) == _LONGEST:
-                    continue  # no reference is so long, and no more of one is read
+                    continue  # no reference is so long: the rest is ignored
                 joined = entries[-1].rstrip()
                 if joined.endswith("-") and line[:1].islower():
                     entries[-1] = joined[:-1] + line
@@ -50,8 +50,8 @@ def _blocks(body: str, mathpix: bool) -> list[list[str]]:
         at = region.end
     pieces.append(body[at:])
     blocks = re.split(r"\n[ \t]*\n\s*", "".join(pieces))
-    kept = [[line.strip() for line in block.split("\n") if line.strip()] for block in blocks]
-    return [[line for line in block if not line.startswith(("\\section", "\\subsection"))] for block in kept]
+    lines = [[line.strip() for line in block.split("\n") if line.strip()] for block in blocks]
+    return [[line for line in block if not line.startswith(("\\section", "\\subsection"))] for block in lines]
 
 
 def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbered: bool) -> bool:
@@ -69,7 +69,7 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _readable(entry: str, mathpix: bool) -> str:
-    """Mathpix takes italics and numbers for formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v} 1$`."""
+    """Mathpix reads italics and numbers as formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v} 1$`."""
 
     def words(match: re.Match[str]) -> str:
         inner = re.sub(r"\\(?:mathrm|text|mathbf|mathit|operatorname)\s*\{([^{}]*)\}", r"\1", match[1])
@@ -86,7 +86,7 @@ def _readable(entry: str, mathpix: bool) -> str:
 
 
 def inline_reference(entry: str, mathpix: bool) -> str:
-    """As `inline`, but years in parentheses stay: here they are no citation."""
+    """As `inline`, but with years in parentheses, which are not citations here."""
     marked = re.sub(r"\(((?:1[89]|20)\d\d[a-z]?(?:, [A-Z][a-z]+(?: \d+)?)?)\)", "\x04\\1\x05", entry)
     numbers = re.match(r"\s*\[[^\]]{1,40}\]\s*", marked)
     marked = marked[numbers.end() :] if numbers else marked

@@ -1,4 +1,4 @@
-"""Readable text from Markdown, Mathpix's included: column breaks mended, floats gone."""
+"""Readable text from Markdown, including Mathpix's: column breaks joined, floats removed."""
 
 import re
 
@@ -55,8 +55,8 @@ def readable_markdown(document: Document, start: int, end: int) -> str:
 
 
 def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
-    """Paragraphs of readable text, apart by blank lines. Code, algorithms, tables, figures, captions and footnotes are
-    gone, headings too that repeat `running_head`, and a sentence that they cut in two is whole again."""
+    """Paragraphs of readable text, separated by blank lines. Code, algorithms, tables, figures, captions, footnotes and
+    headings that repeat `running_head` are removed, and the sentences that they cut in two are joined."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):
@@ -71,13 +71,13 @@ def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
 
 
 def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
-    found: list[str] = []
+    paragraphs: list[str] = []
     for block in re.split(r"\n[ \t]*\n\s*", _QUOTE.sub("", text)):
         current: list[str] = []
         for line in block.split("\n"):
             heading = _HEADING.match(line)
             if heading or _LIST.match(line):
-                found.append("\n".join(current))
+                paragraphs.append("\n".join(current))
                 current = []
             if heading:
                 title = line[heading.end() :].strip()
@@ -85,17 +85,17 @@ def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
                     title[1:].rpartition("}")[0] or title.strip("{}") if line.lstrip()[0] == "\\" else title.strip("# ")
                 )
                 if not repeats_title(title, running_head):
-                    found += ["", title, ""]
+                    paragraphs += ["", title, ""]
                 continue
             if re.fullmatch(r"\s{0,3}(?:=+|-{3,}|\*{3,}|_{3,})\s*", line):
                 continue
             current.append(_LIST.sub("", line) if not mathpix or line.lstrip()[:1] in "-*+" else line)
-        found.append("\n".join(current))
-    return [inline(part, mathpix=mathpix) if part.strip() else "" for part in found]
+        paragraphs.append("\n".join(current))
+    return [inline(part, mathpix=mathpix) if part.strip() else "" for part in paragraphs]
 
 
 def inline(text: str, *, mathpix: bool) -> str:
-    """One paragraph as readable text: marks, links, citations and footnote marks gone, `$math$` kept."""
+    """One paragraph as readable text with `$math$`, without marks, links, citations and footnote marks."""
     if not _MARKUP.search(text):
         return " ".join(text.split())
     out: list[str] = []
@@ -147,8 +147,8 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Where a page or column ended inside a sentence, its halves are put together; a word that was hyphenated there
-    too, unless the paper writes it with the hyphen elsewhere."""
+    """Joins the halves of sentences that a page or column end separates, and of words that were hyphenated there,
+    unless the paper writes them with the hyphen elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):

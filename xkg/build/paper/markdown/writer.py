@@ -1,21 +1,21 @@
-"""Markdown as other formats are written down in, with the place that each piece of it came from."""
+"""Writes other formats as Markdown, and records the source of each piece."""
 
 import re
 
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser has an escape for few of these in all places; what looks alike needs none.
+# The Markdown parser has escapes for few of these in all places; look-alikes need none.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
 def literal(text: str) -> str:
-    """Text in which nothing is taken for markup; characters that would be are replaced by such as look alike."""
+    """Text without markup: characters that would be markup are replaced by look-alikes."""
     return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", _MARKUP.sub(lambda match: _INSTEAD[match.group()], text))
 
 
 class MarkdownWriter:
-    """`text` is what was written so far; `spans` leads from it to paths and lines."""
+    """`text` is the Markdown so far; `spans` map it to paths and lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []
@@ -28,7 +28,7 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends; `place` is the path and line that the text came from, which may hold a line end at its end only."""
+        """Appends text; `place` is its path and line. The text may have a line end at its end only."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

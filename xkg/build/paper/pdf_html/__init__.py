@@ -1,4 +1,4 @@
-"""PDF and HTML, written down as Markdown, to a `Document`.
+"""PDF and HTML, converted to Markdown, to a `Document`.
 
-May import: markdown, and what the formats share.
+May import: markdown, and code shared by the formats.
 """

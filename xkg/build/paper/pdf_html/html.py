@@ -1,7 +1,7 @@
 """An HTML paper, as arXiv (LaTeXML) and journals publish it: from a file to a `Document`.
 
-It is written down as Markdown with its formulas in TeX, which the Markdown parser then reads; `Document.text` is that.
-A span's `line` is the line of the file at which the element stands that holds the paragraph.
+It is converted to Markdown with formulas in TeX, which the Markdown parser then reads; `Document.text` is that
+Markdown. A span's `line` is the line of the paragraph's element in the file.
 Classes: https://math.nist.gov/~BMiller/LaTeXML/manual/schema/.
 """
 
@@ -23,11 +23,11 @@ from xkg.build.paper.reference_text import reference_from_text
 from xkg.errors import InputError
 from xkg.model import Reference
 
-_LEFT_OUT = frozenset(
+_SKIPPED = frozenset(
     ("script", "style", "nav", "header", "footer", "aside", "button", "noscript", "template", "svg", "form", "iframe",
      "select", "head", "object", "img"),
 )  # fmt: skip
-_LEFT_OUT_CLASSES = frozenset(
+_SKIPPED_CLASSES = frozenset(
     ("ltx_TOC", "ltx_page_footer", "ltx_page_header", "ltx_page_navbar", "ltx_pagination", "ltx_dates", "ltx_keywords",
      "ltx_authors", "ltx_note", "ltx_rdf", "ltx_classification", "ltx_ERROR", "ltx_acknowledgements", "package-alerts"),
 )  # fmt: skip
@@ -41,7 +41,7 @@ _REFERENCE_LISTS = re.compile(r"(?i)^(references|bibliography|reflist|ref-list|c
 
 
 def parse_html(data: bytes, path: Path) -> Document:
-    """The paper in an HTML file. Raises `InputError` where it holds no text."""
+    """The paper in an HTML file. Raises `InputError` where it has no text."""
     root = _tree(data)
     body = _body(root) if root is not None else None
     writer = MarkdownWriter()
@@ -53,16 +53,16 @@ def parse_html(data: bytes, path: Path) -> Document:
         raise InputError(f"{path} holds no text; give the page of the paper itself, saved as HTML")
     files = PaperFiles(MemoryReader({path.name: writer.text.encode("utf-8", "replace")}))
     document = parse_markdown(files, path.name)
-    said = _metadata(root)
+    metadata = _metadata(root)
     mark = " ".join(plain_text(e) for e in root.xpath("//*[contains(@id, 'watermark')]"))
-    arxiv_id = arxiv_id_in("arxiv:" + said.get("citation_arxiv_id", "")) or arxiv_id_in(mark) or document.arxiv_id
-    year = re.search(r"(?:19|20)\d\d", said.get("citation_publication_date", said.get("citation_date", "")))
+    arxiv_id = arxiv_id_in("arxiv:" + metadata.get("citation_arxiv_id", "")) or arxiv_id_in(mark) or document.arxiv_id
+    year = re.search(r"(?:19|20)\d\d", metadata.get("citation_publication_date", metadata.get("citation_date", "")))
     return document.model_copy(
         update={
             "format": "html",
             "authors": tuple(walk.authors) or document.authors,
             "arxiv_id": arxiv_id,
-            "doi": document.doi or doi_in("doi:" + said.get("citation_doi", "")),
+            "doi": document.doi or doi_in("doi:" + metadata.get("citation_doi", "")),
             "year": int(year.group()) if year else venue_year(mark) or document.year or first_year(arxiv_id),
             "references": tuple(walk.references) or document.references,
             "spans": tuple(writer.spans),
@@ -86,9 +86,9 @@ def _tree(data: bytes) -> Any:
 
 def _body(root: Any) -> Any:
     for path in ("//article[contains(@class, 'ltx_document')]", "//*[contains(@class, 'ltx_document')]", "//article"):
-        found = root.xpath(path)
-        if found:
-            return max(found, key=lambda e: len(e.text_content()))
+        elements = root.xpath(path)
+        if elements:
+            return max(elements, key=lambda e: len(e.text_content()))
     return next(iter(root.xpath("//main") or root.xpath("//body")), root)
 
 
@@ -107,10 +107,10 @@ class _Walk:
         self._titled = False
 
     def front(self, root: Any, body: Any) -> None:
-        """Title and authors where the page says them apart from its text."""
-        said = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
+        """Title and authors, where the page has them as metadata."""
+        authors = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
-            " ".join(reversed(name.split(", ", 1))) for name in said
+            " ".join(reversed(name.split(", ", 1))) for name in authors
         ]
         pieces = [
             " ".join(p.split()) for name in names for p in re.split(r"\n|,|;|&|\band\b|\$[^$]*\$|[\d∗†‡§¶]+", name)
@@ -121,21 +121,21 @@ class _Walk:
             self._heading(1, literal(" ".join(title.split())), root)
 
     def blocks(self, element: Any) -> None:
-        """All blocks below an element; text that stands between them is a paragraph."""
+        """All blocks below an element; text between them is a paragraph."""
         inline: list[str] = [literal(element.text or "")]
         for child in element:
             if isinstance(child.tag, str) and _is_block(child):
                 self._parted("".join(inline), element)
                 inline = []
                 self._block(child)
-            elif isinstance(child.tag, str) and not _is_left_out(child):
+            elif isinstance(child.tag, str) and not _is_skipped(child):
                 inline.append(rendered(child))
             inline.append(literal(child.tail or ""))
         self._parted("".join(inline), element)
 
     def _block(self, element: Any) -> None:
         names = classes(element)
-        if _is_left_out(element):
+        if _is_skipped(element):
             return
         title = next((n.removeprefix("ltx_title_") for n in names if n.startswith("ltx_title_")), None)
         if title is not None or re.fullmatch(r"h[1-6]", element.tag):
@@ -160,7 +160,7 @@ class _Walk:
             self.blocks(element)
 
     def _parted(self, text: str, element: Any) -> None:
-        """A paragraph, parted by the displayed formulas in it."""
+        """A paragraph, split at its displayed formulas."""
         if "$$" not in text:
             self._paragraph(text, element)
             return
@@ -197,8 +197,8 @@ class _Walk:
 
     def _equation(self, element: Any) -> None:
         rows = element.xpath(".//tr") or [element]
-        found = [" ".join(filter(None, (formula(m) for m in row.xpath("descendant-or-self::math")))) for row in rows]
-        self._display(" \\\\ ".join(row for row in found if row), element)
+        formulas = [" ".join(filter(None, (formula(m) for m in row.xpath("descendant-or-self::math")))) for row in rows]
+        self._display(" \\\\ ".join(row for row in formulas if row), element)
 
     def _display(self, tex: str, element: Any) -> None:
         if tex.strip():
@@ -237,8 +237,8 @@ class _Walk:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """A title whose number can be told from its words: "II" of a section has a full stop then; "II-A" goes, since a
-    letter alone is an appendix."""
+    """A title with its number separated: a section's "II" gets a full stop; "II-A" is removed, since a letter alone
+    would mean an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
         return text
@@ -257,12 +257,10 @@ def _block_below(element: Any) -> bool:
     return element.tag in ("p", "div", "table", "section", "ul", "ol", "figure")
 
 
-def _is_left_out(element: Any) -> bool:
+def _is_skipped(element: Any) -> bool:
     hidden = element.get("hidden") is not None or element.get("aria-hidden") == "true"
     return (
-        (element.tag in _LEFT_OUT and not is_tex(element))
-        or hidden
-        or not _LEFT_OUT_CLASSES.isdisjoint(classes(element))
+        (element.tag in _SKIPPED and not is_tex(element)) or hidden or not _SKIPPED_CLASSES.isdisjoint(classes(element))
     )
 
 
@@ -275,7 +273,7 @@ def _is_bibliography(element: Any) -> bool:
 
 
 def _lines(element: Any) -> list[str]:
-    """The lines of a listing or of an algorithm, indentation of a listing kept."""
+    """The lines of a listing (with indentation) or of an algorithm."""
     if element.tag == "pre":
         return str(element.text_content()).strip("\n").split("\n")
     lines = element.xpath(".//*[contains(@class, 'ltx_listingline')]") or element.xpath(".//p | .//li")
@@ -290,14 +288,15 @@ def _reference(item: Any) -> Reference | None:
     text = " ".join(parts)
     if len(text) < 10:
         return None
-    title = _first(item, "ltx_bib_title") or (parts[1].rstrip(" .,") if len(parts) > 2 else "")
-    found = reference_from_text(text, key=item.get("id"))
+    title: str | None = _first(item, "ltx_bib_title") or (parts[1].rstrip(" .,") if len(parts) > 2 else "")
+    reference = reference_from_text(text, key=item.get("id"))
     cited = tag if not authors and re.search(r"[^\W\d_]{2}.*\d{4}", tag[:300]) else None
-    return found.model_copy(update={"title": title if len(title.split()) > 1 else found.title, "cited_as": cited})
+    title = title if title and len(title.split()) > 1 else reference.title
+    return reference.model_copy(update={"title": title, "cited_as": cited})
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """What BibTeX's styles part by `\\newblock`: authors, title, the rest."""
+    """The parts that BibTeX's styles separate by `\\newblock`: authors, title, the rest."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")
@@ -306,7 +305,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The words of the first element below that has this class; '' without one."""
+    """The words of the first element below with this class; '' without one."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

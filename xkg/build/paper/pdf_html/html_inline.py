@@ -1,4 +1,4 @@
-"""Running text of HTML as Markdown: formulas as TeX, emphasis marked, notes and what is not to be read left out."""
+"""Running text of HTML as Markdown: formulas as TeX, emphasis marked, notes and invisible elements omitted."""
 
 import re
 from typing import Any
@@ -20,12 +20,12 @@ def classes(element: Any) -> frozenset[str]:
 
 
 def is_display(element: Any) -> bool:
-    """Whether a `math` element stands on a line of its own."""
+    """Whether a `math` element is a displayed formula."""
     return element.get("display") == "block" and not any("ltx_eqn_cell" in classes(e) for e in element.iterancestors())
 
 
 def is_tex(element: Any) -> bool:
-    """Whether an element is a formula as MathJax takes it: a script whose type begins with `math/tex`."""
+    """Whether an element is a formula for MathJax: a script whose type begins with `math/tex`."""
     return element.tag == "script" and str(element.get("type") or "").startswith("math/tex")
 
 
@@ -38,7 +38,7 @@ def formula(element: Any) -> str:
 
 
 def rendered(element: Any) -> str:
-    """The text of an element as Markdown; a displayed formula in it stands between lines of `$$`."""
+    """The text of an element as Markdown, displayed formulas between lines of `$$`."""
     return _rendered(element, marks=True)
 
 

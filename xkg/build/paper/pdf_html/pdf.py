@@ -1,10 +1,9 @@
 """A PDF paper: from its pages to a `Document`.
 
-What is printed is written down as Markdown, which the Markdown parser then reads: headings with `#`, terms that are set
-in italics or bold with their marks, displayed formulas between `$$` (as their characters, not as TeX), algorithms in
-fences, one paragraph or reference a line. `Document.text` is that Markdown. A span names the page in its path
-(`paper.pdf#page=3`, as RFC 8118 has it), and its `line` counts the printed lines of that page in reading order, running
-heads left out.
+The printed text is converted to Markdown, which the Markdown parser then reads: headings with `#`, italic or bold terms
+with their marks, displayed formulas between `$$` (as their characters, not as TeX), algorithms in fences, one paragraph
+or reference per line. `Document.text` is that Markdown. A span names the page in its path (`paper.pdf#page=3`, RFC
+8118), and its `line` counts the printed lines of that page in reading order, without running heads.
 """
 
 import hashlib
@@ -31,11 +30,11 @@ _LONGEST_EMPHASIS = 60
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
-    """The paper in a PDF. Raises what `read_pdf` raises."""
+    """The paper in a PDF. Raises as `read_pdf`."""
     printed = read_pdf(data, path)
-    found = blocks(reading_order(printed.pages), printed.title)
-    writer = _Writer(path.name, found)
-    for block in found:
+    page_blocks = blocks(reading_order(printed.pages), printed.title)
+    writer = _Writer(path.name, page_blocks)
+    for block in page_blocks:
         writer.write(block)
     text = writer.out.text
     document = parse_markdown(PaperFiles(MemoryReader({path.name: text.encode("utf-8", "replace")})), path.name)
@@ -47,7 +46,7 @@ def parse_pdf(data: bytes, path: Path) -> Document:
             "arxiv_id": arxiv_id,
             "doi": document.doi or doi_in(front),
             "year": venue_year(front) or document.year or first_year(arxiv_id),
-            "references": tuple(_references(found, writer)),
+            "references": tuple(_references(page_blocks, writer)),
             "spans": tuple(writer.out.spans),
             "source_sha256": hashlib.sha256(data).hexdigest(),
         }
@@ -58,18 +57,18 @@ def _printed(pages: Iterable[Page]) -> str:
     return "\n".join(line.text for page in pages for line in page.fragments)
 
 
-def _references(found: Sequence[Block], writer: "_Writer") -> Iterator[Reference]:
-    entries = (writer.plain(block.lines) for block in found if block.kind == "reference")
+def _references(page_blocks: Sequence[Block], writer: "_Writer") -> Iterator[Reference]:
+    entries = (writer.plain(block.lines) for block in page_blocks if block.kind == "reference")
     return (reference_from_text(entry) for entry in entries if len(entry) > 15)
 
 
 class _Writer:
-    """Writes blocks down and remembers which printed line each piece of the text came from."""
+    """Writes blocks as Markdown and records the printed line of each piece of the text."""
 
-    def __init__(self, name: str, found: Sequence[Block]) -> None:
+    def __init__(self, name: str, page_blocks: Sequence[Block]) -> None:
         self._name = name
         self.out = MarkdownWriter()
-        printed = [placed.line.text for block in found for placed in block.lines]
+        printed = [placed.line.text for block in page_blocks for placed in block.lines]
         self._compounds = {word.lower() for text in printed for word in _COMPOUND.findall(text)}
         words = [word for text in printed if not text.isupper() for word in _WORD.findall(text)]
         self._words = {word.lower() for word in words}
@@ -132,7 +131,7 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """One piece a printed line: words that a line end cut are whole again, where no hyphen belongs there."""
+        """One piece per printed line: words hyphenated at line ends are joined, unless the hyphen belongs there."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
         for index, placed in enumerate(lines):
@@ -189,7 +188,7 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that set something apart here: not those of a paragraph that is in italics or bold as a whole."""
+    """The marks that emphasize something here: not those of a paragraph that is in italics or bold as a whole."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)
@@ -201,7 +200,7 @@ def _mark(run: Run) -> str:
 
 
 def _emphasised(runs: Sequence[Run], marks: frozenset[str]) -> str:
-    """Text in which nothing else is taken for markup, with `marks` around what is set so."""
+    """Text with `marks` around emphasized parts and without other markup."""
     pieces: list[tuple[str, str]] = []
     for run in runs:
         mark = _mark(run) if _mark(run) in marks else ""

@@ -1,7 +1,7 @@
 """Lines of a printed paper as blocks: title, headings, paragraphs, captions, algorithms, equations, references.
 
-A heading is known by its font: the one in which "Introduction" or "References" stand, and the numbers of subsections.
-What is neither set as text nor a caption (labels of figures, cells of tables, footnotes) is left out.
+A heading is recognised by its font: that of "Introduction" or "References", and of the numbers of subsections. Parts
+that are neither text nor a caption (labels of figures, cells of tables, footnotes) are omitted.
 """
 
 import re
@@ -38,7 +38,7 @@ _MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙�
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`level` counts headings from 1; 0 for all else."""
+    """`level` is the level of a heading from 1 on; 0 for other blocks."""
 
     kind: Kind
     lines: tuple[Placed, ...]
@@ -50,7 +50,7 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` is what the metadata say, believed where the first page says it too."""
+    """The blocks in reading order. `title` is from the metadata and used where the first page confirms it."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)
@@ -77,7 +77,7 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
 
 
 def _opens(group: Sequence[Placed], fonts: "_HeadingFonts") -> bool:
-    """Whether the paper begins here: with its abstract, or with its first section."""
+    """Whether the paper's text begins here: with its abstract, or with its first section."""
     title = _bare(_text(group)).strip(" .:")
     return abstract_mark(group) > 0 or (
         fonts.level(group) > 0 and (_KNOWN.match(title) is not None or "A B S T" in title)
@@ -85,7 +85,7 @@ def _opens(group: Sequence[Placed], fonts: "_HeadingFonts") -> bool:
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """How many characters of a paragraph are "Abstract—" or the like, 0 where it does not begin so."""
+    """The length of "Abstract—" or the like at the start of a paragraph, 0 where it begins otherwise."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()
@@ -106,14 +106,14 @@ def _bare(text: str) -> str:
 # --- title ------------------------------------------------------------------------------------------------------------
 
 
-def _title(lines: Sequence[Placed], said: str, body: float) -> tuple[int, int]:
-    """From which line to which the title goes: the largest text of the first page's upper part."""
+def _title(lines: Sequence[Placed], metadata_title: str, body: float) -> tuple[int, int]:
+    """The first and last line of the title: the largest text of the first page's upper part."""
     page = [p for p in lines if p.line.page == lines[0].line.page]
     upper = [i for i, p in enumerate(page) if p.line.top < 0.6 * max(q.line.bottom for q in page)]
-    if len(said.split()) > 2:
+    if len(metadata_title.split()) > 2:
         for start in upper:
             for end in range(start + 1, min(start + 5, len(page) + 1)):
-                if normalised(_text(page[start:end])) == normalised(said):
+                if normalised(_text(page[start:end])) == normalised(metadata_title):
                     return start, end
     large = [i for i in upper if len(re.findall(r"[^\W\d_]", page[i].line.text)) >= 4]
     sizes = {i: page[i].line.size for i in large}
@@ -135,7 +135,7 @@ Font = tuple[float, bool, bool, bool]
 
 
 class _HeadingFonts:
-    """Which fonts are those of headings (size, bold, italic, capitals), and the level of each."""
+    """The fonts of headings (size, bold, italic, capitals), and the level of each."""
 
     def __init__(self, lines: Sequence[Placed], body: float) -> None:
         self._body = body
@@ -162,7 +162,7 @@ class _HeadingFonts:
                     levels[2 if lettered and number.isalpha() else number.count(".") + 1] += 1
 
     def level(self, group: Sequence[Placed]) -> int:
-        """0 where the lines are no heading."""
+        """The level of a heading, 0 for other lines."""
         text = _text(group).lstrip("§ ")
         if _ALONE.match(text) or re.fullmatch(r"(?:[A-Z] ){4,}[A-Z]", text):
             return 1
@@ -194,7 +194,7 @@ class _HeadingFonts:
         font = self._font(a)
         return font is not None and font in self._levels and font == self._font(b)
 
-    def is_one(self, placed: Placed) -> bool:
+    def is_heading(self, placed: Placed) -> bool:
         return bool(self.level((placed,)))
 
     def _stands_out(self, font: Font) -> bool:
@@ -202,7 +202,7 @@ class _HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """None where the line is set in several; a word in the font of formulas does not count."""
+        """None for a line in several fonts; words in a font of formulas do not count."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None
@@ -234,7 +234,7 @@ def _groups(lines: Sequence[Placed], body: float, fonts: _HeadingFonts) -> Itera
 
 
 def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
-    """Where the steps end of an algorithm whose caption stands at `start`; `start` itself where there is none."""
+    """The end of the algorithm whose caption is at `start`; `start` itself where there is none."""
     if not _ALGORITHM.match(lines[start].line.text):
         return start
     steps, last, others = 0, start, 0
@@ -258,7 +258,7 @@ def _algorithm_end(lines: Sequence[Placed], start: int, pitch: float) -> int:
 
 
 def _pitch(lines: Sequence[Placed], body: float) -> float:
-    """How far apart the lines of a paragraph are set, in parts of their size."""
+    """The line pitch within a paragraph, relative to the font size."""
     steps = Counter(
         round((b.line.bottom - a.line.bottom) / body, 2)
         for a, b in pairwise(lines)
@@ -272,8 +272,8 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: _Headin
     before, line = group[-1].line, placed.line
     if group[-1].column != placed.column:
         return True
-    heading = fonts.is_one(group[0])
-    if heading or fonts.is_one(placed):
+    heading = fonts.is_heading(group[0])
+    if heading or fonts.is_heading(placed):
         close = line.bottom - before.bottom < 1.7 * max(before.size, line.size)
         return not (heading and close and fonts.same(group[-1], placed) and not split_number(line.text)[0])
     if line.bottom - before.bottom > (pitch + 0.35) * max(before.size, line.size):
@@ -294,7 +294,7 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: _Headin
 
 
 def _is_math(placed: Placed) -> bool:
-    """Whether a line is a displayed formula or a piece of one: few words, and signs or indices."""
+    """Whether a line is a displayed formula or a part of one: few words, and signs or indices."""
     text = placed.line.text
     words = [w for run in placed.line.runs if not run.style.math for w in re.findall(r"[^\W\d_]{3,}", run.text)]
     printed = len(text.replace(" ", ""))
@@ -328,7 +328,7 @@ def _kind(group: Sequence[Placed], body: float) -> Kind | None:
 
 
 def _entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """The entries of a bibliography: each begins with its number, or where the others are indented, or after a gap."""
+    """The entries of a bibliography: each begins with a number, with a line that is not indented, or after a gap."""
     starts = [bool(_REFERENCE.match(placed.line.text)) for placed in lines]
     if sum(starts) * 8 < len(lines):
         lefts: dict[tuple[int, int], Counter[int]] = {}
@@ -346,7 +346,7 @@ def _entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first whether it is set apart from the one before, or that one ends early."""
+    """For every line but the first, whether there is a gap before it, or the line before ends early."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")
@@ -357,10 +357,10 @@ def _gaps(lines: Sequence[Placed]) -> list[bool]:
     return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a) for a, b in pairs]
 
 
-def _whole(found: Sequence[Block]) -> list[Block]:
-    """A paragraph, list of steps or reference that a column or a float cuts in two is one block again."""
+def _whole(blocks: Sequence[Block]) -> list[Block]:
+    """Joins paragraphs, lists of steps and references that a column or a float cuts in two."""
     out: list[Block] = []
-    for block in found:
+    for block in blocks:
         index = len(out) - 1
         while index >= 0 and out[index].kind == "caption" and block.kind == "text":
             index -= 1

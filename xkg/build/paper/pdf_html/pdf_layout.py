@@ -1,4 +1,4 @@
-"""The lines of a printed paper in reading order: columns told apart, running heads, page and line numbers out."""
+"""The lines of a printed paper in reading order: columns separated, running heads, page and line numbers removed."""
 
 import re
 from collections import Counter
@@ -15,33 +15,33 @@ _COVER = re.compile(r"See discussions, stats, and author profiles for this publi
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A line where it is read: `left` and `right` bound its column, `number` counts the lines of its page from 1."""
+    """A line in reading order: `left` and `right` bound its column, `number` counts the lines of its page from 1."""
 
     line: Line
     left: float
     right: float
     column: tuple[int, int]
-    """Page, and which piece of it in reading order: a column between two things that go across."""
+    """Page, and index of its piece in reading order: a column between two elements that span both columns."""
     number: int
 
 
 def reading_order(pages: Sequence[Page]) -> list[Placed]:
-    """All lines of running text, floats and headings, in the order in which a person reads them."""
+    """All lines of running text, floats and headings, in reading order."""
     if len(pages) > 1 and _COVER.search("".join(f.text for f in pages[0].fragments)):
         pages = pages[1:]
-    kept = _without_running_heads(pages)
-    gutters = [_gutter(page, fragments) for page, fragments in zip(pages, kept, strict=True)]
+    bodies = _without_running_heads(pages)
+    gutters = [_gutter(page, fragments) for page, fragments in zip(pages, bodies, strict=True)]
     usual = Counter(round(g) for g in gutters if g is not None).most_common(1)
     out: list[Placed] = []
-    for page, fragments, gutter in zip(pages, kept, gutters, strict=True):
+    for page, fragments, gutter in zip(pages, bodies, gutters, strict=True):
         if gutter is None and usual and usual[0][1] * 3 >= len(pages):
-            gutter = float(usual[0][0])  # the last page has little to tell its columns by
+            gutter = float(usual[0][0])  # the last page may have too few lines to detect its columns
         out += _page_order(page, fragments, gutter)
     return out
 
 
 def body_size(lines: Iterable[Line]) -> float:
-    """The size in which most of the text is set."""
+    """The font size of most of the text."""
     weights: Counter[float] = Counter()
     for line in lines:
         for run in line.runs:
@@ -53,18 +53,18 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """What repeats in the margins of several pages goes, and page numbers and line numbers go."""
+    """The lines of each page without text that repeats in margins, page numbers and line numbers."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
     often = max(2, min(4, len(pages) // 3))
     repeated = {text for text, count in seen.items() if count >= often}
-    kept = []
+    bodies = []
     for page in pages:
         body = [f for f in page.fragments if not _in_margin(f, page) or _pattern(f) not in repeated]
         body = [f for f in body if not (_in_margin(f, page) and _PAGE_NUMBER.match(f.text.strip()))]
-        kept.append(_without_line_numbers(body))
-    return kept
+        bodies.append(_without_line_numbers(body))
+    return bodies
 
 
 def _in_margin(line: Line, page: Page) -> bool:
@@ -76,7 +76,7 @@ def _pattern(line: Line) -> str:
 
 
 def _without_line_numbers(fragments: list[Line]) -> list[Line]:
-    """A draft counts its lines beside the text."""
+    """Removes the line numbers of a draft beside the text."""
     numbers = [f for f in fragments if re.fullmatch(r"\d{1,4}\s*", f.text)]
     text = [f for f in fragments if len(f.text) > 20]
     if len(numbers) < 20 or not text:
@@ -90,16 +90,16 @@ def _without_line_numbers(fragments: list[Line]) -> list[Line]:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """Where the right one of two columns begins: a place at which many lines begin and that few lines cross."""
+    """The start of the right one of two columns: an x at which many lines begin and that few lines cross."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
-    found = []
+    candidates = []
     for x in starts:
         here = sum(starts[x + d] for d in (-1, 0, 1))
         crossing = sum(f.x0 < x - 12 and f.x1 > x + 2 for f in fragments)
         left = sum(f.x1 <= x for f in fragments)
         if here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
-            found.append((crossing, -here, float(x)))
-    return min(found)[2] if found else None
+            candidates.append((crossing, -here, float(x)))
+    return min(candidates)[2] if candidates else None
 
 
 def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list[Placed]:
@@ -109,8 +109,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
     else:
         left = _joined([f for f in fragments if f.x1 <= gutter + 1])
         right = _joined([f for f in fragments if f.x0 >= gutter - 6])
-        taken = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
-        across = _joined([f for f in fragments if id(f) not in taken])
+        in_columns = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
+        across = _joined([f for f in fragments if id(f) not in in_columns])
         sides = _bands(left, right, across)
     edges = _edges([line for _, lines in sides for line in lines], page, gutter)
     out: list[Placed] = []
@@ -121,7 +121,7 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 
 
 def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tuple[int, list[Line]]]:
-    """What goes across both columns parts them into bands: in each the left column comes first."""
+    """Lines that span both columns split the page into bands; in each, the left column comes first."""
     out: list[tuple[int, list[Line]]] = []
     for index, line in enumerate([*across, None]):
         limit = line.top if line is not None else float("inf")
@@ -139,15 +139,15 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """Left and right edge of what goes across, of the left and of the right column."""
+    """Left and right edge of lines that span both columns, of the left and of the right column."""
 
-    def edge(found: list[Line], default: tuple[float, float]) -> tuple[float, float]:
-        long = [f for f in found if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or found
+    def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
+        long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
         if not long:
             return default
         lefts, rights = Counter(round(f.x0) for f in long), Counter(round(f.x1) for f in long)
-        usual_left = min(x for x, n in lefts.items() if n * 2 >= max(lefts.values()))
-        return float(usual_left), float(max(x for x, n in rights.items() if n * 2 >= max(rights.values())))
+        left_edge = min(x for x, n in lefts.items() if n * 2 >= max(lefts.values()))
+        return float(left_edge), float(max(x for x, n in rights.items() if n * 2 >= max(rights.values())))
 
     whole = (min((f.x0 for f in lines), default=0.0), max((f.x1 for f in lines), default=page.width))
     if gutter is None:
@@ -160,7 +160,7 @@ def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tupl
 
 
 def _joined(fragments: Iterable[Line]) -> list[Line]:
-    """Fragments that stand side by side as one line, top to bottom."""
+    """Joins fragments side by side into lines, top to bottom."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)
@@ -168,7 +168,7 @@ def _joined(fragments: Iterable[Line]) -> list[Line]:
             rows.append([fragment])
         else:
             row.append(fragment)
-    return [_one_line(sorted(row, key=lambda f: f.x0)) for row in rows]
+    return [_merged(sorted(row, key=lambda f: f.x0)) for row in rows]
 
 
 def _same_row(row: Sequence[Line], fragment: Line) -> bool:
@@ -180,7 +180,7 @@ def _same_row(row: Sequence[Line], fragment: Line) -> bool:
     )
 
 
-def _one_line(row: Sequence[Line]) -> Line:
+def _merged(row: Sequence[Line]) -> Line:
     main = max(row, key=lambda f: len(f.text))
     runs: list[Run] = []
     for before, fragment in zip([None, *row], row, strict=False):

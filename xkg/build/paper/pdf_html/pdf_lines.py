@@ -1,6 +1,6 @@
-"""What is printed on the pages of a PDF: fragments of text with their places and fonts, as pdfium reads them.
+"""The printed text of a PDF: fragments with their positions and fonts, as pdfium reads them.
 
-Places are in points from the upper left corner of the page, so that a smaller `top` is higher up.
+Positions are in points from the upper left corner of the page, so that a smaller `top` is higher up.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ _lock = threading.Lock()  # pdfium keeps one state for all threads
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A font as it is set: `size` in points; `math` for the fonts of formulas."""
+    """A font: `size` in points; `math` for the fonts of formulas."""
 
     size: float
     bold: bool
@@ -65,7 +65,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size that most of its letters have."""
+        """The size of most of its letters."""
         weights: dict[float, int] = {}
         for run in self.runs:
             weights[run.style.size] = weights.get(run.style.size, 0) + len(run.text.replace(" ", ""))
@@ -74,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`margin` is text that is set sideways, such as the stamp of arXiv."""
+    """`margin` is rotated text, such as arXiv's stamp."""
 
     width: float
     height: float
@@ -86,12 +86,12 @@ class Page:
 class PrintedPaper:
     pages: tuple[Page, ...]
     title: str
-    """What the file's metadata say; '' where they say nothing."""
+    """From the file's metadata; '' where they have none."""
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
-    """Raises `InputError` for a PDF that is damaged, cut short, encrypted, without text, or whose fonts do not tell its
-    characters, `UnsafeInputError` for one of more pages than any paper."""
+    """Raises `InputError` for a PDF that is damaged, truncated, encrypted, without text, or whose fonts do not identify
+    its characters, `UnsafeInputError` for one with more pages than any paper."""
     damaged = InputError(f"{path} is a damaged PDF, or one cut short; fetch it again, or give the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -111,12 +111,12 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         finally:
             document.close()
-    mend = "give the paper's LaTeX source, or put a text layer into the PDF with OCR (such as ocrmypdf)"
+    remedy = "give the paper's LaTeX source, or put a text layer into the PDF with OCR (such as ocrmypdf)"
     text = " ".join(line.text for page in pages for line in page.fragments)
     if len(text) < _FEWEST_CHARACTERS:
-        raise InputError(f"{path} holds no text, only images (a scan?); {mend}")
+        raise InputError(f"{path} holds no text, only images (a scan?); {remedy}")
     if sum(map(len, _WORD.findall(text))) < _FEWEST_IN_WORDS * len(text.replace(" ", "")):
-        raise InputError(f"{path} holds no readable text: its fonts do not tell which characters they show; {mend}")
+        raise InputError(f"{path} holds no readable text: its fonts do not tell which characters they show; {remedy}")
     return PrintedPaper(pages, " ".join(title.split()))
 
 
@@ -157,7 +157,7 @@ def _page(page: pdfium.PdfPage, number: int) -> Page:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Characters, and whether white space stands before each; an accent that TeX set over a letter is part of it."""
+    """Characters, and whether white space precedes each; an accent that TeX set over a letter is merged into it."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None
@@ -185,7 +185,7 @@ def _over(accent: _Character, letter: _Character) -> bool:
 
 
 class _CharacterReader:
-    """Characters of one page by index; their fonts are asked for once a piece of text."""
+    """Characters of one page by index; fonts are looked up once per text object."""
 
     def __init__(self, text: pdfium.PdfTextPage, height: float) -> None:
         self._text, self._height = text, height
@@ -193,7 +193,7 @@ class _CharacterReader:
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
-        """None for white space, and for what pdfium put in between."""
+        """None for white space, and for characters that pdfium generated."""
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
@@ -225,7 +225,7 @@ class _CharacterReader:
 
 
 def _readable(code: int) -> str:
-    """A character as text: ligatures apart, '' for white space and what cannot be read."""
+    """A character as text: ligatures split, '' for white space and unreadable characters."""
     if code < 0x21 or code in (0x7F, 0xA0, 0xAD, 0xFFFE, 0xFFFF) or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
         return ""
     character = chr(code)
@@ -235,7 +235,7 @@ def _readable(code: int) -> str:
 
 
 def _follows(before: _Character, after: _Character) -> bool:
-    """Whether a character stands on the line of the one before it, as a superscript does."""
+    """Whether a character is on the line of the one before it, as a superscript is."""
     shared = min(before.bottom, after.bottom) - max(before.top, after.top)
     lower = min(before.bottom - before.top, after.bottom - after.top)
     size = max(before.style.size, after.style.size)
