@@ -57,8 +57,9 @@ class Fake:
     def run(self, job: Job) -> Outcome:
         assert job.site is not None
         end = self.ends[int(job.site.parent.name)]
+        passed = f"{job.files['imported']} \n{job.files['ended']} null\n"
         return Outcome(
-            ended="exited", exit_code=1 if end else 0, output=end or "xkg: import ended",
+            ended="exited", exit_code=1 if end else 0, output=end or passed,
             seconds=0, peak_memory_mb=0, runner="fake", command="python",
         )  # fmt: skip
 
@@ -115,7 +116,7 @@ def test_nothing_else_to_try() -> None:
     assert len(fake.asked) == 1
 
 
-def test_what_unavailable_packages_is_one_line_a_reason() -> None:
+def test_unavailable_packages_give_one_line_a_reason() -> None:
     missing = dict.fromkeys(["flax", "jax"], "the package registry cannot be reached")
     fake = Fake("", missing=missing, incomplete=True)
     result = checked(fake, "import flax, jax\n", "import os\n")

@@ -55,7 +55,7 @@ def test_what_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no paper"):
         parse_paper(tmp_path)
     os.mkfifo(tmp_path / "pipe.tex")
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         parse_paper(tmp_path / "pipe.tex")
     (tmp_path / "real.tex").write_text("x")
     (tmp_path / "link.tex").symlink_to(tmp_path / "real.tex")

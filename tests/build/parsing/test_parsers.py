@@ -16,7 +16,7 @@ from xkg.build.parsing.parsers import MOST_DEADLY, Parsers, deadly
 from xkg.build.repositories.checkout import read_folder
 from xkg.errors import InputError, UnsafeInputError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GOOD = "def good():\n    return 1\n"
 
 
@@ -170,10 +170,10 @@ def test_symbols_that_lie_in_one_another_without_end_are_nobodys(tmp_path: Path,
 def test_a_file_may_be_asked_for_that_is_there_and_nothing_else(tmp_path: Path) -> None:
     """What a worker that was taken over asks for is answered from the paper's own folder."""
     from xkg.build.paper.read import paper_on_disk
-    from xkg.build.parsing.paper_exchange import given
+    from xkg.build.parsing.paper_exchange import serve_files
 
     folder(tmp_path, secret_txt="secret", paper__main_tex="text")
     (tmp_path / "paper" / "link.tex").symlink_to(tmp_path / "secret.txt")
     found = paper_on_disk(tmp_path / "paper")
     names = ["../secret.txt", "x/../../secret.txt", str(tmp_path / "secret.txt"), "link.tex", "", "main.tex"]
-    assert list(given(found, names)) == [None, None, None, None, None, b"+text"]
+    assert list(serve_files(found, names)) == [None, None, None, None, None, b"+text"]

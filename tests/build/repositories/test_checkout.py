@@ -173,8 +173,8 @@ def test_an_empty_remote(tmp_path: Path, server: GitServer) -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("", "no repository"),
-        ("-upload-pack=x", "no repository"),
+        ("", "not a repository"),
+        ("-upload-pack=x", "not a repository"),
         ("{}/missing", "does not exist"),
         ("{}@missing", "has no commit, branch or tag 'missing'"),
         ("{}@--all", "not the name of a commit"),
@@ -186,7 +186,7 @@ def test_an_empty_remote(tmp_path: Path, server: GitServer) -> None:
         ("ext::sh -c true", "only https"),
         ("http://github.com/a/b", "only https"),
         ("file://elsewhere/a", "path of this machine"),
-        ("https://user:secret@github.com/a/b", "with a user"),
+        ("https://user:secret@github.com/a/b", "contain a user"),
         ("https://github.com/a", "not the URL of a repository"),
         ("https://localhost:1/a/b", "cannot be reached"),
         ("https://localhost:1/a/b@" + "1" * 40, "cannot be fetched"),
