@@ -64,10 +64,11 @@ def private_file(path: Path) -> None:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-def read_regular(path: Path, most: int) -> bytes:
+def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
     """The bytes of a file that somebody else has named or made. Raises `OSError`, also for what is no regular file,
-    such as a pipe, for which nobody is kept waiting, and for one of more than `most` bytes."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    such as a pipe, for which nobody is kept waiting, for one of more than `most` bytes, and without `links` for a
+    symbolic link."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW))
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):

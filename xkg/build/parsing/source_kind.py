@@ -2,21 +2,18 @@
 
 import re
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.paper.archive import is_archive, unpack
 from xkg.build.paper.files import LARGEST_TEXT
 from xkg.build.paper.read import LATEX, PaperOnDisk, looks_like_latex
+from xkg.value import Value
 
 WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")
 _NOTICE = 2000  # characters of a source that is only a notice of withdrawal
 
 
-class SourceKind(BaseModel):
+class SourceKind(Value):
     """`suffix` is the suffix for the source's file name, None where it is not readable; `withdrawn` where it is a
     notice of withdrawal."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     suffix: str | None
     withdrawn: bool = False

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from xkg.build.repositories import git, git_directory
-from xkg.build.repositories.git_directory import GitDirectory
+from xkg.build.repositories.git_directory import GitDirectory, read_small
 from xkg.build.repositories.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnsafeInputError
 from xkg.files import private_folder
@@ -319,12 +319,9 @@ def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False
     for name, entry in blobs.items():
-        try:
-            if entry.size is None or entry.size > MAX_READ_BYTES:
-                continue
-            content = _read_file(path / name)
-        except OSError:
-            return False
+        if entry.size is None or entry.size > MAX_READ_BYTES:
+            continue
+        content = read_small(path / name, MAX_READ_BYTES)
         if content is None or all(
             _blob_id(c, entry.oid) != entry.oid for c in (content, content.replace(b"\r\n", b"\n"))
         ):
@@ -348,15 +345,6 @@ def _walk(path: Path) -> list[str]:
                 f"{path.name} holds more than {MAX_FILES:,} files; give the folder of the code alone"
             )
     return sorted(names)
-
-
-def _read_file(path: Path) -> bytes | None:
-    """A regular file's first `MAX_READ_BYTES` and one more; None for anything else. Never follows a final link."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        return stream.read(MAX_READ_BYTES + 1)
 
 
 # --- checkouts --------------------------------------------------------------------------------------------------------
@@ -415,18 +403,14 @@ def _as_it_lies(
             kind = "submodule"
         elif stat.S_ISREG(status.st_mode) and os.access(path / raw, os.R_OK):
             size = status.st_size
-            content = (_read_file(path / raw) or b"") if named and size <= MAX_READ_BYTES else b""
+            content = (read_small(path / raw, MAX_READ_BYTES) or b"") if named and size <= MAX_READ_BYTES else b""
         files.append(File(name_in_checkout, kind, size))
         real[name_in_checkout] = path / raw
         digest.update(f"{kind}\0{size}\0{name_in_checkout}\0".encode() + hashlib.sha256(content).digest())
     identity = f"local:{name}@{digest.hexdigest()[:40]}" if named else f"local:{name}"
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
-        for name_in_checkout in paths:
-            try:
-                yield _read_file(real[name_in_checkout])
-            except OSError:
-                yield None
+        return (read_small(real[name], MAX_READ_BYTES) for name in paths)
 
     return _checkout(identity, url, None, tuple(files), notes, read, spec)
 

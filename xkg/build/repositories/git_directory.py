@@ -13,12 +13,12 @@ A bare repository inside another work tree is data, not a repository.
 
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from xkg.errors import InputError
+from xkg.files import read_regular
 
 _MAX_POINTER = 4096
 _MAX_CONFIG = 1 << 20
@@ -124,18 +124,9 @@ def is_bare_data(path: Path) -> bool:
 def read_small(path: Path, most: int) -> bytes | None:
     """The bytes of a regular file of at most `most` bytes, None for anything else, links included. Never blocks."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return read_regular(path, most, links=False)
     except OSError:
         return None
-    try:
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most:
-            return None
-        with os.fdopen(os.dup(handle), "rb") as stream:
-            content = stream.read(most + 1)
-    finally:
-        os.close(handle)
-    return content if len(content) <= most else None
 
 
 def link_objects(source: Path, target: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import arxiv
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from xkg.build.paper.archive import LARGEST_ARCHIVE
 from xkg.build.paper.read import LARGEST_PDF
@@ -22,6 +22,7 @@ from xkg.build.sources.download import UnreachableError, Web
 from xkg.build.sources.paper_source import PaperFile
 from xkg.errors import InputError, StoreError, UnsafeInputError
 from xkg.files import private_folder, sha256_of, sync_file, write_whole
+from xkg.value import Value
 
 _LARGEST_FEED = 5_000_000
 _REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"
@@ -52,10 +53,8 @@ def arxiv_id(spec: str) -> ArxivId | None:
     return ArxivId(number, (match["version"] or "").lower())
 
 
-class _Record(BaseModel):
+class _Record(Value):
     """The API's metadata of one version, stored beside the fetched file; `file` and `sha256` are of that file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: str
     version: str

@@ -4,18 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.build.paper.document import Document
 from xkg.errors import InputError
+from xkg.value import Value
 
 
-class PaperFile(BaseModel):
+class PaperFile(Value):
     """A paper on disk, ready to be parsed, with its source's metadata ('' or None where there is none).
 
     `arxiv_id` is without a version. `notes` explain the choice to a person, one line each."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path
     title: str = ""

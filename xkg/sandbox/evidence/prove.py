@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from xkg.model import Code, Evidence, Level, Survivor
 from xkg.sandbox import guest
 from xkg.sandbox.evidence.failure_causes import Cause, cause_of
@@ -28,6 +26,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import check_parsed, failure, lacking, missing_package
 from xkg.sandbox.evidence.tampering import Reach, tampering, watches_tracing
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
+from xkg.value import Value
 
 # For all runs after the first. The number of mutants depends on the code alone: on a machine that is too slow for them
 # the result is `NOT_SETTLED`.
@@ -45,20 +44,16 @@ class Interrupted(Exception):
     """The proof was cancelled; nothing is known of the node."""
 
 
-class Proof(BaseModel):
+class Proof(Value):
     """The level reached, in its evidence, and the cause why it is not higher (or `Cause.PASSES`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     evidence: Evidence
     cause: Cause
 
 
-class _Run(BaseModel):
+class _Run(Value):
     """`outcome` is without the harness's own output; `lines` are the executed lines, None where tracing did not
     complete."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome
     imported: bool

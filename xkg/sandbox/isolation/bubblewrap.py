@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import select
-import shlex
 import shutil
 import subprocess
 import sys
@@ -37,7 +36,6 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 
 # bwrap returns 128 + the signal that ended the command, up to SIGSYS.
 _SIGNALLED = range(129, 160)
-_COMMAND_LENGTH = 2000
 
 
 class BubblewrapRunner:
@@ -57,11 +55,10 @@ class BubblewrapRunner:
             mounts=() if job.site is None else (Mount(job.site.resolve(), SITE),),
             python=python_files(None if job.site is None else SITE),
         )
-        outcome = self.confine(confined)
-        return outcome.model_copy(update={"command": shlex.join(("python", *job.arguments))[:_COMMAND_LENGTH]})
+        return self.confine(confined, command=("python", *job.arguments))
 
-    def confine(self, confined: Confined, streams: Streams | None = None) -> Outcome:
-        """Runs any command in the sandbox; raises as `run`."""
+    def confine(self, confined: Confined, streams: Streams | None = None, command: tuple[str, ...] = ()) -> Outcome:
+        """Runs any command in the sandbox; raises as `run`. The outcome shows `command` where it is given."""
         process, reports = _start(confined, streams=streams)
         with reports:
             with process:
@@ -69,20 +66,11 @@ class BubblewrapRunner:
             child, exit_code = _parse_reports(reports.read())
         if child is not None:
             _wait_for_exit(child)
-        ended = watched.ended
-        if ended == "exited" and exit_code is None:
+        if watched.stopped is None and exit_code is None:
             raise SandboxUnavailableError(_refusal(watched.output))
-        if ended == "exited" and exit_code in _SIGNALLED:
-            ended = "killed"
-        return Outcome(
-            ended=ended,
-            exit_code=exit_code if watched.ended == "exited" else None,
-            output=watched.output,
-            seconds=watched.seconds,
-            peak_memory_mb=watched.peak_memory_mb,
-            runner=self.name,
-            command=shlex.join(confined.command)[:_COMMAND_LENGTH],
-        )
+        exit_code = exit_code or 0
+        code = 128 - exit_code if exit_code in _SIGNALLED else exit_code
+        return watched.outcome(code, self.name, command or confined.command)
 
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int

@@ -13,19 +13,18 @@ import contextlib
 import json
 import os
 import select
-import shlex
 import socket
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap_mounts import kernel_limits
 from xkg.sandbox.isolation.scratch import relative
 from xkg.sandbox.isolation.session import PLACES, Openable, Opened
-from xkg.sandbox.isolation.watchdog import Followed, descendants, follow
+from xkg.sandbox.isolation.watchdog import Watched, descendants, follow
 from xkg.sandbox.runner import Job, Limits, Outcome
 
 _INSIDE = {
@@ -168,15 +167,15 @@ class _Process:
         """Waits for the imports, under the limits of a job. Returns why jobs cannot be forked from here, if so."""
         process = self._opened.process
         assert process.stdout is not None
-        followed = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
-        message = "" if followed.stopped else self._receive()
+        watched = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
+        message = "" if watched.stopped else self._receive()
         process.stdout.close()
         try:
             answer: dict[str, Any] = json.loads(message)
             cold, failed = answer["cold"], dict(answer["failed"])
         except (ValueError, KeyError, TypeError):
-            last = followed.output.strip().splitlines()[-1:]
-            return f"importing the modules ended with {followed.stopped or (last or ['their process'])[0][:200]}"
+            last = watched.output.strip().splitlines()[-1:]
+            return f"importing the modules ended with {watched.stopped or (last or ['their process'])[0][:200]}"
         self.failed = {str(name)[:100]: " ".join(str(why).split())[:200] for name, why in failed.items()}
         self._excluded = frozenset(descendants(process.pid))
         return None if cold is None else str(cold)[:200]
@@ -203,31 +202,20 @@ class _Process:
             finally:
                 for descriptor in (job_file, output_writer, leash):
                     os.close(descriptor)
-            followed = follow(
+            watched = follow(
                 opened.process.pid, self._control.fileno(), output, job.limits, opened.scratch, self._excluded
             )
             release.close()
-            return self._outcome(job, followed, name)
+            return self._outcome(job, watched, name)
 
-    def _outcome(self, job: Job, followed: Followed, name: str) -> Outcome:
+    def _outcome(self, job: Job, watched: Watched, name: str) -> Outcome:
         try:
             status, clean = map(int, self._receive().split())
             code = os.waitstatus_to_exitcode(status)
         except ValueError as error:
             raise _LostError from error
         self.clean = bool(clean)
-        ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"] = followed.stopped or "exited"
-        if ended == "exited" and code < 0:
-            ended, code = "killed", 128 - code
-        return Outcome(
-            ended=ended,
-            exit_code=None if followed.stopped else code,
-            output=followed.output,
-            seconds=followed.seconds,
-            peak_memory_mb=followed.peak_memory_mb,
-            runner=name,
-            command=shlex.join(("python", *job.arguments))[:2000],
-        )
+        return watched.outcome(code, name, ("python", *job.arguments))
 
     def _receive(self) -> str:
         """The next message; empty where the other end closed or sends nothing in time."""

@@ -11,7 +11,6 @@ kernels signals and truncation.
 import contextlib
 import json
 import os
-import shlex
 import site
 import subprocess
 import sys
@@ -133,19 +132,7 @@ class LandlockRunner:
         finally:
             status = started.end()
         _require_contained(status, watched)
-        exit_code = os.waitstatus_to_exitcode(int(status)) if status else -9
-        ended = watched.ended
-        if ended == "exited" and exit_code < 0:
-            ended, exit_code = "killed", 128 - exit_code
-        return Outcome(
-            ended=ended,
-            exit_code=exit_code if watched.ended == "exited" else None,
-            output=watched.output,
-            seconds=watched.seconds,
-            peak_memory_mb=watched.peak_memory_mb,
-            runner=self.name,
-            command=shlex.join(command)[:2000],
-        )
+        return watched.outcome(os.waitstatus_to_exitcode(int(status)) if status else -9, self.name, command)
 
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
@@ -289,17 +276,9 @@ def _abi() -> int:
 
 def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams | None = None) -> _Started:
     stdin = (streams.stdin.fileno(),) if streams else ()
-    settings = {
-        "abi": plan.abi,
-        "uid": plan.uid,
-        "pass_closed_folders": plan.pass_closed_folders,
-        "folder": plan.folder,
-        "command": plan.command,
-        "variables": plan.variables,
+    settings = vars(plan) | {
         "limits": kernel_limits(plan.limits) | {"NPROC": _processes(plan.limits, plan.uid)},
-        "paths": plan.paths,
         "filter": plan.filter.hex(),
-        "port": plan.port,
         "stdin": stdin[0] if stdin else None,
     }
     reports, status = os.pipe()
@@ -329,7 +308,7 @@ def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams |
 
 
 def _require_contained(status: str, watched: Watched) -> None:
-    if status.startswith("refused") or (not status and watched.ended == "exited"):
+    if status.startswith("refused") or (not status and watched.stopped is None):
         why = (
             status.removeprefix("refused ").splitlines()
             or watched.output.strip().splitlines()[-1:]

@@ -10,7 +10,6 @@ import functools
 import json
 import os
 import platform
-import shlex
 import signal
 import subprocess
 import sys
@@ -40,7 +39,7 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
 from xkg.sandbox.isolation.host_proxy import proxy_port, registry_socket
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.scratch import fill
-from xkg.sandbox.isolation.watchdog import Ended, Streams
+from xkg.sandbox.isolation.watchdog import Ended, Streams, Watched
 from xkg.sandbox.runner import Limits, Outcome
 
 Wall = Literal["bubblewrap", "landlock"]
@@ -196,29 +195,20 @@ def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
             cwd=program.folder,
             start_new_session=True,
         )
-        ended: Ended = "exited"
+        stopped: Ended | None = None
         started = time.monotonic()
         try:
             process.wait(program.limits.seconds)
         except subprocess.TimeoutExpired:
-            ended = "timeout"
+            stopped = "timeout"
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
         text = errors.read().decode("utf-8", "replace")
-    code = process.returncode
-    ended = "killed" if ended == "exited" and code < 0 else ended
-    return Outcome(
-        ended=ended,
-        exit_code=None if ended == "timeout" else code if code >= 0 else 128 - code,
-        output=text,
-        seconds=time.monotonic() - started,
-        peak_memory_mb=0,
-        runner="none",
-        command=shlex.join(program.command)[:2000],
-    )
+    watched = Watched(stopped, text, time.monotonic() - started, 0)
+    return watched.outcome(process.returncode, "none", program.command)
 
 
 def _proxied(port: int | None) -> dict[str, str]:

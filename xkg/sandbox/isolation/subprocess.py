@@ -6,7 +6,6 @@ daemon outlives it.
 """
 
 import os
-import shlex
 import subprocess
 import tempfile
 from pathlib import Path
@@ -46,13 +45,4 @@ class UnsafeSubprocessRunner:
             with process:
                 watched = watch(process, job.limits, lambda: kill_tree(process.pid))
                 kill_tree(process.pid)
-        status = watched.status if watched.status >= 0 else 128 - watched.status
-        return Outcome(
-            ended=watched.ended,
-            exit_code=status if watched.ended in ("exited", "killed") else None,
-            output=watched.output,
-            seconds=watched.seconds,
-            peak_memory_mb=watched.peak_memory_mb,
-            runner=self.name,
-            command=shlex.join(("python", *job.arguments))[:2000],
-        )
+        return watched.outcome(process.returncode, self.name, ("python", *job.arguments))

@@ -12,35 +12,26 @@ by the kernel itself.
 import contextlib
 import os
 import selectors
+import shlex
 import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from xkg.sandbox.isolation.scratch import disk_usage
-from xkg.sandbox.runner import Limits
+from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
 # Output beyond this multiple of the retained size is endless; a chatty training loop is not.
 _ENDLESS = 64
+_COMMAND_LENGTH = 2000
 
 Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
-
-
-@dataclass(frozen=True)
-class Watched:
-    """`status` is the exit status of the process itself, below zero for a signal, as `Popen.returncode`."""
-
-    ended: Ended
-    status: int
-    output: str
-    seconds: float
-    peak_memory_mb: float
 
 
 @dataclass(frozen=True)
@@ -52,13 +43,26 @@ class Streams:
 
 
 @dataclass(frozen=True)
-class Followed:
+class Watched:
     """`stopped` is the limit that was met; None when the job ended before."""
 
     stopped: Ended | None
     output: str
     seconds: float
     peak_memory_mb: float
+
+    def outcome(self, exit_code: int, runner: str, command: Sequence[str]) -> Outcome:
+        """The outcome of a job that ended with `exit_code`, below zero for a signal, unless a limit stopped it."""
+        signalled = exit_code < 0
+        return Outcome(
+            ended=self.stopped or ("killed" if signalled else "exited"),
+            exit_code=None if self.stopped else 128 - exit_code if signalled else exit_code,
+            output=self.output,
+            seconds=self.seconds,
+            peak_memory_mb=self.peak_memory_mb,
+            runner=runner,
+            command=shlex.join(command)[:_COMMAND_LENGTH],
+        )
 
 
 def watch(
@@ -71,14 +75,12 @@ def watch(
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
     try:
-        followed = follow(process.pid, pidfd, pipe.fileno(), limits, scratch)
+        return follow(process.pid, pidfd, pipe.fileno(), limits, scratch)
     finally:
         os.close(pidfd)
         if process.poll() is None:
             kill()
             process.wait()
-    ended = followed.stopped or ("exited" if process.returncode >= 0 else "killed")
-    return Watched(ended, process.returncode, followed.output, followed.seconds, followed.peak_memory_mb)
 
 
 def follow(
@@ -88,7 +90,7 @@ def follow(
     limits: Limits,
     scratch: Path | None = None,
     excluded: frozenset[int] = frozenset(),
-) -> Followed:
+) -> Watched:
     """Reads `pipe` and watches the processes from `root` down, without `excluded`, until the descriptor `over` becomes
     readable (the job has ended) or the job meets a limit; then the caller must end it."""
     started = time.monotonic()
@@ -131,7 +133,7 @@ def follow(
                 next_look = time.monotonic() + interval
     while stopped is None and output.total <= endless and output.read(pipe):
         pass  # output from before the end is still in the pipe
-    return Followed(stopped, output.text(), time.monotonic() - started, peak / 2**20)
+    return Watched(stopped, output.text(), time.monotonic() - started, peak / 2**20)
 
 
 def descendants(root: int) -> list[int]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from xkg.files import alone
 from xkg.sandbox.runner import Environment
 
 _USED = ".used"
@@ -49,11 +50,10 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 
 def _free(home: Path) -> bool:
     try:
-        with (home / _USED).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with alone(home / _USED, wait=False) as free:
+            return free
     except OSError:
         return False
-    return True
 
 
 def _size(folder: Path) -> int:

@@ -13,7 +13,6 @@ installer runs as a plain process with the user's network.
 """
 
 import contextlib
-import fcntl
 import functools
 import hashlib
 import json
@@ -22,20 +21,21 @@ import platform
 import re
 import shutil
 import ssl
-import stat
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
+from xkg.files import alone, read_regular, write_whole
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
@@ -43,6 +43,7 @@ from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import prune
 from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
 from xkg.sandbox.runner import Environment, Limits, Runner
+from xkg.value import Value
 
 _SECONDS = 600
 _MOST_ANSWERED = 16 << 20
@@ -56,11 +57,7 @@ _INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Locked(_Answer):
+class Locked(Value):
     """A wheel of a resolved set; `size` is bytes on disk."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
@@ -74,7 +71,7 @@ class Locked(_Answer):
         return f"{self.name}=={self.version}"
 
 
-class Plan(_Answer):
+class Plan(Value):
     """`dated`: versions of the requested day; else the newest, since these give more of the packages."""
 
     wheels: tuple[Locked, ...]
@@ -83,7 +80,7 @@ class Plan(_Answer):
     dated: bool = False
 
 
-class Done(_Answer):
+class Done(Value):
     error: str | None
 
 
@@ -249,7 +246,7 @@ class UvEnvironments:
             shutil.rmtree(making, ignore_errors=True)
             return None, "the installation left something else than its folder"
         try:
-            return json.loads(_read_answer(answer)), ended
+            return json.loads(read_regular(answer, _MOST_ANSWERED, links=False)), ended
         except (OSError, ValueError):
             return None, ended
         finally:
@@ -312,12 +309,9 @@ class UvEnvironments:
             return _trouble("timeout", "")
         return _trouble("exited", ran.stderr)
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> AbstractContextManager[bool]:
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        return alone(self._folder / ".lock", wait=True)
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
@@ -358,15 +352,6 @@ def _is_folder(place: Path) -> bool:
     return place.is_dir() and not place.is_symlink()
 
 
-def _read_answer(place: Path) -> bytes:
-    """The start of a file that the sandbox wrote. Raises `OSError` where it is a link, a pipe or the like."""
-    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(f"{place} is no file")
-        return file.read(_MOST_ANSWERED)
-
-
 def _readable(folder: Path) -> int:
     """Makes a folder readable for everybody, whatever modes its wheels gave. Returns its size in bytes."""
     total = 0
@@ -383,9 +368,7 @@ def _readable(folder: Path) -> int:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text)
-    beside.replace(path)
+    write_whole(path, text.encode())
 
 
 def _trouble(ended: str, output: str) -> str:
