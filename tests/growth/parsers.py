@@ -13,7 +13,7 @@ from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.grammars import grammars_of
 from xkg.build.code.notebook import notebook_source, python_cell
-from xkg.build.code.python import parse_module
+from xkg.build.code.python import analyse
 from xkg.build.code.symbols import outline
 from xkg.build.guided.coding.draft_check import documentation_faults
 from xkg.build.guided.coding.run_report import steady
@@ -94,7 +94,7 @@ def source(ending: str, text: str) -> None:
 
 
 def python(text: str) -> None:
-    fingerprinted(parse_module("a.py", text))
+    fingerprinted(analyse("a.py", text).module)
 
 
 def notebook(text: str) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.build.code.fingerprint import fingerprinted, similarity
-from xkg.build.code.python import parse_module
+from xkg.build.code.python import analyse
 
 ATTENTION = """\
 def attend(queries, keys, values, mask=None):
@@ -18,7 +18,7 @@ def attend(queries, keys, values, mask=None):
 
 
 def sketch(text: str, name: str = "attend") -> str:
-    module = fingerprinted(parse_module("a.py", text))
+    module = fingerprinted(analyse("a.py", text).module)
     return next(s.symbol.fingerprint for s in module.symbols if s.symbol.qualified_name == name)
 
 
@@ -49,7 +49,7 @@ def test_a_body_too_short_to_tell_has_none() -> None:
 
 
 def test_a_comment_of_another_language_is_no_token() -> None:
-    module = parse_module("a.c", ATTENTION)
+    module = analyse("a.c", ATTENTION).module
     slashes = module.model_copy(update={"language": "c", "text": ATTENTION.replace("\n", " // é\n")})
     plain = module.model_copy(update={"language": "c"})
     sketches = [[s.symbol.fingerprint for s in fingerprinted(m).symbols] for m in (slashes, plain)]
@@ -59,6 +59,6 @@ def test_a_comment_of_another_language_is_no_token() -> None:
 @settings(max_examples=40, deadline=None)
 @given(st.text() | st.text(alphabet="\"'#/*\\\n abc()=1"))
 def test_any_text_can_be_sketched(text: str) -> None:
-    for symbol in fingerprinted(parse_module("a.py", text)).symbols:
+    for symbol in fingerprinted(analyse("a.py", text).module).symbols:
         made = symbol.symbol.fingerprint
         assert made == "" or (len(made) == 64 and similarity(made, made) == pytest.approx(1.0))

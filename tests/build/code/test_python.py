@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Module, SourceSymbol
-from xkg.build.code.python import parse_module
+from xkg.build.code.python import analyse
 
 SOURCE = '''\
 # -*- coding: utf-8 -*-
@@ -38,7 +38,7 @@ else:
 
 
 def parsed(source: str = SOURCE) -> tuple[Module, dict[str, SourceSymbol]]:
-    module = parse_module("p/m.py", source, "R")
+    module = analyse("p/m.py", source, "R").module
     return module, {s.symbol.id: s for s in module.symbols}
 
 
@@ -84,7 +84,7 @@ def test_short_strings_that_are_statements_are_comments() -> None:
             return x
         """
     )
-    step = next(s for s in parse_module("m.py", source, "R").symbols if s.symbol.qualified_name == "step")
+    step = next(s for s in analyse("m.py", source, "R").module.symbols if s.symbol.qualified_name == "step")
     assert step.docstring == "Shifts x."
     assert step.comments == 'first\nshift, Eqn. (7)\nthen "scale"'
 

@@ -12,16 +12,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
 
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser, Tree
 
-from xkg.build.code.codebase import Import, Module, SourceSymbol
-from xkg.model import Symbol, symbol_id
+from xkg.build.code.codebase import Import, Module
+from xkg.build.code.definitions import Definition, Kind, line_breaks, source_symbols
+from xkg.build.code.syntax_nodes import node_text
 from xkg.sandbox.evidence.python_ast import syntax_tree
-
-Kind = Literal["module", "class", "function", "method", "constant"]
 
 # Positions of an identifier that is not a use, as (type of the parent node, its field there).
 _BINDS = {
@@ -51,21 +49,13 @@ _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fm
 
 
 @dataclass
-class Definition:
-    """A symbol under construction; `start` and `end` are bytes. `references` are dotted names (`a.b.c`) whose first
-    part is free here, in order of first use; `own` excludes those of symbols inside."""
+class _Definition(Definition):
+    """`references` are dotted names (`a.b.c`) whose first part is free here, in order of first use; `own` excludes
+    those of symbols inside."""
 
-    name: str
-    kind: Kind
-    start: int
-    end: int
-    signature: str = ""
-    docstring: str = ""
-    parent: int | None = None
     bases: tuple[str, ...] = ()
     names_at: tuple[int, ...] = ()
     guarded: bool = False
-    comments: list[str] = field(default_factory=list)
     own: dict[str, None] = field(default_factory=dict)
     bound: set[str] = field(default_factory=set)
     references: tuple[str, ...] = ()
@@ -82,14 +72,10 @@ class Analysis:
     assigned: frozenset[str]
 
 
-def parse_module(path: str, text: str, repository: str = "") -> Module:
-    """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` where the
-    grammar met errors or this Python cannot parse it. Never raises for what the text contains."""
-    return analyse(path, text, repository).module
-
-
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
-    """`wanted`: module-level assignments that other files use; they become constants too."""
+    """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` where the
+    grammar met errors or this Python cannot parse it. `wanted`: module-level assignments that other files use; they
+    become constants too. Never raises for what the text contains."""
     source = text.encode("utf-8", "surrogatepass")
     tree = Parser(_language()).parse(source)
     leaves = _leaves(tree)
@@ -119,9 +105,9 @@ def parse_ast(text: str) -> ast.Module | None:
 # --- structure --------------------------------------------------------------------------------------------------------
 
 
-def _definitions(root: Node, source: bytes) -> list[Definition]:
+def _definitions(root: Node, source: bytes) -> list[_Definition]:
     """The module, its classes, functions, methods and assigned names, in the order of their start."""
-    module = Definition("", "module", 0, len(source), docstring=_docstring(root))
+    module = _Definition("", "module", 0, len(source), docstring=_docstring(root))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
     while stack:
@@ -149,16 +135,22 @@ def _definitions(root: Node, source: bytes) -> list[Definition]:
 
 
 def _definition(
-    node: Node, outer: Node, body: Node | None, definitions: list[Definition], parent: int, guarded: bool, source: bytes
-) -> Definition:
+    node: Node,
+    outer: Node,
+    body: Node | None,
+    definitions: list[_Definition],
+    parent: int,
+    guarded: bool,
+    source: bytes,
+) -> _Definition:
     name = node.child_by_field_name("name")
     above = definitions[parent]
-    own = _text(name) if name else ""
+    own = node_text(name) if name else ""
     kind: Kind = "class" if node.type == "class_definition" else "method" if above.kind == "class" else "function"
     head_end = body.start_byte if body else node.end_byte
     head = re.sub(rb"#[^\n]*", b"", source[node.start_byte : head_end]) if body else source[node.start_byte : head_end]
     supers = node.child_by_field_name("superclasses")
-    return Definition(
+    return _Definition(
         name=f"{above.name}.{own}" if above.name else own,
         kind=kind,
         start=outer.start_byte,
@@ -166,13 +158,13 @@ def _definition(
         signature=" ".join(head.decode("utf-8", "replace").split()).removesuffix(":").rstrip(),
         docstring=_docstring(body) if body else "",
         parent=parent,
-        bases=tuple(_text(b) for b in supers.named_children if _DOTTED.fullmatch(b.text or b"")) if supers else (),
+        bases=tuple(node_text(b) for b in supers.named_children if _DOTTED.fullmatch(b.text or b"")) if supers else (),
         names_at=(name.start_byte,) if name else (),
         guarded=guarded,
     )
 
 
-def _constants(statement: Node, guarded: bool) -> Iterator[Definition]:
+def _constants(statement: Node, guarded: bool) -> Iterator[_Definition]:
     assignment = next(iter(statement.named_children), None)
     last = assignment
     while last is not None and last.type == "assignment" and last.child_by_field_name("right") is not None:
@@ -180,17 +172,23 @@ def _constants(statement: Node, guarded: bool) -> Iterator[Definition]:
         targets = [] if left is None else [left] if left.type == "identifier" else left.named_children
         for target in targets:
             if target.type == "identifier" and left is not None and left.type not in ("attribute", "subscript"):
-                signature = " ".join(_text(statement).split())
+                signature = " ".join(node_text(statement).split())
                 cut = signature if len(signature) <= 200 else signature[:199] + "…"
-                yield Definition(
-                    _text(target), "constant", statement.start_byte, statement.end_byte, cut, parent=0, guarded=guarded
+                yield _Definition(
+                    node_text(target),
+                    "constant",
+                    statement.start_byte,
+                    statement.end_byte,
+                    cut,
+                    parent=0,
+                    guarded=guarded,
                 )
         last = last.child_by_field_name("right")
 
 
 def _is_main_guard(node: Node) -> bool:
     condition = node.child_by_field_name("condition") if node.type == "if_statement" else None
-    return condition is not None and "__name__" in _text(condition) and "__main__" in _text(condition)
+    return condition is not None and "__name__" in node_text(condition) and "__main__" in node_text(condition)
 
 
 def _docstring(body: Node) -> str:
@@ -198,11 +196,7 @@ def _docstring(body: Node) -> str:
     inner = first.named_children[0] if first is not None and first.type == "expression_statement" else None
     if inner is None or inner.type != "string":
         return ""
-    return inspect.cleandoc("".join(_text(c) for c in inner.named_children if c.type == "string_content"))
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+    return inspect.cleandoc("".join(node_text(c) for c in inner.named_children if c.type == "string_content"))
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -281,17 +275,17 @@ def _imports(node: Node) -> Iterator[Import]:
         for name in names:
             dotted, alias = name.child_by_field_name("name"), name.child_by_field_name("alias")
             if dotted is not None and alias is not None:
-                yield Import(name=_text(alias), module=_text(dotted), attribute=None, line=line)
+                yield Import(name=node_text(alias), module=node_text(dotted), attribute=None, line=line)
             else:
-                yield Import(name=_text(name).split(".")[0], module=_text(name), attribute=None, line=line)
+                yield Import(name=node_text(name).split(".")[0], module=node_text(name), attribute=None, line=line)
         return
     source = node.child_by_field_name("module_name")
-    module = "__future__" if source is None else "".join(_text(source).split())
+    module = "__future__" if source is None else "".join(node_text(source).split())
     for name in names:
         dotted, alias = name.child_by_field_name("name"), name.child_by_field_name("alias")
-        attribute = _text(dotted) if dotted is not None else _text(name)
+        attribute = node_text(dotted) if dotted is not None else node_text(name)
         yield Import(
-            name=_text(alias) if alias is not None else attribute, module=module, attribute=attribute, line=line
+            name=node_text(alias) if alias is not None else attribute, module=module, attribute=attribute, line=line
         )
     if any(c.type == "wildcard_import" for c in node.children):
         yield Import(name="*", module=module, attribute="*", line=line)
@@ -300,7 +294,7 @@ def _imports(node: Node) -> Iterator[Import]:
 class _Owners:
     """Finds the innermost module, class, function or method around a byte."""
 
-    def __init__(self, definitions: list[Definition]) -> None:
+    def __init__(self, definitions: list[_Definition]) -> None:
         self.definitions = definitions
         self.scopes = [i for i, d in enumerate(definitions) if d.kind != "constant"]
         self.starts = [definitions[i].start for i in self.scopes]
@@ -312,7 +306,7 @@ class _Owners:
         return index
 
 
-def _attach_names(definitions: list[Definition], leaves: dict[str, list[Node]], source: bytes) -> None:
+def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes) -> None:
     """Fills `own` and `bound`: the names that each symbol refers to and those that it binds. A name bound anywhere in a
     function (its inner functions and comprehensions too) counts as bound in all of it."""
     owner = _Owners(definitions)
@@ -323,13 +317,13 @@ def _attach_names(definitions: list[Definition], leaves: dict[str, list[Node]], 
             chains[start] = end
     for node in leaves["import"]:
         if index := owner(node.start_byte):
-            definitions[index].bound.update(re.findall(r"[^\W\d]\w*", _text(node)))
+            definitions[index].bound.update(re.findall(r"[^\W\d]\w*", node_text(node)))
     shared: dict[int, set[str]] = {}
     for node in leaves["global"]:
-        shared.setdefault(owner(node.start_byte), set()).add(_text(node))
+        shared.setdefault(owner(node.start_byte), set()).add(node_text(node))
     headings = {at for d in definitions for at in d.names_at}
     for node in (*leaves["bound"], *(n for n in leaves["name"] if n.start_byte not in headings)):
-        index, name = owner(node.start_byte), _text(node)
+        index, name = owner(node.start_byte), node_text(node)
         if index and name not in shared.get(index, ()):
             definitions[index].bound.add(name)
     free: list[tuple[int, str]] = []
@@ -345,21 +339,17 @@ def _attach_names(definitions: list[Definition], leaves: dict[str, list[Node]], 
             constant.own = dict.fromkeys(chain for _, chain in inside)
 
 
-def _line_breaks(source: bytes) -> list[int]:
-    return [match.start() for match in re.finditer(rb"\n", source)]
-
-
-def _attach_comments(definitions: list[Definition], comments: list[Node], source: bytes) -> None:
+def _attach_comments(definitions: list[_Definition], comments: list[Node], source: bytes) -> None:
     """Adds each comment to the enclosing symbol; lines of comment right above a symbol go to that symbol."""
     owner = _Owners(definitions)
     first_lines: dict[int, int] = {}
-    breaks = _line_breaks(source)
+    breaks = line_breaks(source)
     for index, definition in enumerate(definitions[1:], start=1):
         first_lines.setdefault(bisect_left(breaks, definition.start), index)
     waiting: list[tuple[int, str]] = []
     for node in sorted(comments, key=lambda n: n.start_byte):
         row = node.start_point[0]
-        text = _COMMENT_MARKS.sub("", _text(node)).strip()
+        text = _COMMENT_MARKS.sub("", node_text(node)).strip()
         alone = not source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip()
         if waiting and waiting[-1][0] != row - 1:
             waiting = []
@@ -376,7 +366,7 @@ def _attach_comments(definitions: list[Definition], comments: list[Node], source
                 waiting = []
 
 
-def _close(definitions: list[Definition]) -> None:
+def _close(definitions: list[_Definition]) -> None:
     """Fills `references`: free dotted names, for a class with those of its methods, for the module its own alone."""
     gathered: list[dict[str, None]] = []
     for definition in definitions:
@@ -390,7 +380,7 @@ def _close(definitions: list[Definition]) -> None:
         definition.references = tuple(references)
 
 
-def _worth_keeping(definitions: list[Definition], wanted: frozenset[str]) -> list[Definition]:
+def _worth_keeping(definitions: list[_Definition], wanted: frozenset[str]) -> list[_Definition]:
     """All definitions except assigned names that are neither UPPER nor used by another symbol, and repeated
     assignments of a name."""
     used = {c.split(".")[0] for d in definitions if d.kind not in ("constant", "module") for c in d.references} | wanted
@@ -416,40 +406,14 @@ def _assemble(
     text: str,
     repository: str,
     source: bytes,
-    definitions: list[Definition],
+    definitions: list[_Definition],
     imports: tuple[Import, ...],
     broken: bool,
 ) -> Analysis:
-    breaks = _line_breaks(source)
-    ids: list[str] = []
-    counts: dict[str, int] = {}
-    symbols = []
-    for definition in definitions:
-        base = symbol_id(repository, path, definition.name)
-        count = counts[base] = counts.get(base, 0) + 1
-        ids.append(base if count == 1 else f"{base}-{count}")
-        last = max(definition.end - 1, definition.start)
-        if definition.kind == "module":
-            last = len(source.rstrip()) - 1 if source.strip() else 0
-        symbols.append(
-            SourceSymbol(
-                symbol=Symbol(
-                    id=ids[-1],
-                    repository=repository,
-                    path=path,
-                    qualified_name=definition.name,
-                    kind=definition.kind,
-                    start_line=bisect_left(breaks, definition.start) + 1,
-                    end_line=bisect_left(breaks, last) + 1,
-                    signature=definition.signature,
-                ),
-                docstring=definition.docstring,
-                comments="\n".join(definition.comments),
-                parent=None if definition.parent is None else ids[definition.parent],
-                names=tuple(dict.fromkeys(n for c in definition.references if (n := c.split(".")[0]) not in _BOUND)),
-            )
-        )
-    module = Module(path=path, text=text, imports=imports, symbols=tuple(symbols), broken=broken)
+    names = [[n for c in d.references if (n := c.split(".")[0]) not in _BOUND] for d in definitions]
+    symbols = source_symbols(path, repository, source, definitions, names)
+    ids = [each.symbol.id for each in symbols]
+    module = Module(path=path, text=text, imports=imports, symbols=symbols, broken=broken)
     return Analysis(
         module=module,
         references=dict(zip(ids, (d.references for d in definitions), strict=True)),

@@ -8,26 +8,24 @@ inside functions are part of the outer one, as for Python.
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tree_sitter import Node, Parser
 
-from xkg.build.code.codebase import Import, Module, SourceSymbol
+from xkg.build.code.codebase import Import, Module
+from xkg.build.code.definitions import Definition, Kind, line_breaks, source_symbols
 from xkg.build.code.grammars import Grammar, Shape, load
-from xkg.model import Symbol, symbol_id
+from xkg.build.code.syntax_nodes import bound_names, name_parts, node_at, node_text
 
 SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
 _CHUNK = 1 << 16
-_DEEPEST_NAME = 64
 _LONGEST_SIGNATURE = 400
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|=#|#+)?|(?:\*/|=#)\s*$")
-
-Kind = Literal["module", "class", "function", "method", "constant"]
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,11 @@ class Outline:
 
 
 @dataclass
-class _Definition:
-    name: str
-    kind: Kind
-    start: int
-    end: int
-    row: int
-    signature: str = ""
+class _Definition(Definition):
+    row: int = 0
     name_at: int = -1
     documentation: list[str] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
     references: dict[Reference, None] = field(default_factory=dict)
-    parent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,8 +118,8 @@ class _Walk:
 
     def __init__(self, grammar: Grammar, source: bytes) -> None:
         self.grammar, self.source = grammar, source
-        self._breaks = [i for i, byte in enumerate(source) if byte == 10]
-        self.definitions = [_Definition("", "module", 0, len(source), 0)]
+        self._breaks = line_breaks(source)
+        self.definitions = [_Definition("", "module", 0, len(source))]
         self.prototypes: list[_Definition] = []
         self.imports: list[Import] = []
         self.remarks: list[_Remark] = []
@@ -186,11 +177,11 @@ class _Walk:
             if above in shape.not_in:
                 continue
             if shape.where is not None:
-                at = _at(node, shape.where[0])
+                at = node_at(node, shape.where[0])
                 if at is None or (shape.where[1] is not None and at.type not in shape.where[1]):
                     continue
-            name = _at(node, shape.name)
-            parts, kinds = _parts(name, self.grammar) if name is not None else ((), ())
+            name = node_at(node, shape.name)
+            parts, kinds = name_parts(name, self.grammar) if name is not None else ((), ())
             if shape.through is not None and shape.through not in kinds:
                 continue
             if shape.only is not None and not (parts and shape.only.fullmatch(parts[-1])):
@@ -217,7 +208,7 @@ class _Walk:
             kind = "class" if shape.role == "class" else "constant"
         elif scope.role in ("class", "type-scope") or self._is_member(raw, full):
             kind = "method"
-        definition = _Definition(full, kind, start, node.end_byte, self.row(start), self._signature(node, shape))
+        definition = _Definition(full, kind, start, node.end_byte, self._signature(node, shape), row=self.row(start))
         if shape.role == "prototype":
             self.prototypes.append(definition)
             return
@@ -247,10 +238,10 @@ class _Walk:
     def _signature(self, node: Node, shape: Shape) -> str:
         end = node.end_byte
         if shape.head is not None:
-            head = _at(node, shape.head)
+            head = node_at(node, shape.head)
             end = head.end_byte if head is not None else end
         elif shape.body:
-            body = _at(node, shape.body)
+            body = node_at(node, shape.body)
             end = body.start_byte if body is not None else end
         text = self.source[node.start_byte : min(end, node.start_byte + 4 * _LONGEST_SIGNATURE)]
         line = " ".join(text.decode("utf-8", "replace").split()).rstrip("{;= ")
@@ -263,18 +254,18 @@ class _Walk:
     # --- references, imports, remarks ---------------------------------------------------------------------------------
 
     def _call(self, node: Node, path: str) -> None:
-        called = _at(node, path)
+        called = node_at(node, path)
         if called is None:
             return
         if called.type in self.grammar.importing_calls or (
-            called.child_count == 0 and _text(called) in self.grammar.importing_calls
+            called.child_count == 0 and node_text(called) in self.grammar.importing_calls
         ):
             self._import_call(node)
         elif called.start_byte != self.definitions[self.scopes[-1].definition].name_at:
             self._refer(called)
 
     def _refer(self, node: Node) -> None:
-        parts, kinds = _parts(node, self.grammar)
+        parts, kinds = name_parts(node, self.grammar)
         if not parts or not parts[-1]:
             return
         if parts[0] in self.grammar.own and len(parts) == 2:
@@ -285,17 +276,17 @@ class _Walk:
         self.definitions[self.scopes[-1].definition].references[reference] = None
 
     def _import(self, node: Node, path: str) -> None:
-        at = _at(node, path)
+        at = node_at(node, path)
         if at is None or (node.type == "mod_item" and node.child_by_field_name("body") is not None):
             return
-        module = re.sub(r"^(?:using|import)\s+", "", " ".join(_text(at).split())).strip("\"'<>`")
-        bound = list(_bound(node)) if node.type == "import_statement" else []
+        module = re.sub(r"^(?:using|import)\s+", "", " ".join(node_text(at).split())).strip("\"'<>`")
+        bound = list(bound_names(node)) if node.type == "import_statement" else []
         line = node.start_point[0] + 1
         for name, attribute in bound or [(re.split(r"::|[/,:\s]", module)[-1] or module, None)]:
             self.imports.append(Import(name=name, module=module, attribute=attribute, line=line))
 
     def _import_call(self, node: Node) -> None:
-        match = re.search(r"""\(\s*["'`]([^"'`\n]{1,300})["'`]\s*\)\s*$""", _text(node)[:400])
+        match = re.search(r"""\(\s*["'`]([^"'`\n]{1,300})["'`]\s*\)\s*$""", node_text(node)[:400])
         if match:
             name = match[1].rpartition("/")[2]
             self.imports.append(Import(name=name, module=match[1], attribute=None, line=node.start_point[0] + 1))
@@ -311,62 +302,10 @@ class _Walk:
                 first,
                 end_row if end_column or end_row == first else end_row - 1,  # some comments include their line end
                 not self.source[begin : node.start_byte].strip(),
-                "" if kind == "attribute" else _plain(_text(node), kind == "comment"),
+                "" if kind == "attribute" else _plain(node_text(node), kind == "comment"),
                 self.scopes[-1].definition,
             )
         )
-
-
-def _at(node: Node, path: str) -> Node | None:
-    current: Node | None = node
-    for step in path.split("/") if path else ():
-        if current is None:
-            return None
-        if step.lstrip("-").isdecimal():
-            count, at = current.named_child_count, int(step)
-            at += count if at < 0 else 0
-            current = current.named_child(at) if 0 <= at < count else None
-        else:
-            current = current.child_by_field_name(step)
-    return current
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
-
-
-def _parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The parts of a name, '' for an unnamed part (the result of a call), and the kinds of nodes on the path."""
-    parts: list[str] = []
-    kinds: set[str] = set()
-    waiting = [node]
-    for _ in range(_DEEPEST_NAME):
-        if not waiting:
-            return tuple(parts), frozenset(kinds)
-        at = waiting.pop()
-        kinds.add(at.type)
-        if at.type in grammar.leaves:
-            parts.append("".join(_text(at).split()).replace(".", ""))
-        elif (paths := grammar.names.get(at.type)) is not None:
-            waiting += reversed([part for path in paths if (part := _at(at, path)) is not None])
-        else:
-            parts.append("")
-    return ("",), frozenset(kinds)
-
-
-def _bound(node: Node) -> Iterator[tuple[str, str | None]]:
-    """The names that a JavaScript import binds, with their names in the imported module."""
-    clause = next((c for c in node.named_children if c.type == "import_clause"), None)
-    for child in clause.named_children if clause is not None else ():
-        if child.type == "identifier":
-            yield _text(child), "default"
-        elif child.type == "namespace_import":
-            yield _text(child).rpartition(" ")[2], None
-        else:
-            for item in child.named_children:
-                name, alias = item.child_by_field_name("name"), item.child_by_field_name("alias")
-                if name is not None:
-                    yield _text(alias or name), _text(name)
 
 
 def _plain(text: str, comment: bool) -> str:
@@ -419,52 +358,31 @@ def _assemble(path: str, text: str, repository: str, walk: _Walk, *, broken: boo
     for definition in reversed(walk.definitions[1:]):  # what is inside was found after what is around it
         if definition.parent:
             walk.definitions[definition.parent].references |= definition.references
-    identities: list[str] = []
-    counts: dict[str, int] = {}
     classes: dict[str, int] = {}
     for i, definition in enumerate(definitions):
-        base = symbol_id(repository, path, definition.name)
-        count = counts[base] = counts.get(base, 0) + 1
-        identities.append(base if count == 1 else f"{base}-{count}")
         if definition.kind == "class":
             classes.setdefault(definition.name, i)
-    symbols = []
+    parents = []
     for i, definition in enumerate(definitions):
-        end = max(definition.end - 1, definition.start)
-        if i == 0:
-            end = len(walk.source.rstrip()) - 1 if walk.source.strip() else 0
+        definition.docstring = "\n".join(definition.documentation).strip()
         above = classes.get(definition.name.rpartition(".")[0], place[id(walk.definitions[definition.parent or 0])])
-        symbol = Symbol(
-            id=identities[i],
-            repository=repository,
-            path=path,
-            qualified_name=definition.name,
-            kind=definition.kind,
-            start_line=walk.row(definition.start) + 1,
-            end_line=walk.row(end) + 1,
-            signature=definition.signature,
-        )
-        symbols.append(
-            SourceSymbol(
-                symbol=symbol,
-                docstring="\n".join(definition.documentation).strip(),
-                comments="\n".join(definition.comments),
-                parent=None if i == 0 else identities[above if above != i else 0],
-                names=tuple(dict.fromkeys(r.parts[0] or r.parts[-1] for r in definition.references)),
-            )
-        )
+        parents.append(above if above != i else 0)
+    for definition, parent in zip(definitions[1:], parents[1:], strict=True):
+        definition.parent = parent
+    names = [[r.parts[0] or r.parts[-1] for r in definition.references] for definition in definitions]
+    symbols = source_symbols(path, repository, walk.source, definitions, names)
     module = Module(
         path=path,
         text=text,
         language=walk.grammar.language,
         dotted=path.rpartition(".")[0].replace("/", "."),
         imports=tuple(walk.imports),
-        symbols=tuple(symbols),
+        symbols=symbols,
         broken=broken,
     )
     return Outline(
         module=module,
         family=walk.grammar.family,
-        references={identities[i]: tuple(definition.references) for i, definition in enumerate(definitions)},
+        references={s.symbol.id: tuple(d.references) for s, d in zip(symbols, definitions, strict=True)},
         announced={p.name: "\n".join(p.documentation) for p in walk.prototypes if p.documentation},
     )

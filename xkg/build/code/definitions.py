@@ -1,0 +1,69 @@
+"""The definitions of a file as `SourceSymbol`s, in any language."""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xkg.build.code.codebase import SourceSymbol
+from xkg.model import Symbol, symbol_id
+
+Kind = Literal["module", "class", "function", "method", "constant"]
+
+
+@dataclass
+class Definition:
+    """A symbol under construction; `start` and `end` are bytes, `parent` is an index into the list of definitions."""
+
+    name: str
+    kind: Kind
+    start: int
+    end: int
+    signature: str = ""
+    docstring: str = ""
+    parent: int | None = None
+    comments: list[str] = field(default_factory=list)
+
+
+def source_symbols(
+    path: str, repository: str, source: bytes, definitions: Sequence[Definition], names: Iterable[Iterable[str]]
+) -> tuple[SourceSymbol, ...]:
+    """The symbols of definitions in line order, the file itself first; `names` are the free names of each."""
+    counts: Counter[str] = Counter()
+    ids: list[str] = []
+    for definition in definitions:
+        base = symbol_id(repository, path, definition.name)
+        counts[base] += 1
+        ids.append(base if counts[base] == 1 else f"{base}-{counts[base]}")
+    breaks = line_breaks(source)
+    symbols = []
+    for identity, definition, used in zip(ids, definitions, names, strict=True):
+        last = max(definition.end - 1, definition.start)
+        if definition.kind == "module":
+            last = max(len(source.rstrip()) - 1, 0)
+        symbols.append(
+            SourceSymbol(
+                symbol=Symbol(
+                    id=identity,
+                    repository=repository,
+                    path=path,
+                    qualified_name=definition.name,
+                    kind=definition.kind,
+                    start_line=bisect_left(breaks, definition.start) + 1,
+                    end_line=bisect_left(breaks, last) + 1,
+                    signature=definition.signature,
+                ),
+                docstring=definition.docstring,
+                comments="\n".join(definition.comments),
+                parent=None if definition.parent is None else ids[definition.parent],
+                names=tuple(dict.fromkeys(used)),
+            )
+        )
+    return tuple(symbols)
+
+
+def line_breaks(source: bytes) -> list[int]:
+    """The offsets of all line ends."""
+    return [match.start() for match in re.finditer(rb"\n", source)]

@@ -1,0 +1,62 @@
+"""Reads syntax nodes by a language's table: their text, the parts of a name, the names of an import."""
+
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from xkg.build.code.grammars import Grammar
+
+_DEEPEST_NAME = 64
+
+
+def node_text(node: Node) -> str:
+    """The source of a syntax node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def node_at(node: Node, path: str) -> Node | None:
+    current: Node | None = node
+    for step in path.split("/") if path else ():
+        if current is None:
+            return None
+        if step.lstrip("-").isdecimal():
+            count, at = current.named_child_count, int(step)
+            at += count if at < 0 else 0
+            current = current.named_child(at) if 0 <= at < count else None
+        else:
+            current = current.child_by_field_name(step)
+    return current
+
+
+def name_parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The parts of a name, '' for an unnamed part (the result of a call), and the kinds of nodes on the path."""
+    parts: list[str] = []
+    kinds: set[str] = set()
+    waiting = [node]
+    for _ in range(_DEEPEST_NAME):
+        if not waiting:
+            return tuple(parts), frozenset(kinds)
+        at = waiting.pop()
+        kinds.add(at.type)
+        if at.type in grammar.leaves:
+            parts.append("".join(node_text(at).split()).replace(".", ""))
+        elif (paths := grammar.names.get(at.type)) is not None:
+            waiting += reversed([part for path in paths if (part := node_at(at, path)) is not None])
+        else:
+            parts.append("")
+    return ("",), frozenset(kinds)
+
+
+def bound_names(node: Node) -> Iterator[tuple[str, str | None]]:
+    """The names that a JavaScript import binds, with their names in the imported module."""
+    clause = next((c for c in node.named_children if c.type == "import_clause"), None)
+    for child in clause.named_children if clause is not None else ():
+        if child.type == "identifier":
+            yield node_text(child), "default"
+        elif child.type == "namespace_import":
+            yield node_text(child).rpartition(" ")[2], None
+        else:
+            for item in child.named_children:
+                name, alias = item.child_by_field_name("name"), item.child_by_field_name("alias")
+                if name is not None:
+                    yield node_text(alias or name), node_text(name)
