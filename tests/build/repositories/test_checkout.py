@@ -7,7 +7,8 @@ import pytest
 
 from tests.build.repositories.git_server import GitServer, serving
 from xkg.build.repositories import checkout as sources
-from xkg.build.repositories.checkout import clone, fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
+from xkg.build.repositories.clone import clone
 from xkg.build.repositories.licenses import spdx
 from xkg.errors import InputError
 

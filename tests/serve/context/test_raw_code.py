@@ -7,7 +7,8 @@ from tests.build.repositories.git_server import serving
 from tests.serve.conftest import code, technique
 from xkg.build.code.repository import parse_repository
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.repositories.checkout import clone, fetch_repository
+from xkg.build.repositories.checkout import fetch_repository
+from xkg.build.repositories.clone import clone
 from xkg.errors import InputError
 from xkg.model import Derivation, Level, Paper, PaperBundle
 from xkg.serve.context.raw_code import raw_code

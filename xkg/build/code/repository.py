@@ -13,7 +13,8 @@ from xkg.build.code.notebook import notebook_source
 from xkg.build.code.python import Analysis, analyse
 from xkg.build.code.source_files import Skips, decode, is_source, is_wanted, suffix, unread_languages
 from xkg.build.code.symbols import Outline, outline
-from xkg.build.repositories.checkout import MAX_READ_BYTES, Checkout, File
+from xkg.build.repositories.checkout import Checkout, File
+from xkg.build.repositories.clone import MAX_READ_BYTES
 from xkg.build.requirements import requirement_lines
 from xkg.errors import InputError
 

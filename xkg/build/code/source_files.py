@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from xkg.build.code.codebase import Skipped
 from xkg.build.code.grammars import SUFFIXES
-from xkg.build.repositories.checkout import MAX_READ_BYTES, File
+from xkg.build.repositories.checkout import File
+from xkg.build.repositories.clone import MAX_READ_BYTES
 
 MAX_SOURCE_BYTES = 1_000_000
 _EXAMPLES = 5

@@ -38,7 +38,6 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
     Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives larger than any
     honest paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
     require_small_archive(len(data), path)
-    corrupt = InputError(f"{path} is a corrupt archive; fetch it again")
     file = io.BytesIO(data)
     try:
         if data.startswith(b"PK"):
@@ -55,11 +54,13 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
         zlib.error,
         tarfile.TarError,
         zipfile.BadZipFile,
-        NotImplementedError,
+        # false fields
+        LookupError,
+        OverflowError,
+        RuntimeError,
+        MemoryError,
     ) as error:
-        raise corrupt from error
-    except (KeyError, IndexError, OverflowError, RuntimeError, MemoryError) as error:  # fields that lie
-        raise corrupt from error
+        raise InputError(f"{path} is a corrupt archive; fetch it again") from error
 
 
 def require_small_archive(size: int, path: Path) -> None:

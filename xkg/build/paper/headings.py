@@ -113,20 +113,15 @@ def without_running_heads(headings: Sequence[Heading], title: str) -> list[Headi
 def tree(headings: Sequence[Heading], end: int) -> tuple[Section, ...]:
     """Sections nested by level, in order. The last one ends at `end`."""
     ends: list[int] = [end] * len(headings)
+    parents: list[int | None] = []
     open_at: list[int] = []
     for index, heading in enumerate(headings):
         while open_at and headings[open_at[-1]].level >= heading.level:
             ends[open_at.pop()] = heading.start
+        parents.append(open_at[-1] if open_at else None)
         open_at.append(index)
     children: list[list[Section]] = [[] for _ in headings]
     top: list[Section] = []
-    parents: list[int | None] = []
-    open_at = []
-    for index, heading in enumerate(headings):
-        while open_at and headings[open_at[-1]].level >= heading.level:
-            open_at.pop()
-        parents.append(open_at[-1] if open_at else None)
-        open_at.append(index)
     for index in range(len(headings) - 1, -1, -1):
         heading = headings[index]
         section = Section(

@@ -10,9 +10,7 @@ content, since these are what the caller sees. A folder without `.git` means its
 import hashlib
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,17 +18,15 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from xkg.build.repositories import git, git_directory
+from xkg.build.repositories.clone import MAX_READ_BYTES, clone, clone_path
 from xkg.build.repositories.git_directory import GitDirectory, read_small
 from xkg.build.repositories.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnsafeInputError
-from xkg.files import private_folder
 from xkg.model import Repository, slug
 from xkg.sandbox.isolation import programs
 
 MAX_FILES = 200_000
-MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
@@ -93,7 +89,7 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
     """The repository that was fetched into `cache` before, None where it was not; fetches nothing."""
     if not repository.commit or not repository.url:
         return None
-    folder = _cached(repository.url, repository.commit, cache)
+    folder = clone_path(repository.url, repository.commit, cache)
     return _checkout_of_clone(folder, repository.commit, repository.id, repository.url) if folder.is_dir() else None
 
 
@@ -166,69 +162,6 @@ def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec:
     if head is None:
         raise InputError(f"{spec or url}: the fetched copy is damaged; remove {folder}, then fetch it again")
     return _at_commit(directory, head, _tracked(directory, head, spec or url), identity, url, spec or url)
-
-
-def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
-    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and its full commit."""
-    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
-    if commit is not None and (known := _cached(url, commit, cache)).is_dir():
-        return known, commit
-    private_folder(cache)
-    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
-    try:
-        commit = _fetch_into(work / "repository", url, commit, reference)
-        target = _cached(url, commit, cache)
-        try:
-            (work / "repository").rename(target)
-        except OSError:
-            if not target.is_dir():  # else: another process fetched the same commit first
-                raise
-        return target, commit
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _cached(url: str, commit: str, cache: Path) -> Path:
-    digest = hashlib.sha256(f"{url}\0{commit}".encode()).hexdigest()[:16]
-    return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
-
-
-def _remote_commit(url: str, reference: str | None) -> str | None:
-    """The present commit of a remote name; None for an abbreviated commit, which only a full fetch can resolve."""
-    names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
-    requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
-    try:
-        ids = git.list_remote(url, requested)
-    except git.RedirectedError as error:
-        raise _redirected(url, error) from error
-    except git.GitError as error:
-        raise InputError(f"{url} cannot be reached: {error}; check the address, or give a folder") from error
-    for name in reversed(requested):  # the commit that an annotated tag points to, before the tag itself
-        if name in ids:
-            return ids[name]
-    if reference is None:
-        raise InputError(f"{url} is empty: it has no commit yet")
-    if not re.fullmatch(r"[0-9a-f]{4,64}", reference):
-        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
-    return None
-
-
-def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | None) -> str:
-    try:
-        git.fetch(url, commit, folder, largest=MAX_READ_BYTES)
-    except git.RedirectedError as error:
-        raise _redirected(url, error) from error
-    except git.GitError as error:
-        raise InputError(f"{url} cannot be fetched: {error}; check the address, or give a folder") from error
-    head = git.find_commit(git_directory.ours(folder), commit or reference or "")
-    if head is None:
-        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
-    (folder / "HEAD").write_text(f"{head.oid}\n")
-    return head.oid
-
-
-def _redirected(url: str, error: git.RedirectedError) -> InputError:
-    return InputError(f"{url} leads to another host, {error}: give the address there, if you mean that one")
 
 
 # --- local ------------------------------------------------------------------------------------------------------------

@@ -232,8 +232,7 @@ class _Sites(ast.NodeVisitor):
             self.visit(statement)
         self._bound, self._constructing = outer
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self.visit_FunctionDef(node)
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     # --- operators and conditions
 
@@ -267,13 +266,11 @@ class _Sites(ast.NodeVisitor):
             self._negate(node.test)
             self.generic_visit(node)
 
-    def visit_While(self, node: ast.While) -> None:
+    def visit_While(self, node: ast.While | ast.IfExp) -> None:
         self._negate(node.test)
         self.generic_visit(node)
 
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        self._negate(node.test)
-        self.generic_visit(node)
+    visit_IfExp = visit_While
 
     def _negate(self, test: ast.expr) -> None:
         if not isinstance(test, (ast.Compare, ast.BoolOp, ast.Constant)) and not _is_not(test):
@@ -311,11 +308,10 @@ class _Sites(ast.NodeVisitor):
         self._bound |= stored
         self.generic_visit(node)
 
-    def visit_Break(self, node: ast.Break) -> None:
+    def visit_Break(self, node: ast.Break | ast.Continue) -> None:
         self._drop(node)
 
-    def visit_Continue(self, node: ast.Continue) -> None:
-        self._drop(node)
+    visit_Continue = visit_Break
 
 
 def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _Function]]:

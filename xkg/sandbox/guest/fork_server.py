@@ -114,11 +114,7 @@ def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
         place = Path(name)
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content.encode("utf-8", "surrogatepass"))
-    for name, most in job["limits"].items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+    landlock.set_limits(job["limits"])
     landlock.restrict(abi, None)
     random.seed()
     if "numpy.random" in sys.modules:

@@ -6,9 +6,10 @@ System calls, rights and what each ABI version added are from <https://docs.kern
 import contextlib
 import ctypes
 import os
+import resource
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
@@ -79,6 +80,15 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         called(libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
     finally:
         os.close(ruleset)
+
+
+def set_limits(limits: Mapping[str, int]) -> None:
+    """Sets limits on resources by name, or the present hard limits where these are lower."""
+    for name, most in limits.items():
+        kind = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
 
 
 def filter_calls(program: bytes) -> None:

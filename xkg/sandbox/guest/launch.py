@@ -7,7 +7,6 @@ line: the job's wait status, or `refused` and why nothing was run.
 import ctypes
 import json
 import os
-import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -56,11 +55,7 @@ def _become(plan: dict[str, Any]) -> None:
     os.dup2(stdin, 0)
     os.close(stdin)
     os.chdir(plan["folder"])
-    for name, most in plan["limits"].items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+    landlock.set_limits(plan["limits"])
     landlock.restrict(plan["abi"], [(place, rights) for place, rights in plan["paths"]], plan["port"])
     landlock.filter_calls(bytes.fromhex(plan["filter"]))
     os.execve(plan["command"][0], plan["command"], plan["variables"])

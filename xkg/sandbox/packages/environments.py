@@ -39,6 +39,7 @@ from xkg.files import alone, read_regular, write_whole
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
+from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import prune
 from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
@@ -207,7 +208,7 @@ class UvEnvironments:
         if not (home / "site").is_dir():
             lines = [wheel.pin + (f" --hash=sha256:{wheel.sha256}" if wheel.sha256 else "") for wheel in plan.wheels]
             making = self._making()
-            answer, trouble = self._run({"mode": "install", "lines": lines, "target": "site"})
+            answer, trouble = self._run({"mode": "install", "lines": lines})
             with contextlib.suppress(ValidationError):
                 trouble = Done.model_validate(answer).error or ""
             size = 0 if trouble else _readable(making / "work/site") / 2**20
@@ -216,7 +217,6 @@ class UvEnvironments:
             if trouble:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
                 return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
-            _write(making / "work/packages.json", json.dumps(pins))
             _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
             (making / "work").rename(home)
         return Environment(
@@ -262,14 +262,7 @@ class UvEnvironments:
         if certificates:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
-        request = query | {
-            "uv": _UV,
-            "socket": _SOCKET,
-            "cache": f"{_MAKE}/cache",
-            "answer": f"{_MAKE}/work/answer.json",
-        }
-        if "target" in request:
-            request["target"] = f"{_MAKE}/work/{request['target']}"
+        request = _request(query, _UV, _SOCKET, _MAKE)
         with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
             outcome = self._box.confine(
                 Confined(
@@ -286,17 +279,8 @@ class UvEnvironments:
 
     def _plain(self, query: dict[str, Any]) -> str:
         making = self._making()
-        request = query | {
-            "uv": str(_uv()),
-            "socket": None,
-            "cache": str(making / "cache"),
-            "answer": str(making / "work/answer.json"),
-        }
-        if "target" in request:
-            request["target"] = str(making / "work" / request["target"])
-        for name, text in {**_installer(), "request.json": json.dumps(request)}.items():
-            (making / name).parent.mkdir(parents=True, exist_ok=True)
-            (making / name).write_text(text)
+        request = _request(query, str(_uv()), None, str(making))
+        fill(making, {**_installer(), "request.json": json.dumps(request)})
         variables = QUIET | {"HOME": str(making), "TMPDIR": str(making), "PATH": os.defpath} | _PATIENCE
         variables |= {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
         variables |= configured_index().variables
@@ -312,6 +296,12 @@ class UvEnvironments:
     def _locked(self) -> AbstractContextManager[bool]:
         self._folder.mkdir(parents=True, exist_ok=True)
         return alone(self._folder / ".lock", wait=True)
+
+
+def _request(query: dict[str, Any], uv: str, socket: str | None, making: str) -> dict[str, Any]:
+    work = f"{making}/work"
+    paths = {"cache": f"{making}/cache", "answer": f"{work}/answer.json", "target": f"{work}/site"}
+    return query | paths | {"uv": uv, "socket": socket}
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:

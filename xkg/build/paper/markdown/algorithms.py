@@ -45,17 +45,10 @@ def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tu
     for index, (start, end) in enumerate(lines):
         if end - start > 300 or any(a <= start < b for a, b in covered) or (start < until and not covered):
             continue
-        region_here = (
-            inside_any(list(regions), start)
-            if text.startswith(("Algorithm", "**Algorithm", "ALGORITHM", "\\textbf{Alg"), start)
-            else None
-        )
-        head = (
-            _HEAD.match(text, start, end)
-            if text.startswith(("Algorithm", "**Algorithm", "ALGORITHM", "\\textbf{Alg"), start)
-            else None
-        )
-        if head is None or region_here is not None:
+        if not text.startswith(("Algorithm", "**Algorithm", "ALGORITHM", "\\textbf{Alg"), start):
+            continue
+        head = _HEAD.match(text, start, end)
+        if head is None or inside_any(list(regions), start) is not None:
             continue
         stop = _unfenced_end(text, index, lines)
         if stop is not None:

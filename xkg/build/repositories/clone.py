@@ -1,0 +1,81 @@
+"""Shallow clones of remote repositories in a cache, one bare repository per URL and commit."""
+
+import contextlib
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from xkg.build.repositories import git, git_directory
+from xkg.errors import InputError
+from xkg.files import private_folder
+from xkg.model import slug
+
+MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
+    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and its full commit."""
+    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
+    if commit is not None and (known := clone_path(url, commit, cache)).is_dir():
+        return known, commit
+    private_folder(cache)
+    work = Path(tempfile.mkdtemp(prefix=".fetch-", dir=cache))
+    try:
+        commit = _fetch_into(work / "repository", url, commit, reference)
+        target = clone_path(url, commit, cache)
+        try:
+            (work / "repository").rename(target)
+        except OSError:
+            if not target.is_dir():  # else: another process fetched the same commit first
+                raise
+        return target, commit
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def clone_path(url: str, commit: str, cache: Path) -> Path:
+    """The folder of a clone, which may not exist yet."""
+    digest = hashlib.sha256(f"{url}\0{commit}".encode()).hexdigest()[:16]
+    return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
+
+
+def _remote_commit(url: str, reference: str | None) -> str | None:
+    """The present commit of a remote name; None for an abbreviated commit, which only a full fetch can resolve."""
+    names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
+    requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
+    with _reaching(url, "reached"):
+        ids = git.list_remote(url, requested)
+    for name in reversed(requested):  # the commit that an annotated tag points to, before the tag itself
+        if name in ids:
+            return ids[name]
+    if reference is None:
+        raise InputError(f"{url} is empty: it has no commit yet")
+    if not re.fullmatch(r"[0-9a-f]{4,64}", reference):
+        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
+    return None
+
+
+def _fetch_into(folder: Path, url: str, commit: str | None, reference: str | None) -> str:
+    with _reaching(url, "fetched"):
+        git.fetch(url, commit, folder, largest=MAX_READ_BYTES)
+    head = git.find_commit(git_directory.ours(folder), commit or reference or "")
+    if head is None:
+        raise InputError(f"{url} has no commit, branch or tag {reference!r}")
+    (folder / "HEAD").write_text(f"{head.oid}\n")
+    return head.oid
+
+
+@contextlib.contextmanager
+def _reaching(url: str, done: str) -> Iterator[None]:
+    try:
+        yield
+    except git.RedirectedError as error:
+        message = f"{url} leads to another host, {error}: give the address there, if you mean that one"
+        raise InputError(message) from error
+    except git.GitError as error:
+        raise InputError(f"{url} cannot be {done}: {error}; check the address, or give a folder") from error
