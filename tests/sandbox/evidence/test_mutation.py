@@ -3,7 +3,7 @@ import ast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.sandbox.evidence.mutation import body_lines, mutants, stubs
+from xkg.sandbox.evidence.mutation import body_lines, mutants, plain_newlines, stubs
 
 MODULE = '''"""Thermostat."""
 import math
@@ -156,7 +156,9 @@ def test_any_module_that_parses_can_be_changed(lines: list[str], newline: str) -
     except SyntaxError:
         return
     for change in [*stubs(source), *mutants(source, EVERYWHERE, "s")]:
-        ast.parse(change.apply(source))
+        changed = change.apply(source)
+        ast.parse(changed)
+        assert changed.count("\n") == plain_newlines(source).count("\n")
 
 
 def test_what_follows_a_change_keeps_its_line() -> None:

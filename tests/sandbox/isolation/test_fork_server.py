@@ -1,6 +1,7 @@
 """Jobs that are forked from a process with modules imported: as good as new, and alone, one after another."""
 
 import os
+import select
 import signal
 import tempfile
 import threading
@@ -178,7 +179,7 @@ def test_one_run_does_not_change_the_next_in_a_user_namespace(monkeypatch: pytes
         "import xkg",
     ],
 )
-def test_a_run_is_as_it_would_be_anew(warm: WarmRunner, source: str) -> None:
+def test_a_run_is_as_it_would_be_anew(warm: WarmRunner, cold: Openable, source: str) -> None:
     job = script(source, "argument")
 
     def said(outcome: Outcome) -> tuple[object, ...]:
@@ -187,7 +188,7 @@ def test_a_run_is_as_it_would_be_anew(warm: WarmRunner, source: str) -> None:
 
     forked = warm.run(job)
     assert forked.runner.endswith(", warm")
-    assert said(forked) == said(warm._runner.run(job))
+    assert said(forked) == said(cold.run(job))
 
 
 def test_modules_are_there_and_random_numbers_are_not_the_same(warm: WarmRunner) -> None:
@@ -200,9 +201,17 @@ def test_modules_are_there_and_random_numbers_are_not_the_same(warm: WarmRunner)
 def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(warm: WarmRunner, lines: list[str]) -> None:
     assert warm.run(script("print(1)")).ok
     (process,) = warm_processes()
-    killer = threading.Timer(0.5, lambda: os.kill(process, signal.SIGKILL))
+    below = len(descendants(process))
+
+    def kill_during_the_run() -> None:
+        while len(descendants(process)) == below:
+            time.sleep(0.01)
+        os.kill(process, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_during_the_run)
     killer.start()
-    outcome = warm.run(script("import time; time.sleep(1); print('done')"))
+    # `csv` is preloaded in the process that is lost, and not in the sandbox that repeats the run
+    outcome = warm.run(script("import sys, time; 'csv' in sys.modules and time.sleep(60); print('done')"))
     killer.join()
     assert (outcome.output, outcome.exit_code) == ("done\n", 0)
     assert len(lines) == 1
@@ -215,8 +224,10 @@ def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(warm: Wa
 def test_a_process_that_was_lost_between_runs_is_replaced_without_a_word(warm: WarmRunner, lines: list[str]) -> None:
     assert warm.run(script("print(1)")).ok
     (process,) = warm_processes()
+    ended = os.pidfd_open(process)
     os.kill(process, signal.SIGKILL)
-    time.sleep(0.1)
+    select.select([ended], [], [], 60)
+    os.close(ended)
     assert warm.run(script("print(2)")).output == "2\n"
     assert lines == []
 

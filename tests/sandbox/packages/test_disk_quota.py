@@ -45,6 +45,6 @@ def test_downloads_go_before_environments(tmp_path: Path) -> None:
     assert home.exists()
 
 
-def test_nothing_to_keep(tmp_path: Path) -> None:
+def test_environments_without_a_folder_can_be_in_use(tmp_path: Path) -> None:
     with in_use(Environment(site=None, hash="")), in_use(Environment(site=tmp_path / "gone/site", hash="x")):
-        pass
+        assert list(tmp_path.iterdir()) == []

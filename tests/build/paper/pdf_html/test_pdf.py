@@ -249,4 +249,4 @@ def test_anything_that_is_printed_gives_a_document_or_one_line(pages: list[list[
 def test_a_damaged_file_is_read_or_refused(at: int, noise: bytes) -> None:
     data = paper()
     with contextlib.suppress(InputError):
-        parse_pdf(data[:at] + noise + data[at + len(noise) :], Path("p.pdf"))
+        assert parse_pdf(data[:at] + noise + data[at + len(noise) :], Path("p.pdf")).format == "pdf"
