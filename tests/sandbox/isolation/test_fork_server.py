@@ -1,5 +1,6 @@
 """Jobs that are forked from a process with modules imported: as good as new, and alone, one after another."""
 
+import contextlib
 import os
 import select
 import signal
@@ -222,12 +223,16 @@ def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(warm: Wa
 
 
 def test_a_process_that_was_lost_between_runs_is_replaced_without_a_word(warm: WarmRunner, lines: list[str]) -> None:
+    before = set(descendants(os.getpid()))
     assert warm.run(script("print(1)")).ok
     (process,) = warm_processes()
-    ended = os.pidfd_open(process)
-    os.kill(process, signal.SIGKILL)
-    select.select([ended], [], [], 60)
-    os.close(ended)
+    with contextlib.ExitStack() as ends:
+        sandbox = [os.pidfd_open(each) for each in set(descendants(os.getpid())) - before]
+        for descriptor in sandbox:
+            ends.callback(os.close, descriptor)
+        os.kill(process, signal.SIGKILL)
+        for descriptor in sandbox:
+            assert select.select([descriptor], [], [], 60)[0]
     assert warm.run(script("print(2)")).output == "2\n"
     assert lines == []
 
