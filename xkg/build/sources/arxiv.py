@@ -201,7 +201,7 @@ class ArxivSource:
         if record.file.endswith(".pdf") and not notes:
             notes = (f"{record} has no LaTeX source that can be read: its PDF was",)
         if WITHDRAWN.search(record.comment):
-            notes = (*notes, f"{record} says of itself: {record.comment}")
+            notes = (*notes, f"{record} has the comment: {record.comment}")
         return PaperFile(
             path=self._folder / record.file,
             title=record.title,

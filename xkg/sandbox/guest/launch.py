@@ -74,7 +74,7 @@ def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
     if libc.capset(header, (ctypes.c_uint32 * 6)(capabilities, capabilities, capabilities, 0, 0, 0)) != 0:
         raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
     if pass_closed_folders and libc.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "the right to pass closed folders cannot be kept")
+        raise OSError(ctypes.get_errno(), "the right to pass closed folders cannot be retained")
 
 
 if __name__ == "__main__":

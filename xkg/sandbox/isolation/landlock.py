@@ -137,7 +137,7 @@ class LandlockRunner:
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
-        """As `Openable` says."""
+        """As `Openable.open`."""
         lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
         started = _start(arguments, files, site, lasting, passed)
         return Opened(started.process, started.places, started.room, started.end)

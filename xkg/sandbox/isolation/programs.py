@@ -136,7 +136,7 @@ def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Itera
         yield way
 
 
-def _in_box(program: Program, streams: Streams, way: _Way) -> Outcome:
+def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
     mounts = [Mount(program.folder, _FOLDER)]
     mounts += [Mount(path, str(path)) for path in program.reads]
     mounts += [Mount(path, str(path), writable=True) for path in program.writes]
@@ -219,4 +219,4 @@ def _proxied(port: int | None) -> dict[str, str]:
     return dict.fromkeys((*names, *map(str.lower, names)), address) | {"NO_PROXY": "", "no_proxy": ""}
 
 
-_BEHIND = {"bubblewrap": _in_box, "landlock": _under_landlock, None: _bare}
+_BEHIND = {"bubblewrap": _under_bubblewrap, "landlock": _under_landlock, None: _bare}

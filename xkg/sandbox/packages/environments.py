@@ -99,7 +99,7 @@ class UvEnvironments:
     def __init__(self, folder: Path, settings: EnvironmentSettings, runner: Runner) -> None:
         self._folder = folder.absolute()
         self._settings = settings
-        self._box = runner if isinstance(runner, BubblewrapRunner) else None
+        self._sandbox = runner if isinstance(runner, BubblewrapRunner) else None
         self._contained = not isinstance(runner, UnsafeSubprocessRunner)
 
     def make(
@@ -228,10 +228,10 @@ class UvEnvironments:
 
     def _run(self, query: dict[str, Any]) -> tuple[Any, str]:
         """The installer's answer, and the reason where there is none."""
-        if self._contained and self._box is None:
+        if self._contained and self._sandbox is None:
             return None, "packages can be installed in bubblewrap only"
         making = self._making()
-        owner = outside_uid(keeper=True) if self._box else None
+        owner = outside_uid(keeper=True) if self._sandbox else None
         owner = os.getuid() if owner is None else owner
         if making.exists() and making.stat().st_uid != owner:
             shutil.rmtree(making)
@@ -241,7 +241,7 @@ class UvEnvironments:
             folder.mkdir(exist_ok=True)
             os.chown(folder, owner, owner if os.getuid() == 0 else -1)
         answer = making / "work/answer.json"
-        ended = self._confined(query) if self._box else self._plain(query)
+        ended = self._confined(query) if self._sandbox else self._plain(query)
         if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
             shutil.rmtree(making, ignore_errors=True)
             return None, "the installation left something else than its folder"
@@ -254,7 +254,7 @@ class UvEnvironments:
                 answer.unlink(missing_ok=True)
 
     def _confined(self, query: dict[str, Any]) -> str:
-        assert self._box is not None
+        assert self._sandbox is not None
         index = configured_index()
         certificates = ssl.get_default_verify_paths().cafile
         variables = dict(index.variables) | _PATIENCE
@@ -264,7 +264,7 @@ class UvEnvironments:
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
         request = _request(query, _UV, _SOCKET, _MAKE)
         with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
-            outcome = self._box.confine(
+            outcome = self._sandbox.confine(
                 Confined(
                     command=(str(interpreter()), *_INSTALLER),
                     limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),

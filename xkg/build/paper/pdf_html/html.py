@@ -76,7 +76,7 @@ def _tree(data: bytes) -> Any:
         data.decode("utf-8")
         encoding = "utf-8"
     except UnicodeDecodeError:
-        encoding = None  # as the page itself says
+        encoding = None  # as the page declares
     parser = html.HTMLParser(encoding=encoding, remove_comments=True, remove_pis=True, no_network=True)
     try:
         return html.document_fromstring(data.replace(b"\0", b" "), parser=parser)

@@ -116,7 +116,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
     if len(text) < _FEWEST_CHARACTERS:
         raise InputError(f"{path} holds no text, only images (a scan?); {remedy}")
     if sum(map(len, _WORD.findall(text))) < _FEWEST_IN_WORDS * len(text.replace(" ", "")):
-        raise InputError(f"{path} holds no readable text: its fonts do not tell which characters they show; {remedy}")
+        raise InputError(f"{path} holds no readable text: its fonts do not identify their characters; {remedy}")
     return PrintedPaper(pages, " ".join(title.split()))
 
 
