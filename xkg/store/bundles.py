@@ -1,4 +1,4 @@
-"""Bundle files: the truth of an embedded graph, one immutable file for each state of a paper.
+"""Bundle files: the source of truth of an embedded graph, one immutable file for each state of a paper.
 
 A file is one JSON object, `{"format", "sha256", "bundle"}`, where the hash covers the bytes of the bundle as they stand
 in the file. All is ASCII, so control characters and lone surrogates come back as they were. The name is a readable
@@ -33,8 +33,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle under `folder`, which must exist; a copy of what is stored elsewhere need not be `durable`: a
-    power cut may damage it, which shows when it is read. Raises `OSError`."""
+    """Stores a bundle under `folder`, which must exist. A copy of what is stored elsewhere need not be `durable`: a
+    power cut may damage it, which its hash shows. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = data[len(_HEAD) : _HASH_END].decode("ascii")
     path = folder / _name(bundle.paper.id, sha256)
@@ -52,7 +52,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """The bundle in a file. Raises `CorruptStoreError` naming the file, and `paper`, where it is known to be its."""
+    """The bundle in a file. Raises `CorruptStoreError` naming the file, and its `paper` if that is known."""
     try:
         data = path.read_bytes()
     except OSError as error:

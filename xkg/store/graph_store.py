@@ -83,7 +83,7 @@ class Facts(Value):
 
 
 class Heading(NamedTuple):
-    """How a paper is told from others."""
+    """What identifies a paper to a reader."""
 
     title: str
     year: int | None

@@ -52,7 +52,7 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
     try:
         return _bundle(_load(path), check)
     except _Wrong as wrong:
-        raise InputError(f"{path}: {wrong}; mend the file or leave it out") from wrong
+        raise InputError(f"{path}: {wrong}; correct the file or leave it out") from wrong
 
 
 def write_peer(bundle: PaperBundle) -> Object:
@@ -247,8 +247,8 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
     original = {**file, "techniques": []} if file.get("techniques") else file
     if beyond_paper := _beyond(original, _paper(bundle, [])):
         claims["paper"][paper] = beyond_paper
-    kept = {part: values for part, values in claims.items() if values}
-    return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"claims": kept})})
+    stored_claims = {part: values for part, values in claims.items() if values}
+    return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"claims": stored_claims})})
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:

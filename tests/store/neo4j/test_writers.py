@@ -203,8 +203,8 @@ def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(
     for module in ("open", "build"):
         monkeypatch.setattr(f"xkg.commands.{module}.embedder", _embedder)
     chosen = settings_for(server, tmp_path / "kg")
-    outbox.keep(chosen.kg, [a_paper(1), a_paper(2)])
-    outbox.keep(chosen.kg, [a_paper(2, note="newer")])
+    outbox.enqueue(chosen.kg, [a_paper(1), a_paper(2)])
+    outbox.enqueue(chosen.kg, [a_paper(2, note="newer")])
     damaged, kept = outbox.waiting(chosen.kg)
     damaged.write_text("{")
     result = push(chosen)

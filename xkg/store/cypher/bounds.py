@@ -104,17 +104,17 @@ def _check_length(tokens: Sequence[Token], star: int) -> None:
     while _is_number(tokens, i) or _mark(tokens, i) == "..":
         bounds.append(tokens[i].text)
         i += 1
-    said = "".join(bounds)
-    _check_bound(said, bounds[-1] if bounds else "", f"'*{said}'", f"*1..{LONGEST_PATH}")
+    length = "".join(bounds)
+    _check_bound(length, bounds[-1] if bounds else "", f"'*{length}'", f"*1..{LONGEST_PATH}")
 
 
-def _check_bound(said: str, bound: str, shown: str, example: str) -> None:
-    if not re.fullmatch(r"(\d*(\.\.|,))?\d*", said):
-        raise refused(shown, f"is no length of a path; write {example} or less")
+def _check_bound(length: str, bound: str, quoted: str, example: str) -> None:
+    if not re.fullmatch(r"(\d*(\.\.|,))?\d*", length):
+        raise refused(quoted, f"is no length of a path; write {example} or less")
     if not bound.isdigit():
-        raise refused(shown, f"has no upper bound, and would walk all that can be reached; write {example} or less")
+        raise refused(quoted, f"has no upper bound, and would walk all that can be reached; write {example} or less")
     if len(bound) > 9 or int(bound) > LONGEST_PATH or (bound[0] == "0" and bound != "0"):
-        raise refused(shown, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
+        raise refused(quoted, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
 
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:

@@ -1,4 +1,4 @@
-"""How much one evaluation of the expressions of a statement can cost, told from its text before it runs.
+"""An upper bound of what one evaluation of a statement's expressions costs, computed from its text before it runs.
 
 Neo4j looks whether a transaction's time is over between two rows, and nowhere within one expression: `single(x IN
 range(1, 9000000000000000) WHERE x < 0)` keeps a core of the server busy for months, and doubling a string forty times
@@ -69,7 +69,7 @@ Names = dict[str, ValueBounds]
 def check_evaluation(tokens: Sequence[Token], is_keyword: Callable[[int], bool], parameters: Mapping[str, Any]) -> None:
     """Raises `QueryRefusedError` for a statement that goes through too much within one expression, can make a value
     too large, or matches a regular expression with what is no property. The brackets of the tokens are balanced;
-    `is_keyword` tells a keyword from a name that is spelled like one."""
+    `is_keyword` distinguishes a keyword from a name that is spelled like one."""
     _Estimate(tokens, is_keyword, parameters).query(0, len(tokens), {}, 1)
 
 
@@ -429,7 +429,7 @@ class _Estimate:
         return ValueBounds(found, found, 1, flat=True)
 
     def range(self, start: int, end: int, names: Names, times: int) -> int | None:
-        """The most items of `range(…)`, None where no bound of it can be told."""
+        """The most items of `range(…)`, None where they have no bound."""
         bounds = [self.number(one, stop, names, times) for one, stop in self.parts(start, end)]
         if not 2 <= len(bounds) <= 3:
             return None

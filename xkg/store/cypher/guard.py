@@ -1,4 +1,4 @@
-"""Which Cypher statements of strangers may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
+"""Which untrusted Cypher statements may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
 
 A read-only handle is no guard: on one, LadybugDB's `LOAD FROM` reads files of the system, `COPY … TO` and `EXPORT
 DATABASE` write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens
@@ -272,8 +272,8 @@ class _Reader:
     def _check_procedure(self, i: int) -> None:
         name, end = self._dotted(i)
         if name not in _PROCEDURES or self.mark(end) != "(":
-            shown = name or (self.at(i) or self.tokens[-1]).text
-            raise refused(f"CALL {shown}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
+            procedure = name or (self.at(i) or self.tokens[-1]).text
+            raise refused(f"CALL {procedure}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
 
     def _check_call(self, i: int) -> None:
         start = i

@@ -85,7 +85,7 @@ def find(name: str) -> NamedQuery:
         return known[name]
     raise InputError(
         f"{name[:80]!r} is no statement and no named query; nearest: {', '.join(_nearest(name, known))} "
-        "(`xkg cypher --list` tells all)"
+        "(`xkg cypher --list` shows all)"
     )
 
 
@@ -116,7 +116,7 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
     takes = f"{query.name} takes " + (", ".join(map(str, query.parameters)) or "no parameters")
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise InputError(f"unknown parameter {', '.join(map(_shown, unknown))}: {takes}")
+        raise InputError(f"unknown parameter {', '.join(map(_quoted, unknown))}: {takes}")
     missing = [
         parameter.name for parameter in query.parameters if parameter.default is None and not values.get(parameter.name)
     ]
@@ -128,7 +128,7 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
         typed = _typed(value, parameter.type)
         if typed is None:
             wanted = _WANTED[parameter.type]
-            raise InputError(f"parameter {parameter.name} of {query.name} is {wanted}, not {_shown(value)}")
+            raise InputError(f"parameter {parameter.name} of {query.name} is {wanted}, not {_quoted(value)}")
         bound[parameter.name] = typed
     return bound
 
@@ -198,7 +198,7 @@ def _parameter(path: Path, line: str) -> Parameter:
 
 
 def _faulty(path: Path, what: str) -> StoreError:
-    return StoreError(f"{path}: {what}; mend the comment on top as cypher/README.md shows it")
+    return StoreError(f"{path}: {what}; correct the comment on top as cypher/README.md shows it")
 
 
 _WANTED = {
@@ -228,7 +228,7 @@ def _typed(value: Any, kind: str) -> Value | None:
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
-    """Neither engine can tell the type of an empty list."""
+    """None for an empty list, whose type neither engine knows."""
     if isinstance(value, str):
         parsed = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
         value = parsed
@@ -246,7 +246,7 @@ def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
     return (alike + kin)[:5] or list(known)[:5]
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     return json.dumps(value, default=str)[:80]
 
 

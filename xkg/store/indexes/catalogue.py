@@ -45,9 +45,9 @@ CREATE INDEX link_second ON link (second);
 """
 _BATCH = 500
 
-VIEWS_KEPT = 2048
-IDS_KEPT = 100_000
-_YEARS_KEPT = 16
+CACHED_VIEWS = 2048
+CACHED_IDS = 100_000
+_CACHED_YEARS = 16
 _LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 """So much of what was read stays in memory: about 20 MB each."""
 
@@ -136,12 +136,12 @@ class CatalogueWriter:
 
     def cite(self) -> None:
         """Adds which of the papers cite which."""
-        from xkg.store.concepts.citations import Held, meant
+        from xkg.store.concepts.citations import PaperIndex, cited_papers
 
         numbers = {_id(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
-        held = Held(self._papers("json_remove(body, '$.references', '$.abstract', '$.claims', '$.code_files')"))
+        index = PaperIndex(self._papers("json_remove(body, '$.references', '$.abstract', '$.claims', '$.code_files')"))
         for paper in self._papers("body"):
-            pairs = [(numbers[paper.id], numbers[other]) for other in meant(paper, held)]
+            pairs = [(numbers[paper.id], numbers[other]) for other in cited_papers(paper, index)]
             self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
 
     def _papers(self, body: str) -> Iterator[Paper]:
@@ -169,7 +169,7 @@ class Catalogue:
         self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
         self._turn = threading.Lock()
         # A finished catalogue never changes, so what was read of it is as good as what is in it.
-        self._views = functools.lru_cache(VIEWS_KEPT)(self._view)
+        self._views = functools.lru_cache(CACHED_VIEWS)(self._view)
         self._ids: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._count: int | None = None
@@ -213,8 +213,8 @@ class Catalogue:
         if (first, last) not in known:
             within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"
             found = self._all(f"SELECT id FROM paper WHERE {within} ORDER BY number", (first, last))
-            kept = known if len(known) < _YEARS_KEPT else {}
-            known = self._of_years = {**kept, (first, last): [_id(key) for (key,) in found]}
+            cache = known if len(known) < _CACHED_YEARS else {}
+            known = self._of_years = {**cache, (first, last): [_id(key) for (key,) in found]}
         return known[first, last]
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
@@ -276,7 +276,7 @@ class Catalogue:
             for row, key in self._all(f"SELECT row, id FROM technique WHERE row IN ({marks})", part):
                 known[row] = _id(key)
                 places[known[row]] = row
-        if len(known) > IDS_KEPT:
+        if len(known) > CACHED_IDS:
             self._ids, self._rows = {}, {}  # whoever reads the old ones goes on doing so
         return {row: known[row] for row in wanted if row in known}
 
@@ -300,7 +300,7 @@ class Catalogue:
                 f"WHERE t.id IN ({marks})",
                 part,
             ):
-                level, language, packages = _told(facts or '["none", "", []]')
+                level, language, packages = _parse_facts(facts or '["none", "", []]')
                 found[_id(key)] = Facts(paper=_id(paper), level=level, language=language, packages=packages)
         return found
 
@@ -437,7 +437,7 @@ def name_key(name: str) -> str:
 
 
 @functools.lru_cache(4096)
-def _told(facts: str) -> tuple[Level, str, tuple[str, ...]]:
+def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...]]:
     """Level, language and packages, in which most code is alike."""
     level, language, packages = json.loads(facts)
     return Level(level), language, tuple(packages)

@@ -1,8 +1,8 @@
 """The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
 
-Everything that a technique is found by is one field, in which what tells more is repeated: Robertson, Zaragoza and
-Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare among
-names and common among definitions, and a name would win by a word that says nothing.
+All searchable text of a technique is one field, in which the more informative parts are repeated: Robertson, Zaragoza
+and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare
+among names and common among definitions, and a name would win by an uninformative word.
 
 Text is split as identifiers are (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" meet; a
 compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
@@ -31,7 +31,7 @@ _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
-_RARITIES_KEPT = 10_000
+_CACHED_RARITIES = 10_000
 
 
 def words(text: str) -> str:
@@ -73,7 +73,7 @@ def analyzed(split: str) -> list[str]:
 
 
 def searched(entry: Entry) -> str:
-    """The words that a technique is found by, those that tell more of it several times."""
+    """The words that a technique is found by, the more informative ones several times."""
     technique, code = entry.technique, entry.code
     documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
@@ -222,7 +222,7 @@ class TextIndex:
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """What each of these terms counts (`rarity`)."""
         known = self._rarities
-        if len(known) > _RARITIES_KEPT:
+        if len(known) > _CACHED_RARITIES:
             known = self._rarities = {}  # whoever reads the old ones goes on doing so
         missing = [term for term in terms if term not in known]
         known.update(rarity({term: self._having(term) for term in missing}, len(self)))

@@ -54,15 +54,15 @@ def build_files(
         writer = stack.enter_context(_graph(folder)) if graph else None
         text = TextWriter(folder / TEXT)
         for bundle, file in stored:
-            shown = list(entries(bundle))
-            composed = [vector_text(entry) for entry in shown]
+            visible = list(entries(bundle))
+            composed = [vector_text(entry) for entry in visible]
             digests = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
-            rows = catalogue.add(bundle, file, list(zip(shown, digests, strict=True)))
-            for row, entry in zip(rows, shown, strict=True):
+            rows = catalogue.add(bundle, file, list(zip(visible, digests, strict=True)))
+            for row, entry in zip(rows, visible, strict=True):
                 text.add(row, papers, entry)
                 concepts.append(concept(row, papers, entry))
             if writer is not None:
-                writer.add(bundle, shown)
+                writer.add(bundle, visible)
             texts += composed
             hashes += digests
             papers += 1

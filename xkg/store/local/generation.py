@@ -29,7 +29,7 @@ from xkg.store.indexes.vectors import VectorsInfo
 from xkg.value import Value
 
 FORMAT = 4
-KEPT = 2
+RETAINED = 2
 """How many generations before the current one are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
 BASE = "base/"
@@ -313,15 +313,14 @@ def _keep(folder: Path, names: set[str]) -> None:
             path.unlink(missing_ok=True)
 
 
-def clean_up(root: Path, kept: int = KEPT) -> None:
-    """Removes what neither the current generation, nor the `kept` before it, nor a reader needs. Hold the write lock.
-
-    Does nothing where a manifest that says what is needed cannot be read."""
+def clean_up(root: Path, retained: int = RETAINED) -> None:
+    """Removes what neither the current generation, nor the `retained` ones before it, nor a reader needs. Hold the
+    write lock. Does nothing where a manifest cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
     number = current.generation
     try:
-        while number and len(needed) <= kept and number in numbers(root):
+        while number and len(needed) <= retained and number in numbers(root):
             needed.add(number)
             number = read_manifest(root, number).previous
         for other in numbers(root):

@@ -16,7 +16,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import generation
-from xkg.store.local.generation import KEPT, Current, Generation, Layers, Manifest
+from xkg.store.local.generation import RETAINED, Current, Generation, Layers, Manifest
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 
@@ -38,12 +38,14 @@ class Generations:
     waits `wait` seconds for another, and keeps `kept` generations before the current one. Safe to use from several
     threads, and in a forked child. Needs a file system with `flock`."""
 
-    def __init__(self, folder: Path, *, wait: float, check: Callable[[Generation], None], kept: int = KEPT) -> None:
+    def __init__(
+        self, folder: Path, *, wait: float, check: Callable[[Generation], None], retained: int = RETAINED
+    ) -> None:
         self.folder = folder
         self.bundles = folder / "bundles"
         self._wait = wait
         self._check = check
-        self._kept = kept
+        self._retained = retained
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
@@ -71,8 +73,8 @@ class Generations:
 
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
-        """Holds the write lock over one change, and makes one line of whatever the system refuses. With `repair`,
-        a `CURRENT` that cannot be read is noted there and taken as empty. Raises `StoreBusyError`."""
+        """Holds the write lock over one change; errors of the system become a `StoreError` of one line. With `repair`,
+        a `CURRENT` that cannot be read is noted there and treated as empty. Raises `StoreBusyError`."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
@@ -94,11 +96,11 @@ class Generations:
                 try:
                     yield current
                 finally:
-                    # What this process itself still had open is of an earlier generation now.
+                    # The generation that this process has open is no longer current.
                     self.close()
                     # After a failure too: on a full disk every byte counts.
                     with contextlib.suppress(OSError, StoreError):
-                        generation.clean_up(self.folder, self._kept)
+                        generation.clean_up(self.folder, self._retained)
 
     def publish(
         self,
@@ -196,18 +198,18 @@ class _Shared:
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """Makes one line of whatever the system refuses a writer. Raises `StoreError`."""
+    """Turns errors of the system into a `StoreError` of one line."""
     try:
         yield
     except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
         raise StoreError(
-            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or mend "
+            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or correct "
             "permissions, then try again"
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """Why a write failed, in a few words: the engine's own line tells of descriptors and offsets."""
+    """Why a write failed, in a few words: the engine's own line speaks of descriptors and offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]

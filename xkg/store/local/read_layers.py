@@ -201,16 +201,16 @@ class LayeredVectors:
         self._start = layers.base_rows
         self._base = VectorIndex(folder / BASE / VECTORS, info, catalogue.dead_rows())
         self._above: VectorIndex | None = None
-        self._shown = np.ones(layers.rows, dtype=bool)
-        self._shown[catalogue.dead_rows()] = False
-        self._shown[self._start :] = False
-        self._shown[catalogue.rows_above()] = True
+        self._visible = np.ones(layers.rows, dtype=bool)
+        self._visible[catalogue.dead_rows()] = False
+        self._visible[self._start :] = False
+        self._visible[catalogue.rows_above()] = True
         if layers.rows > layers.base_rows:
-            hidden = np.flatnonzero(~self._shown[self._start :])
+            hidden = np.flatnonzero(~self._visible[self._start :])
             self._above = VectorIndex(folder / VECTORS, EXACT, hidden.tolist())
 
     def __len__(self) -> int:
-        return int(self._shown.sum())
+        return int(self._visible.sum())
 
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
@@ -233,8 +233,8 @@ class LayeredVectors:
             more, above, cosines = self._above.within(vectors, at_least)
             numbers, scores = np.concatenate([numbers, more]), np.concatenate([scores, cosines])
             found = np.concatenate([found, above + self._start])
-        shown = self._shown[found]
-        return numbers[shown], found[shown], scores[shown]
+        visible = self._visible[found]
+        return numbers[visible], found[visible], scores[visible]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
         """As `VectorIndex.exact_rows`."""

@@ -70,7 +70,7 @@ class Replica:
         self._embedder = embedder
         self._model = model
         self._background = background
-        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, kept=0)
+        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, retained=0)
         self._turn = threading.Lock()
         self._maker: threading.Thread | None = None
         self._failure: XkgError | None = None

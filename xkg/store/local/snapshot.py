@@ -9,7 +9,7 @@ from xkg.embeddings.base import Reading
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
-from xkg.store.concepts.citations import among, cited
+from xkg.store.concepts.citations import citations_of, stubs_and_citations
 from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.indexes.late_interaction import interaction
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
@@ -197,12 +197,12 @@ class EmbeddedSnapshot:
         with self._turn:
             if self._citations is None:
                 known = {paper.id for paper in self.papers()}
-                self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
+                self._citations = [pair for pair in stubs_and_citations(self.papers())[1] if pair[1] in known]
             return tuple(self._citations)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         known = self._catalogue.citations_of(paper) if self._catalogue else (set(), set())
-        return among(self.citations(), paper) if known is None else known
+        return citations_of(self.citations(), paper) if known is None else known
 
     def vector_index(self) -> "VectorIndex | LayeredVectors":
         """The vector index, checked and mapped once."""

@@ -54,7 +54,7 @@ class EmbeddedStore:
         """The generation that is current now; an empty one (number 0) where nothing was published yet.
 
         Snapshots of one generation share what they have open. Raises `CorruptStoreError` or `ModelMismatchError`, whose
-        message names the command that mends it."""
+        message names the command that repairs it."""
         return self._generations.snapshot()
 
     def publish(self, new: Sequence[PaperBundle]) -> int:

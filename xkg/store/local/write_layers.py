@@ -86,7 +86,9 @@ def add_layer(
     try:
         gone = list(earlier.paper_numbers({*removed, *(bundle.paper.id for bundle, _ in changed)}).values())
         gone_rows = set(earlier.rows_of(gone))
-        kept = [] if before is None else [x for x in earlier.row_links() if gone_rows.isdisjoint((x.first, x.second))]
+        retained_links = (
+            [] if before is None else [x for x in earlier.row_links() if gone_rows.isdisjoint((x.first, x.second))]
+        )
         dead_rows = layers.dead_rows + sum(row < layers.base_rows for row in gone_rows)
     finally:
         earlier.close()
@@ -99,11 +101,11 @@ def add_layer(
         catalogue.remove(number for number in gone if number >= layers.base_papers)
         for bundle, file in changed:
             number = catalogue.papers
-            shown = list(entries(bundle))
-            composed = [vector_text(entry) for entry in shown]
+            visible = list(entries(bundle))
+            composed = [vector_text(entry) for entry in visible]
             hashes = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
             for row, entry in zip(
-                catalogue.add(bundle, file, list(zip(shown, hashes, strict=True))), shown, strict=True
+                catalogue.add(bundle, file, list(zip(visible, hashes, strict=True))), visible, strict=True
             ):
                 text.add(row, number, entry)
                 concepts.append(concept(row, number, entry))
@@ -129,13 +131,13 @@ def add_layer(
         redone = {}
         for pair in above.decided_anew(decided, {bundle.paper.id for bundle, _ in changed}):
             ends, redone[pair] = above.links_between(pair)
-            kept = [x for x in kept if not {x.first, x.second} <= ends]
+            retained_links = [x for x in retained_links if not {x.first, x.second} <= ends]
     finally:
         above.close()
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         if found is not None:
             catalogue.words((c.row, codes) for c, codes in zip(concepts, found.codes, strict=True) if codes)
-        catalogue.relink([*kept, *fresh, *chain.from_iterable(redone.values())], redone)
+        catalogue.relink([*retained_links, *fresh, *chain.from_iterable(redone.values())], redone)
         catalogue.close()
     counts = {
         "vectors": manifest.counts["vectors"] - len(gone_rows) + len(texts),

@@ -14,7 +14,7 @@ _ORPHANS = {
     "Finding": "NOT EXISTS { ()-[:REPORTS]->(n) }",
     "Resource": "NOT EXISTS { ()-[:RELEASES]->(n) }",
 }
-_SHOWN = 3
+_EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
@@ -36,9 +36,9 @@ def problems(connection: Connection, model: str) -> list[str]:
                         "again to undo that (`xkg export` shows it as it is)"
                     )
                 known.add(one)
-                shown = {t.id for t in bundle.techniques if t.hidden is None}
-                counts["Technique"] += len(shown)
-                counts["Code"] += sum(code.technique in shown for code in bundle.code)
+                visible = {t.id for t in bundle.techniques if t.hidden is None}
+                counts["Technique"] += len(visible)
+                counts["Code"] += sum(code.technique in visible for code in bundle.code)
                 counts["Finding"] += len(bundle.findings)
                 counts["Resource"] += len(bundle.resources)
                 shared["Symbol"].update(key(symbol.id) for symbol in bundle.symbols)
@@ -77,7 +77,9 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
 def _orphans(connection: Connection) -> list[str]:
     found = []
     for label, condition in _ORPHANS.items():
-        statement = f"MATCH (n:{label}) WHERE {condition} RETURN count(n) AS number, collect(n.id)[..{_SHOWN}] AS ids"
+        statement = (
+            f"MATCH (n:{label}) WHERE {condition} RETURN count(n) AS number, collect(n.id)[..{_EXAMPLES}] AS ids"
+        )
         number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
         if number:
             found.append(

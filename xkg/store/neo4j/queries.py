@@ -1,8 +1,8 @@
-"""Queries of strangers on a Neo4j server: what the guard passes, in a transaction that reads and that the server ends.
+"""Untrusted queries on a Neo4j server: statements that the guard passes, in a read transaction with a time limit.
 
-The Community edition has no roles, so there the guard is what keeps files, network and procedures out of reach; a READ
-session and the planner's own word on the statement keep it from writing. A transaction's memory is bounded by the
-server (`db.memory.transaction.max`); no client can ask for less.
+The Community edition has no roles, so the guard alone denies files, network and procedures; a READ session and the
+planner's classification of the statement prevent writes. A transaction's memory is bounded by the server
+(`db.memory.transaction.max`); no client can ask for less.
 """
 
 import json
@@ -35,7 +35,7 @@ _turns = threading.BoundedSemaphore(_AT_ONCE)
 _OVERRAN = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration", "Terminated", "TransactionTerminated")
 _TOO_MUCH = ("MemoryPoolOutOfMemoryError", "TransactionOutOfMemoryError", "OutOfMemoryError")
 _NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
-_LONGEST_SAID = 240
+_LONGEST_MESSAGE = 240
 _BEYOND_DATES = "the query gives a date or time outside of the years 1 to 9999; take toString(…) of it"
 _MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
 
@@ -150,7 +150,7 @@ def _table(
         if planned.query_type != "r":
             raise QueryRefusedError(_MORE_THAN_READS)
         result = transaction.run(statement, parameters)
-        kept: list[tuple[Any, ...]] = []
+        fetched: list[tuple[Any, ...]] = []
         size = 0
         for record in result:
             try:
@@ -158,10 +158,10 @@ def _table(
             except (BrokenRecordError, ValueError, OverflowError):  # the driver and Python end at the year 9999
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
-            if len(kept) >= rows or size > bytes:
-                return Table(columns=tuple(result.keys()), rows=tuple(kept), truncated=True)
-            kept.append(row)
-        return Table(columns=tuple(result.keys()), rows=tuple(kept))
+            if len(fetched) >= rows or size > bytes:
+                return Table(columns=tuple(result.keys()), rows=tuple(fetched), truncated=True)
+            fetched.append(row)
+        return Table(columns=tuple(result.keys()), rows=tuple(fetched))
 
 
 def _value(value: Any) -> Any:
@@ -212,5 +212,5 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
         return error
     # up to the place it names, which is one in what was sent, not in what a person wrote; and without a list of every
     # clause that the grammar knows
-    said = (error.message or "").split(" (line ")[0]
-    return failure(said if len(said) <= _LONGEST_SAID else said.split(": expected")[0][:_LONGEST_SAID])
+    message = (error.message or "").split(" (line ")[0]
+    return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

@@ -134,15 +134,15 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
             )
             damaged.__cause__ = error
             found[one] = damaged
-    asked = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
+    keys_by_label = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
     parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
     if rests:
-        for kind, seen in transaction.run(_PARTS, all=asked):
-            for one, to, said in seen:
+        for kind, seen in transaction.run(_PARTS, all=keys_by_label):
+            for one, to, properties in seen:
                 if kind in parts.nodes:
-                    parts.nodes[kind][one] = said
+                    parts.nodes[kind][one] = properties
                 else:
-                    parts.edges[kind].setdefault((one, to), []).append(said)
+                    parts.edges[kind].setdefault((one, to), []).append(properties)
     for one, (rest, sha256, generation) in rests.items():
         try:
             # A number of another commit than the one beside it: half of one was seen.
@@ -174,7 +174,7 @@ def all_decisions(connection: Connection) -> tuple[Decision, ...]:
         if None not in rows:
             break
         time.sleep(pause)
-    found = (Decision.model_validate(json.loads(said)) for said in rows)
+    found = (Decision.model_validate(json.loads(decision)) for decision in rows)
     return tuple(sorted(found, key=lambda decision: decision.key))
 
 

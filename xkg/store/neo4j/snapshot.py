@@ -13,7 +13,7 @@ from xkg.embeddings.base import Reading
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
-from xkg.store.concepts.citations import among, cited
+from xkg.store.concepts.citations import citations_of, stubs_and_citations
 from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.index_entries import encodable, entries
 from xkg.store.indexes.catalogue import name_key
@@ -60,7 +60,7 @@ class RemoteSnapshot:
         self._connection = connection
         self._read_bundles = read_bundles
         self._turn = threading.RLock()
-        self._kept: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
+        self._cached: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
         self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
         self._papers: tuple[Paper, ...] | None = None
@@ -178,11 +178,11 @@ class RemoteSnapshot:
         with self._turn:
             if self._citations is None:
                 known = {paper.id for paper in self.papers()}
-                self._citations = tuple(pair for pair in cited(self.papers())[1] if pair[1] in known)
+                self._citations = tuple(pair for pair in stubs_and_citations(self.papers())[1] if pair[1] in known)
             return self._citations
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        return among(self.citations(), paper)
+        return citations_of(self.citations(), paper)
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
@@ -213,11 +213,11 @@ class RemoteSnapshot:
 
     def _require(self, papers: Sequence[str]) -> None:
         with self._turn:
-            asked = [paper for paper in papers if paper not in self._present]
-            if asked:
-                found = self._read(_PRESENT, papers=[rows.key(paper) for paper in asked])
+            unchecked = [paper for paper in papers if paper not in self._present]
+            if unchecked:
+                found = self._read(_PRESENT, papers=[rows.key(paper) for paper in unchecked])
                 self._present.update(json.loads(paper) for (paper,) in found)
-            for paper in asked:
+            for paper in unchecked:
                 if paper not in self._present:
                     raise self._unknown("paper", paper)
 
@@ -226,13 +226,13 @@ class RemoteSnapshot:
         there."""
         wanted = dict.fromkeys(papers)
         with self._turn:
-            found = {paper: self._kept[paper] for paper in wanted if paper in self._kept}
+            found = {paper: self._cached[paper] for paper in wanted if paper in self._cached}
             missing = [paper for paper in wanted if paper not in found]
             if missing:
                 read = self._connection.read(lambda transaction: list(self._read_bundles(transaction, missing)))
                 by_id = {bundle.paper.id: _PaperViews(bundle) for bundle in read}
                 fresh = {paper: by_id.get(paper) for paper in missing}
-                self._kept.update(fresh)
+                self._cached.update(fresh)
                 found.update(fresh)
             return found
 
@@ -252,8 +252,8 @@ class _PaperViews:
 
     def __init__(self, bundle: PaperBundle) -> None:
         self.bundle = bundle
-        shown = list(entries(bundle))
-        visible = [entry.technique for entry in shown]
+        visible_entries = list(entries(bundle))
+        visible = [entry.technique for entry in visible_entries]
         self.of = {
             entry.technique.id: TechniqueView(
                 technique=entry.technique,
@@ -262,7 +262,7 @@ class _PaperViews:
                 children=tuple(t for t in visible if t.parent == entry.technique.id),
                 code=entry.code,
             )
-            for entry in shown
+            for entry in visible_entries
         }
 
 

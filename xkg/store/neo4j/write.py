@@ -72,11 +72,11 @@ def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -
     stored = []
     names: list[NameRow] = []
     for bundle in write.new:
-        shown = list(entries(bundle))
-        names += name_rows(bundle, shown)
-        for row in paper_rows(bundle, shown):
+        visible = list(entries(bundle))
+        names += name_rows(bundle, visible)
+        for row in paper_rows(bundle, visible):
             rows.add(row)
-        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in shown), state.generation))
+        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
     stored += [_tombstone(paper, state.generation) for paper in gone]
     everything = {
         **rows.parameters(),
@@ -187,8 +187,8 @@ def _write_statement() -> str:
     for edge, (first, second, columns) in EDGES.items():
         if edge in ("CITES", "SAME_CONCEPT"):
             continue
-        said = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
-        drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{said}}}]->(b)"
+        properties = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
+        drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{properties}}}]->(b)"
         parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
     parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
     # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
@@ -198,7 +198,7 @@ def _write_statement() -> str:
 _WRITE = _write_statement()
 
 
-def _bundle_row(bundle: PaperBundle, shown: frozenset[str], generation: int) -> dict[str, Any]:
+def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -> dict[str, Any]:
     return {
         "id": key(bundle.paper.id),
         "paper": json.dumps(bundle.paper.id),
@@ -206,7 +206,7 @@ def _bundle_row(bundle: PaperBundle, shown: frozenset[str], generation: int) -> 
         "removed": False,
         "sha256": files.sha256(bundle),
         "official": [key(repository.id) for repository in bundle.repositories if repository.is_official],
-        "rest": pack(bundle, shown, generation),
+        "rest": pack(bundle, visible, generation),
     }
 
 
@@ -257,10 +257,10 @@ def _drop_shared(
     repositories = {one for rest in known for one in rest.repositories} - rows.ids("Repository")
     if not symbols and not repositories:
         return
-    asked = sorted(repositories | set(symbols.values()))
+    shared = sorted(repositories | set(symbols.values()))
     sharers: dict[str, list[str]] = {}
     official: set[str] = set()
-    for record in transaction.run(_SHARERS, repositories=asked, papers=papers):
+    for record in transaction.run(_SHARERS, repositories=shared, papers=papers):
         sharers.setdefault(record["id"], []).append(record["bundle"])
         official.update([record["id"]] if record["official"] else [])
     lost = {symbol for symbol, repository in symbols.items() if repository not in sharers}

@@ -1,4 +1,4 @@
-"""The way to a Neo4j: credentials, one driver a process, managed transactions, and faults told in one line."""
+"""The connection to a Neo4j: credentials, one driver a process, managed transactions, and errors of one line."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ from xkg.version import __version__
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0
 _ACQUIRE_SECONDS = 10.0
-# A server that is gone is told in seconds; what is worth another try, a deadlock or an election, is over by then.
+# A lost server is reported within seconds; a deadlock or an election, which are worth a retry, is over by then.
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Credentials:
-    """Whom a server is told that we are; the password is not part of what is printed."""
+    """User and password; the password is never printed."""
 
     user: str
     password: str = field(repr=False)
@@ -47,14 +47,14 @@ def credentials(settings: StoreSettings) -> Credentials:
     """User and password from the file that the settings name, else from the environment. Raises
     `StoreUnreachableError` where there is no password."""
     if settings.credentials is None:
-        said = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
+        values = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
         where = "the environment"
     else:
-        said = _file(settings.credentials)
+        values = _file(settings.credentials)
         where = str(settings.credentials)
-    if not said.get("NEO4J_PASSWORD"):
+    if not values.get("NEO4J_PASSWORD"):
         raise StoreUnreachableError(f"{where} holds no password for {settings.url}: {_BOTH_WAYS}")
-    return Credentials(said.get("NEO4J_USERNAME") or "neo4j", said["NEO4J_PASSWORD"])
+    return Credentials(values.get("NEO4J_USERNAME") or "neo4j", values["NEO4J_PASSWORD"])
 
 
 def _file(path: Path) -> dict[str, str]:

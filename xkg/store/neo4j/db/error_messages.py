@@ -42,15 +42,15 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
-            f"the Neo4j at {address} does not answer ({_reason(error)}): start it or mend store.url, "
+            f"the Neo4j at {address} does not answer ({_reason(error)}): start it or correct store.url, "
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
         return StoreBusyError(f"the Neo4j at {address} gave no connection in time: try again when it is less busy")
     if isinstance(error, ConfigurationError):
-        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): mend store.url")
+        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
-        return InputError("a number of the paper is larger than 64 bits: nothing was stored; mend it, then try again")
+        return InputError("a number of the paper is larger than 64 bits: nothing was stored; correct it and try again")
     return StoreError(f"the Neo4j at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
@@ -64,12 +64,12 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
-            f"{address} lets user {user!r} wait after too many wrong passwords: mend the password, then wait a moment"
+            f"{address} lets user {user!r} wait after too many wrong passwords: correct it, then wait a moment"
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
-            f"{address} does not let user {user!r} in: mend user or password, in NEO4J_USERNAME and NEO4J_PASSWORD or "
-            "in the file of store.credentials"
+            f"{address} does not let user {user!r} in: correct user or password, in NEO4J_USERNAME and NEO4J_PASSWORD "
+            "or in the file of store.credentials"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(

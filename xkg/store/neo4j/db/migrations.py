@@ -74,7 +74,7 @@ def read_state(transaction: neo4j.ManagedTransaction) -> State:
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
-    """`state` where this xkg can read and write such a graph. Raises `SchemaVersionError` naming what mends it."""
+    """`state` if this xkg can read and write such a graph. Raises `SchemaVersionError` that names the remedy."""
     newest = migrations(folder)[-1].number
     if state.schema > newest:
         raise SchemaVersionError(
