@@ -38,7 +38,7 @@ from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.index_entries import Entry, entries, vector_text
-from xkg.store.indexes.catalogue import CatalogueWriter
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import VectorsInfo, build
 from xkg.store.local.build_files import finish_text

@@ -15,7 +15,8 @@ from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import entries, vector_text
-from xkg.store.indexes.catalogue import Catalogue, CatalogueWriter
+from xkg.store.indexes.catalogue import Catalogue
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import VectorIndex, VectorsInfo, build, neighbours
 from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation

@@ -21,7 +21,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decision, Decisions
 from xkg.store.index_entries import Entry, entries, vector_text
-from xkg.store.indexes.catalogue import CatalogueWriter
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import EXACT, SLACK, VectorIndex, VectorsInfo, build, neighbours, neighbours_of
 from xkg.store.local.build_files import finish_text
