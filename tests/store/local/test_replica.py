@@ -166,7 +166,6 @@ def everything(replica: Replica, *, ranked: bool) -> object:
             ({t: round(share, 4) for t, share in shared.items()}, round(words, 4)),
             snapshot.facts(ids),
             sorted((t, found.round(4).tolist()) for t, found in snapshot.vectors(ids).items()),
-            snapshot.citations(),
             snapshot.paper_count(),
             snapshot.headings(papers),
             [snapshot.of_years(*years) for years in ((None, None), (2020, None), (None, 2019))],
@@ -485,7 +484,6 @@ def test_with_another_embedding_model_all_is_embedded_anew(folder: Path) -> None
     other = Replica(folder, feed, lambda: FakeHashEmbedder("other", 8), model="other", background=False)
     with other.snapshot() as snapshot:
         assert snapshot is not None
-        assert snapshot.embedding_model() == "other"
         assert len(snapshot.find_vector(FakeHashEmbedder("other", 8).embed(["x"])[0], 9)) == 3
 
 
@@ -550,7 +548,7 @@ def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:
             return super().embed(texts)
 
     replica = Replica(folder, feed, Slow, background=True)
-    with mock.patch("xkg.store.local.build_files._READ_AT_ONCE", 1):
+    with mock.patch("xkg.store.local.build_files._ENCODED_AT_ONCE", 1):
         with replica.snapshot() as snapshot:
             assert snapshot is None
         begun.wait()

@@ -10,6 +10,7 @@ from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_stor
 from tests.store.test_bundles import any_bundle
 from xkg.errors import InputError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import Level, PaperBundle, Reference
+from xkg.store.concepts.citations import citations_among
 from xkg.store.graph_store import Facts
 from xkg.store.index_entries import entries, vector_text
 from xkg.store.local.store import EmbeddedStore
@@ -57,13 +58,13 @@ def test_facts_and_citations_and_the_background(tmp_path: Path) -> None:
             part: Facts(paper="arxiv:2101.00001", level=Level.PARSED, language="python", packages=("numpy",)),
             top: Facts(paper="arxiv:2101.00001", level=Level.NONE),
         }
-        assert snapshot.citations() == (("arxiv:2101.00002", "arxiv:2101.00001"),)
+        assert snapshot.citations_of("arxiv:2101.00002") == ({"arxiv:2101.00001"}, set())
         background = snapshot.background(vector_of("x"))
         assert (-1 <= background.mean <= 1, 0 <= background.deviation <= 1, background.techniques) == (True, True, 6)
     store.remove(["arxiv:2101.00001", "arxiv:2101.00002"])
     with store.snapshot() as snapshot:
         assert snapshot.background(vector_of("x")) == (0.0, 0.0, 0)
-        assert (snapshot.facts([part]), snapshot.citations()) == ({}, ())
+        assert snapshot.facts([part]) == {}
         assert snapshot.matched("norm", [part])[0] == {}
 
 
@@ -80,8 +81,8 @@ def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None
     store.publish(papers)
     with store.snapshot() as snapshot:
         known = {paper.id: paper for paper in snapshot.papers()}
-        links = snapshot.links()
-        assert (snapshot.paper_count(), len(links) > 0, len(snapshot.citations()) > 2) == (4, True, True)
+        links, citations = snapshot.links(), citations_among(snapshot.papers())
+        assert (snapshot.paper_count(), len(links) > 0, len(citations) > 2) == (4, True, True)
         headings = snapshot.headings([*known, "arxiv:9999.99999"])
         assert headings == {paper: (each.title, each.year) for paper, each in known.items()}
         assert snapshot.called("arxiv:2101.00002") == ["arxiv:2101.00002"]
@@ -90,7 +91,7 @@ def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None
             assert paper.id in snapshot.called(f" {paper.title.upper()}!")
             cites, cited_by = snapshot.citations_of(paper.id)
             assert {(paper.id, other) for other in cites} | {(other, paper.id) for other in cited_by} == {
-                pair for pair in snapshot.citations() if paper.id in pair
+                pair for pair in citations if paper.id in pair
             }
         assert snapshot.of_years(2000, None) == ["arxiv:2101.00002", "arxiv:2101.00003"]
         assert snapshot.of_years(None, 2020) == ["arxiv:2101.00001", "arxiv:2101.00002"]
@@ -191,7 +192,7 @@ def test_only_new_texts_are_embedded(tmp_path: Path) -> None:
 def test_an_empty_graph_answers_with_nothing(tmp_path: Path) -> None:
     store = EmbeddedStore(tmp_path / "none", no_embedder)
     with store.snapshot() as snapshot:
-        assert (snapshot.generation, snapshot.embedding_model()) == (0, "")
+        assert snapshot.generation == 0
         assert list(snapshot.papers()) == list(snapshot.find_text("anything", 5)) == list(snapshot.named("x")) == []
         assert list(snapshot.find_vector(vector_of("x"), 5)) == []
         with pytest.raises(UnknownIdError, match="graph is empty"):

@@ -7,7 +7,7 @@ of the paper beside it.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,6 +67,12 @@ def stubs_and_citations(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple
                 stubs[stub] = Stub(stub, citation.reference.title or "", arxiv_id, citation.reference.year)
             edges.add((citing, stub))
     return [stubs[stub] for stub in sorted(stubs)], sorted(edges)
+
+
+def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
+    """The edges (citing, cited) between these papers."""
+    known = {paper.id for paper in papers}
+    return tuple(edge for edge in stubs_and_citations(papers)[1] if edge[1] in known)
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:

@@ -82,14 +82,14 @@ class EmbeddedStore:
     def connect(self) -> None:
         """Does nothing: each publish connects all papers."""
 
-    def decide(self, found: Iterable[Decision]) -> int:
+    def decide(self, new: Iterable[Decision]) -> int:
         """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, links all
         papers anew, and gives the new generation's number. Raises as `publish` does."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
                 return current.generation
             known = decisions.read(self.folder, opened.manifest.decisions)
-            name = decisions.write(self.folder, [*known.values(), *found])
+            name = decisions.write(self.folder, [*known.values(), *new])
             return self._build(current, opened, opened.manifest.bundles, name)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:

@@ -5,7 +5,6 @@ above. What links two papers follows from these two alone (`xkg.store.concepts.l
 changed are looked at, and pairs about which something else was decided.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -20,11 +19,11 @@ from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decision, Decisions
-from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.index_entries import Entry, vector_text
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import EXACT, SLACK, VectorIndex, VectorsInfo, build, neighbours, neighbours_of
-from xkg.store.local.build_files import finish_text
+from xkg.store.local.build_files import finish_text, index_paper
 from xkg.store.local.generation import BASE, CATALOGUE, TEXT, VECTORS, Generation, Layers
 from xkg.store.local.generations import Built
 from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors, open_catalogue
@@ -100,16 +99,9 @@ def add_layer(
     with CatalogueWriter(folder / CATALOGUE, rows=layers.rows, papers=layers.papers) as catalogue:
         catalogue.remove(number for number in gone if number >= layers.base_papers)
         for bundle, file in changed:
-            number = catalogue.papers
-            visible = list(entries(bundle))
-            composed = [vector_text(entry) for entry in visible]
-            hashes = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
-            for row, entry in zip(
-                catalogue.add(bundle, file, list(zip(visible, hashes, strict=True))), visible, strict=True
-            ):
-                text.add(row, number, entry)
-                concepts.append(concept(row, number, entry))
-            texts += composed
+            indexed = index_paper(catalogue, text, bundle, file)
+            texts += indexed.texts
+            concepts += indexed.concepts
         catalogue.name(concepts)
         catalogue.close()
         layers = Layers(

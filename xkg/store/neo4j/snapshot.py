@@ -4,16 +4,15 @@ import json
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from cachetools import LRUCache
 from neo4j import ManagedTransaction
 
 from xkg.embeddings.base import Reading
-from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
-from xkg.store.concepts.citations import citations_of, stubs_and_citations
+from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.index_entries import encodable, entries
 from xkg.store.indexes.catalogue import name_key
@@ -38,7 +37,6 @@ _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 
 _COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
 _IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
-_PRESENT: LiteralString = "UNWIND $papers AS id MATCH (b:Bundle {id: id}) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
     "MATCH (b:Bundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
 )
@@ -61,16 +59,11 @@ class RemoteSnapshot:
         self._read_bundles = read_bundles
         self._turn = threading.RLock()
         self._cached: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
-        self._present: set[str] = set()
         self._names: dict[str, tuple[str, ...]] = {}
         self._papers: tuple[Paper, ...] | None = None
         self._count: int | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
         self.generation = generation
-
-    def embedding_model(self) -> str:
-        """Empty: there are no vectors."""
-        return ""
 
     def papers(self) -> Sequence[Paper]:
         """All papers in id order, as the graph's own nodes say them. What an imported file claims beyond the model is
@@ -103,18 +96,18 @@ class RemoteSnapshot:
 
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
-        self._require([paper])
+        self.bundle(paper)
 
     def bundle(self, paper: str) -> PaperBundle:
-        found = self._views([paper])[paper]
-        if found is None:
-            raise self._unknown("paper", paper)
-        return found.bundle
+        views = self._views([paper])[paper]
+        if views is None:
+            raise unknown_id("paper", paper, self)
+        return views.bundle
 
     def technique(self, technique: str) -> TechniqueView:
         found = self.techniques([technique])
         if not found:
-            raise self._unknown("technique", technique)
+            raise unknown_id("technique", technique, self)
         return found[0]
 
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
@@ -127,7 +120,7 @@ class RemoteSnapshot:
         views = self._views([paper_of(code)])[paper_of(code)]
         technique = None if views is None else views.of.get(code.rpartition("@")[0])
         if technique is None or technique.code is None or technique.code.id != code:
-            raise self._unknown("code", code)
+            raise unknown_id("code", code, self)
         return technique.code
 
     def named(self, name: str) -> Sequence[str]:
@@ -174,15 +167,11 @@ class RemoteSnapshot:
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
         return {view.technique.id: _facts(view) for view in self.techniques(ids)}
 
-    def citations(self) -> Sequence[tuple[str, str]]:
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         with self._turn:
             if self._citations is None:
-                known = {paper.id for paper in self.papers()}
-                self._citations = tuple(pair for pair in stubs_and_citations(self.papers())[1] if pair[1] in known)
-            return self._citations
-
-    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        return citations_of(self.citations(), paper)
+                self._citations = citations_among(self.papers())
+            return citations_of(self._citations, paper)
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
@@ -207,19 +196,6 @@ class RemoteSnapshot:
             known = {rows.key(technique): technique for technique in techniques}
             own.update((key, known[key]) for key in strange if key in known)
         return own
-
-    def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
-        return unknown_id(kind, wanted, self)
-
-    def _require(self, papers: Sequence[str]) -> None:
-        with self._turn:
-            unchecked = [paper for paper in papers if paper not in self._present]
-            if unchecked:
-                found = self._read(_PRESENT, papers=[rows.key(paper) for paper in unchecked])
-                self._present.update(json.loads(paper) for (paper,) in found)
-            for paper in unchecked:
-                if paper not in self._present:
-                    raise self._unknown("paper", paper)
 
     def _views(self, papers: Sequence[str]) -> "dict[str, _PaperViews | None]":
         """These papers, read at most once while they are among the last `_MOST_BUNDLES`; None for one that is not

@@ -101,10 +101,10 @@ class Neo4jStore:
         except _Unchanged:
             return self.position().counter
 
-    def decide(self, found: Iterable[Decision]) -> int:
+    def decide(self, new: Iterable[Decision]) -> int:
         """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, and draws
         what follows from them. Raises as `publish` does."""
-        decisions = list({decision.key: decision for decision in found}.values())
+        decisions = list({decision.key: decision for decision in new}.values())
         self._prepare()
         if self.position().counter == 0:
             return 0
