@@ -19,6 +19,7 @@ import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import EXHAUSTIVE
 from tests.store.concepts.test_linking import ByFirstWord, paper
 from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
 from xkg.errors import CorruptStoreError, EmbeddingError, StoreError, StoreUnreachableError, UnknownIdError
@@ -586,7 +587,7 @@ def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path) -> None:
     with layered(share=1):
         titles(replica)
         longest = 0.1
-        for n in range(20):
+        for n in range(20 if EXHAUSTIVE else 5):
             feed.put(a_paper(1 + n % 8, note=str(n)), a_paper(20 + n % 3, note=str(n)))
             feed.delete(a_paper(20 + (n + 1) % 3).paper.id)
             child = os.fork()

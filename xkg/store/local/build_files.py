@@ -170,8 +170,7 @@ def _vectors(
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes by the hash of their text, from a generation that keeps vectors exactly; none from a damaged
-    one."""
+    """Vectors and codes by the hash of their text, from a generation with exact vectors that is not damaged."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
         return {}, {}

@@ -1,4 +1,4 @@
-"""The generations of one folder: the current one, opened once for all who read it, and the step to the next."""
+"""The generations of one folder: the current one, opened once for all readers, and the step to the next."""
 
 import contextlib
 import errno
@@ -22,7 +22,7 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """What a manifest says of built files; no model where there was nothing to embed."""
+    """The description of built files for a manifest; no model where nothing was embedded."""
 
     model: str
     dimension: int
@@ -34,8 +34,8 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which the first write makes.
 
-    `check` is called with a generation before anything is read from it, and raises where it may not be used. A writer
-    waits `wait` seconds for another, and keeps `kept` generations before the current one. Safe to use from several
+    `check` is called with a generation before anything is read from it, and raises if it may not be used. A writer
+    waits `wait` seconds for another, and `retained` generations before the current one stay. Safe to use from several
     threads, and in a forked child. Needs a file system with `flock`."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """The current generation, held for the time of the context, without looking into it."""
+        """The current generation, locked for the time of the context and not read."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -111,8 +111,8 @@ class Generations:
         position: Position | None = None,
         earlier: Generation | None = None,
     ) -> int:
-        """Makes what `fill` puts into an empty folder the generation after `current`, and gives its number. `earlier`
-        is one that the files may be links to. Call it while writing."""
+        """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and gives its
+        number. The files may be links to those of `earlier`. Call it while writing."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -138,7 +138,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Lets go of the open generation; it can be read again after it."""
+        """Closes the open generation; it can be read again."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:
@@ -168,8 +168,7 @@ class Generations:
             return self._shared
 
     def _current(self) -> Current:
-        """What `CURRENT` says, read only where it is another file than the last time: every write puts a new one in
-        its place."""
+        """The content of `CURRENT`, read only if it is another file than the last time: every write replaces it."""
         try:
             found = (self.folder / "CURRENT").stat()
         except OSError:
@@ -187,7 +186,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot with the number of those who use it; closed by the last after it went stale."""
+    """An open snapshot with the number of its users; the last one closes it once it is stale."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current

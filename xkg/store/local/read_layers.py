@@ -1,7 +1,7 @@
-"""Reading a generation of two layers: a base that it has in common with earlier ones, and what changed since.
+"""Reading a generation of two layers: a base shared with earlier generations, and what changed since.
 
-A paper is in one of them: what `Layers.dead` names of the base is gone, or is in the layer above. The text index needs
-nothing of this: Tantivy keeps layers of its own (segments, and what is deleted of each), with common statistics.
+A paper is in one of them: the base's papers in `Layers.dead` are gone, or are in the layer above. The text index is a
+whole: Tantivy has layers of its own (segments, and deletions of each), with common statistics.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ def open_vectors(
 
 
 class LayeredCatalogue:
-    """`Catalogue` over two layers: the same methods give what one layer that holds both would give."""
+    """`Catalogue` over two layers: the same methods answer as one layer with the content of both would."""
 
     def __init__(self, folder: Path, layers: Layers) -> None:
         self._layers = layers
@@ -74,7 +74,7 @@ class LayeredCatalogue:
         return sorted(base + self._above.of_years(first, last))
 
     def citations_of(self, paper: str) -> None:
-        """None: what is above may cite what is below, and the other way round."""
+        """None: papers of one layer may cite those of the other."""
 
     def paper_file(self, paper: str) -> str | None:
         layer = self._layer(paper)
@@ -148,7 +148,7 @@ class LayeredCatalogue:
         below, above = self._split(rows, self._layers.base_rows)
         return self._base.codes(below) | self._above.codes(above)
 
-    # --- what the next layer asks for ---------------------------------------------------------------------------------
+    # --- for the next layer -------------------------------------------------------------------------------------------
 
     def dead_rows(self) -> list[int]:
         """Rows of the base that are gone or replaced."""
@@ -172,7 +172,7 @@ class LayeredCatalogue:
         return base + self._above.sharing(wanted, terse=terse)
 
     def row_links(self) -> list[RowLink]:
-        """The links that are kept above the base."""
+        """The links of the upper layer."""
         return self._above.row_links()
 
     # ------------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ _CHOICES = 16
 
 
 class EmbeddedSnapshot:
-    """`xkg.store.graph_store.Snapshot` over a held generation, or over nothing at all (generation 0).
+    """`xkg.store.graph_store.Snapshot` over a locked generation, or over an empty graph (generation 0).
 
     Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
     it.
@@ -74,7 +74,7 @@ class EmbeddedSnapshot:
 
     @property
     def position(self) -> "Position | None":
-        """How far the graph was that this copies; None for what is a graph itself, and for nothing at all."""
+        """The state of the graph that this copies; None for a graph of its own, and for an empty one."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> Sequence[Paper]:
