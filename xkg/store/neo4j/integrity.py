@@ -1,4 +1,4 @@
-"""A full look at a graph on Neo4j, for `xkg index check`."""
+"""A full check of a graph on Neo4j, for `xkg index check`."""
 
 from xkg.errors import StoreError
 from xkg.store.neo4j import read
@@ -18,8 +18,8 @@ _EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """One line for each thing that is wrong: papers that are not what was written, nodes that hang on none, numbers of
-    nodes that are not those of the bundles, edges that are not drawn yet, and the embedding model."""
+    """One line for each problem: papers changed by hand, nodes without a paper, counts of nodes that differ from the
+    bundles, edges that are not drawn yet, and the embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []

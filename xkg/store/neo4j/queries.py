@@ -76,8 +76,8 @@ def read(
         finally:
             turn.end()
 
-    # The server stops a query between two rows. One that gets nowhere near its next row must hold up neither its caller
-    # nor those who ask after it.
+    # The server stops a query between two rows. One that never reaches its next row must block neither its caller nor
+    # later queries.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
     if not answer.done():
@@ -90,8 +90,8 @@ def read(
 
 
 class _Turn:
-    """One of the queries that may be at work at a time, and the session that it runs in. It ends once, by itself or cut
-    off by whoever waited for it."""
+    """One of the slots for concurrent queries, and the session of its query. It ends once: with the query, or when the
+    waiting caller cuts it off."""
 
     cut_off = 0
     """How many queries of this process were cut off."""
@@ -102,22 +102,22 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """The session, which from now on can be cut off."""
+        """`session`, which `cut` ends from now on."""
         self.session = session
         return session
 
     def end(self) -> bool:
-        """Lets the next query in. Whether the turn was still held."""
+        """Frees the slot. False if it was free already."""
         if not self._once.acquire(blocking=False):
             return False
         self._turns.release()
         return True
 
     def cut(self) -> None:
-        """Closes the connection, so that the thread that reads from it ends, and lets the next query in, whatever the
-        server still does."""
-        # A session may be closed by its own thread alone; to end another's work is public in the asynchronous driver
-        # (`AsyncSession.cancel`), which does just this.
+        """Closes the connection, so that the thread that reads from it ends, and frees the slot, whatever the server
+        still does."""
+        # A session may be closed by its own thread alone; only the asynchronous driver has a public way to end it from
+        # another (`AsyncSession.cancel`), which does just this.
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
@@ -165,8 +165,7 @@ def _table(
 
 
 def _value(value: Any) -> Any:
-    """A value of the driver in the terms in which the embedded engine gives it. Raises `ValueError` for one that Python
-    cannot hold."""
+    """A value of the driver in the form of the embedded engine. Raises `ValueError` for one that Python cannot hold."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -190,7 +189,7 @@ def _value(value: Any) -> Any:
             return {key: _value(item) for key, item in value.items()}
         case None | int() | float() | str() | bytes() | bytearray():
             return value
-    raise ValueError(value)  # what the driver puts in the place of what it cannot read inside of a list or a map
+    raise ValueError(value)  # the driver's placeholder for a value in a list or a map that it cannot read
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
@@ -210,7 +209,6 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):
         return error
-    # up to the place it names, which is one in what was sent, not in what a person wrote; and without a list of every
-    # clause that the grammar knows
+    # without the position, which is that in the statement as sent, and without the list of all clauses of the grammar
     message = (error.message or "").split(" (line ")[0]
     return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from xkg.store.neo4j.db.connection import Connection
 
 ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle]]
-"""Papers by their own ids, those that are not there left out."""
+"""Papers by their own ids, without missing ones."""
 
 _MOST_BUNDLES = 256
-"""Papers that are kept once read: more than one answer speaks of."""
+"""Cached papers: more than one answer needs."""
 _MOST_NAMES = 10_000
-"""Looked-up names that are kept: every query is one."""
+"""Cached look-ups of names: every query is one."""
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
-"""How `rows.key` ends what stands for an id that no engine holds."""
+"""The end of a key that `rows.key` makes for an id that no engine holds."""
 
 _COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
 _IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
@@ -48,9 +48,9 @@ _LINKS: LiteralString = (
 class RemoteSnapshot:
     """`xkg.store.graph_store.Snapshot` over a Neo4j at or after `generation`.
 
-    What was read once is kept by id, so an answer that asks twice sees one state; what vanished between a search and a
-    look-up is left out of `techniques`. Names and ids are looked up; what needs the indexes of a copy finds nothing.
-    Safe to use from several threads. Raises what the connection raises."""
+    Papers are cached by id, so that an answer sees one state; `techniques` leaves out what vanished since a search.
+    Names and ids are looked up; methods that need the indexes of a copy find nothing. Safe to use from several threads.
+    Raises what the connection raises."""
 
     searchable = False
 
@@ -66,8 +66,7 @@ class RemoteSnapshot:
         self.generation = generation
 
     def papers(self) -> Sequence[Paper]:
-        """All papers in id order, as the graph's own nodes say them. What an imported file claims beyond the model is
-        only in bundles."""
+        """All papers in id order, from the graph's own nodes, without `claims` of imported files."""
         with self._turn:
             if self._papers is None:
                 papers = [_paper(json.loads(own), node) for own, node in self._read(_PAPERS)]
@@ -111,7 +110,7 @@ class RemoteSnapshot:
         return found[0]
 
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
-        """Those of `ids` that are there, in the order asked for; the papers that they need are read at once."""
+        """Views of these techniques in order, without missing ones; their papers are read at once."""
         known = self._views([paper_of(technique) for technique in ids])
         found = ((known[paper_of(technique)], technique) for technique in ids)
         return [views.of[technique] for views, technique in found if views is not None and technique in views.of]
@@ -198,8 +197,7 @@ class RemoteSnapshot:
         return own
 
     def _views(self, papers: Sequence[str]) -> "dict[str, _PaperViews | None]":
-        """These papers, read at most once while they are among the last `_MOST_BUNDLES`; None for one that is not
-        there."""
+        """These papers, each read once while it is in the cache; None for a missing one."""
         wanted = dict.fromkeys(papers)
         with self._turn:
             found = {paper: self._cached[paper] for paper in wanted if paper in self._cached}

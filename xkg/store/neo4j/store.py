@@ -35,7 +35,7 @@ _LARGEST_COMMIT = 16 << 20
 
 
 class Neo4jStore:
-    """`xkg.store.graph_store.GraphStore` on the Neo4j that the settings name; a `xkg.store.change_feed.Feed` too.
+    """`xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the Neo4j that the settings name.
 
     Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
     work. Safe to use from several threads, and in a forked child."""
@@ -55,8 +55,8 @@ class Neo4jStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The graph as it is now: from its copy on this machine, or from the server while the copy is being made in the
-        background. Raises `StoreError` where it cannot be reached, and what the copy raises."""
+        """The graph as it is now: from its copy on this machine, or from the server while the copy is being built in
+        the background. Raises `StoreError` where it cannot be reached, and what the copy raises."""
         with self._replica().snapshot() as snapshot:
             yield self._direct(self.position()) if snapshot is None else snapshot
 
@@ -75,8 +75,8 @@ class Neo4jStore:
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
-        that are gone are left out. Raises as `publish` does."""
+        """Replaces each of these papers by `change(bundle)` under the write lock; papers that are gone are left out.
+        Raises as `publish` does."""
         keys = [key(paper) for paper in dict.fromkeys(papers)]
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
         self._prepare()
@@ -85,7 +85,7 @@ class Neo4jStore:
             state = self._begin(transaction)
             revised = []
             for one, stored in read.read_locked(transaction, keys).items():
-                # A transaction may be done twice; who counts in `change` is asked once for one bundle.
+                # A transaction may be repeated; `change` is called once for a bundle, since it may count.
                 if one not in changed or changed[one][0] != stored.bundle:
                     changed[one] = (stored.bundle, change(stored.bundle))
                 bundles.validate(changed[one][1])
@@ -102,8 +102,8 @@ class Neo4jStore:
             return self.position().counter
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, and draws
-        what follows from them. Raises as `publish` does."""
+        """Adds decisions about pairs of techniques, which replace older ones, and draws the edges that follow. Raises
+        as `publish` does."""
         decisions = list({decision.key: decision for decision in new}.values())
         self._prepare()
         if self.position().counter == 0:
@@ -122,7 +122,7 @@ class Neo4jStore:
         self._prepare()
 
     def connect(self) -> None:
-        """Draws `CITES` and `SAME_CONCEPT` for all that was written, by whomever. Raises as `publish` does."""
+        """Draws `CITES` and `SAME_CONCEPT` for all commits. Raises as `publish` does."""
         self._connect()
 
     def _connect(self) -> int:
@@ -151,14 +151,14 @@ class Neo4jStore:
         )
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Links all papers anew with the embedding model in force, and has every copy of the graph made anew; gives the
-        number of the commit, and notes."""
+        """Links all papers anew with the embedding model in force, and makes every copy of the graph rebuild itself;
+        gives the number of the commit, and notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         return self._connect(), []
 
     def check(self) -> list[str]:
-        """What is wrong with the graph, one line each, every paper read in full; empty where all is well."""
+        """The problems of the graph, one line each; reads every paper in full."""
         from xkg.store.neo4j.integrity import problems
 
         return problems(self.connection, self._model)
@@ -166,8 +166,7 @@ class Neo4jStore:
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a read-only statement; the guard looks at it first. Raises `QueryRefusedError` and
-        `QueryFailedError`."""
+        """Runs a read-only statement that passes the guard. Raises `QueryRefusedError` and `QueryFailedError`."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():
@@ -199,8 +198,8 @@ class Neo4jStore:
         return read.changes(self.connection, since)
 
     def close(self) -> None:
-        """Draws what follows from what was written, and lets go of the server; the store can be used again. Raises as
-        `connect` does: what was written is stored all the same."""
+        """Draws the edges for what was written, and disconnects; the store can be used again. Raises as `connect` does:
+        what was written is stored all the same."""
         try:
             if self._written:
                 self.connect()
@@ -213,7 +212,7 @@ class Neo4jStore:
             self.connection.close()
 
     def _direct(self, at: Position) -> RemoteSnapshot:
-        """What was read once serves every answer until the next commit."""
+        """A snapshot on the server, whose cache serves every answer until the next commit."""
         with self._turn:
             held = self._remote
             if held is None or held[0] != at:
@@ -234,7 +233,7 @@ class Neo4jStore:
         return write.Write(new, gone, self._model)
 
     def _prepare(self) -> migrations.State:
-        """The graph as it was before this store wrote to it, made where there was none: every commit looks again."""
+        """The graph's state before the first write, which makes the graph where there is none."""
         if self._prepared is None:
             self._prepared = migrations.prepare(self.connection)
         return self._prepared

@@ -1,8 +1,8 @@
-"""Papers into the graph, in one transaction that may be done twice.
+"""Writing papers to the graph, in one transaction that may be repeated.
 
-It begins with the counter on `(:Meta)`, whose lock puts all writers one after another, so what it reads then holds
-until it commits. A paper's nodes are merged, so edges that other papers drew to them stay; its own edges are drawn
-anew; and what it had before and has no longer goes, unless another paper has it too.
+It begins with the counter on `(:Meta)`, whose lock serialises all writers, so what it reads then holds until it
+commits. A paper's nodes are merged, so edges from other papers to them stay; its own edges are drawn anew; nodes that
+it no longer has are removed, unless another paper has them too.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# One property, and so never half of it: a reader counts that it sees all of the newest commit.
+# One property, so it is never half visible: a reader counts whether it sees all of the newest commit.
 _STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 _EARLIER = f"UNWIND $papers AS key {seek('b', 'Bundle', 'key')} RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
@@ -42,7 +42,7 @@ _SHARERS = (
 
 
 class Write(NamedTuple):
-    """What one transaction is to do, and the embedding model that the graph is linked with."""
+    """The task of one transaction, and the embedding model that the graph is linked with."""
 
     new: Sequence[PaperBundle]
     gone: Sequence[str]
@@ -58,8 +58,8 @@ def begin(transaction: neo4j.ManagedTransaction) -> State:
 
 
 def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -> None:
-    """Puts bundles in the place of what the graph has of their papers, and takes papers out, at the commit `state`.
-    Raises `ModelMismatchError` where the graph is linked with another embedding model."""
+    """Adds or replaces papers and takes others out, at the commit `state`. Raises `ModelMismatchError` where the graph
+    is linked with another embedding model."""
     if write.new and state.model not in ("", write.model):
         raise ModelMismatchError(
             f"the graph is linked with embedding model {state.model!r}, and {write.model!r} is set: set the "
@@ -106,8 +106,8 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
-    """Has all papers linked anew with an embedding model, and every copy of the graph made anew: the graph gets another
-    name, and tombstones, which nobody asks for then, go."""
+    """Marks all papers as not linked yet, with an embedding model, and gives the graph another name, so that every copy
+    is rebuilt; tombstones, which no copy needs then, are deleted."""
     transaction.run("MATCH (b:Bundle) WHERE b.removed DELETE b")
     transaction.run(
         "MATCH (m:Meta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
@@ -123,7 +123,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Ends a transaction: `changed` nodes carry the number of this commit."""
+    """Ends a transaction that has written the number of this commit to `changed` nodes."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -146,12 +146,12 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # Of papers with one repository, the one whose official it is says so; else the first of them.
+            # Of papers with the same repository, the one whose official it is counts; else the first of them.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
             names = ["a", "b", *EDGES[row.table][2].split()]
-            # A shared symbol is defined once; what a bundle says twice is drawn twice.
+            # A shared symbol is defined once; other edges that a bundle has twice are drawn twice.
             at: Any = row.values if row.table == "DEFINES" else len(table)
             table[at] = dict(zip(names, row.values, strict=True))
 
@@ -218,7 +218,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """What the graph has of these papers, None where that cannot be read."""
+    """What is stored beside the nodes of these papers, None where that cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:
@@ -246,7 +246,7 @@ def _gone(
 def _drop_shared(
     transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
-    """Takes out repositories and symbols that these papers had and no paper has now."""
+    """Deletes repositories and symbols that these papers had and no paper has now."""
     known = [rest for rest in earlier if rest is not None]
     symbols = {
         symbol: repository

@@ -1,4 +1,4 @@
-"""What a Neo4j or the way to it refused, in one line that says what to do."""
+"""Errors of a Neo4j, or of the connection to it, in one line that says what to do."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise in place of one of the driver's. Nothing of it holds a password."""
+    """The error to raise in place of one of the driver's, without any password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(one).__name__ for one in _chain(error)]
@@ -104,7 +104,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Why nobody answers, in a few words: the system's own where it has some."""
+    """Why nobody answers, in a few words: the operating system's where there are some."""
     for one in _chain(error):
         if isinstance(one, OSError) and one.strerror:
             return one.strerror
