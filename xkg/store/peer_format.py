@@ -66,8 +66,12 @@ def write_peer(bundle: PaperBundle) -> Object:
         if technique.hidden is not None or technique.parent not in components:
             continue
         components[technique.id] = []
-        its = code.get(technique.id)
-        value = None if its is None else _patched(_code(its, paper.origin), claims, "code", technique.id)
+        technique_code = code.get(technique.id)
+        value = (
+            None
+            if technique_code is None
+            else _patched(_code(technique_code, paper.origin), claims, "code", technique.id)
+        )
         regular = _technique(technique, value, components[technique.id])
         components[technique.parent].append(_patched(regular, claims, "techniques", technique.id))
     return _patched(_paper(bundle, top), claims, "paper", paper.id)
@@ -216,13 +220,13 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
     techniques: list[Technique] = []
     code: list[Code] = []
     claims: dict[str, Any] = {"paper": {}, "techniques": {}, "code": {}}
-    for found, its, beyond in _walk(file, paper, check):
-        techniques.append(found)
-        if its is not None:
-            code.append(its)
+    for technique, technique_code, beyond in _walk(file, paper, check):
+        techniques.append(technique)
+        if technique_code is not None:
+            code.append(technique_code)
         for part, value in beyond.items():
             if value:
-                claims[part][found.id] = value
+                claims[part][technique.id] = value
     bundle = PaperBundle(
         paper=Paper(
             id=paper,
@@ -268,14 +272,14 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
             depth=depth,
             weight=_weight(value, where),
         )
-        its = value.get("code")
+        code_object = value.get("code")
         code = None
         beyond = {}
-        if its is not None:
-            if not isinstance(its, dict):
-                raise _Wrong(f"{where}code is {_kind(its)}, not an object")
-            code = _read_code(its, f"{where}code.", node, check)
-            beyond["code"] = _beyond(its, _code(code, "import"))
+        if code_object is not None:
+            if not isinstance(code_object, dict):
+                raise _Wrong(f"{where}code is {_kind(code_object)}, not an object")
+            code = _read_code(code_object, f"{where}code.", node, check)
+            beyond["code"] = _beyond(code_object, _code(code, "import"))
         shallow = {**value, **({"code": None} if code else {}), **({"components": []} if below else {})}
         beyond["techniques"] = _beyond(shallow, _technique(technique, None, []))
         yield technique, code, beyond

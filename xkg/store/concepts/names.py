@@ -55,8 +55,8 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
     """The forms of a name and its aliases."""
     telling: set[str] = set()
     terse: set[str] = set()
-    for given in (name, *aliases):
-        for form in _forms(given):
+    for spelling in (name, *aliases):
+        for form in _forms(spelling):
             words = _words(form)
             while words and words[-1] in _EMPTY:
                 words.pop()

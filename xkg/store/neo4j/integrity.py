@@ -26,16 +26,16 @@ def problems(connection: Connection, model: str) -> list[str]:
     counts = dict.fromkeys(NODES, 0)
     known = set()
     shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
-    for _, one in read.papers(connection):
+    for _, paper_key in read.papers(connection):
         try:
-            for stored in read.read(connection, [one]):
+            for stored in read.read(connection, [paper_key]):
                 bundle = stored.bundle
                 if not stored.as_written:
                     found.append(
                         f"paper {bundle.paper.id!a} was changed in the graph by hand since it was written: publish it "
                         "again to undo that (`xkg export` shows it as it is)"
                     )
-                known.add(one)
+                known.add(paper_key)
                 visible = {t.id for t in bundle.techniques if t.hidden is None}
                 counts["Technique"] += len(visible)
                 counts["Code"] += sum(code.technique in visible for code in bundle.code)

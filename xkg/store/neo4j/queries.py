@@ -62,7 +62,7 @@ def read(
     driver's own errors where the server cannot be reached or does not let us in.
     """
     passed = guard(statement, parameters)
-    given = checked_parameters(parameters or {})
+    values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
         raise QueryFailedError(f"{_AT_ONCE} queries are at work already; try again when one has ended")
     answer: Future[Table] = Future()
@@ -70,7 +70,7 @@ def read(
 
     def ask() -> None:
         try:
-            answer.set_result(_table(driver, database, passed, given, rows, seconds, bytes, turn))
+            answer.set_result(_table(driver, database, passed, values, rows, seconds, bytes, turn))
         except BaseException as error:  # raised where the caller waits
             answer.set_exception(error)
         finally:

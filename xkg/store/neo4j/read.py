@@ -70,6 +70,8 @@ class Stored(NamedTuple):
 
 
 Seen = Stored | CorruptStoreError | None
+Look = Callable[[Sequence[str]], dict[str, Seen]]
+"""Reads papers by key as they are visible at the moment."""
 
 
 def position(connection: Connection) -> Position:
@@ -82,37 +84,37 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
     """The id and the key of every paper, by key; without stubs."""
     statement = "MATCH (b:Bundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
     rows = connection.read(lambda transaction: transaction.run(statement).values("paper", "id"))
-    return [(json.loads(paper), one) for paper, one in rows]
+    return [(json.loads(paper), paper_key) for paper, paper_key in rows]
 
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
     """The papers with these keys, in order, without missing ones, which are waited for a moment if they are `known` to
     exist. Raises `CorruptStoreError` for what cannot be a bundle."""
-    for start in range(0, len(keys), BATCH):
-        part = keys[start : start + BATCH]
-        found = _settled(lambda keys: connection.read(lambda transaction: _look(transaction, keys)), part, known=known)
-        for one in part:
-            if one in found:
-                yield found[one]
+    return _in_batches(lambda part: connection.read(lambda transaction: _look(transaction, part)), keys, known=known)
 
 
 def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
     """Papers by their own ids, without missing ones. Raises as `read` does."""
-    for start in range(0, len(papers), BATCH):
-        part = [key(paper) for paper in papers[start : start + BATCH]]
-        found = _settled(lambda keys: _look(transaction, keys), part)
-        yield from (found[one].bundle for one in part if one in found)
+    keys = [key(paper) for paper in papers]
+    return (stored.bundle for stored in _in_batches(lambda part: _look(transaction, part), keys))
+
+
+def _in_batches(look: Look, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
+    for start in range(0, len(keys), BATCH):
+        part = keys[start : start + BATCH]
+        settled = _settled(look, part, known=known)
+        yield from (settled[paper_key] for paper_key in part if paper_key in settled)
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
     """The papers with these keys, by key, in a transaction that holds the write lock. Raises as `read` does."""
-    found = {}
-    for one, stored in _look(transaction, keys).items():
+    result = {}
+    for paper_key, stored in _look(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
             raise stored
         if stored is not None:
-            found[one] = stored
-    return found
+            result[paper_key] = stored
+    return result
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
@@ -120,12 +122,12 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
-        one = record["id"]
+        paper_key = record["id"]
         if record["removed"]:
-            found[one] = None
+            found[paper_key] = None
             continue
         try:
-            rests[one] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
+            rests[paper_key] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
         except (ValueError, TypeError) as error:
             paper = json.loads(record["paper"] or "null")
             damaged = CorruptStoreError(
@@ -133,22 +135,22 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
                 "with `xkg remove`"
             )
             damaged.__cause__ = error
-            found[one] = damaged
-    keys_by_label = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
+            found[paper_key] = damaged
+    keys_by_label = {label: [node for rest, _, _ in rests.values() for node in rest.keys[label]] for label in _NODES}
     parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
     if rests:
         for kind, seen in transaction.run(_PARTS, all=keys_by_label):
-            for one, to, properties in seen:
+            for node, to, properties in seen:
                 if kind in parts.nodes:
-                    parts.nodes[kind][one] = properties
+                    parts.nodes[kind][node] = properties
                 else:
-                    parts.edges[kind].setdefault((one, to), []).append(properties)
-    for one, (rest, sha256, generation) in rests.items():
+                    parts.edges[kind].setdefault((node, to), []).append(properties)
+    for paper_key, (rest, sha256, generation) in rests.items():
         try:
             # Commit numbers that differ: half of a commit is visible.
-            found[one] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
+            found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
-            found[one] = error
+            found[paper_key] = error
     return found
 
 
@@ -162,7 +164,7 @@ def changes(connection: Connection, since: Position | None) -> Changes:
     return Changes(
         to=to,
         whole=whole,
-        bundles=(one.bundle for one in read(connection, sorted(upserts), known=True)),
+        bundles=(stored.bundle for stored in read(connection, sorted(upserts), known=True)),
         removed=removed,
         decisions=all_decisions(connection) if decided else () if whole else None,
     )
@@ -211,27 +213,27 @@ def _is_whole(state: State, since: Position | None) -> bool:
     )
 
 
-def _settled(
-    look: Callable[[Sequence[str]], dict[str, Seen]], keys: Sequence[str], *, known: bool = False
-) -> dict[str, Stored]:
+def _settled(look: Look, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
     """Papers once they are as they were written, or the same in two reads with a pause between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)
     for pause in (*_PAUSES, None):
         found = look(waiting)
-        for one, stored in found.items():
+        for paper_key, stored in found.items():
             if isinstance(stored, CorruptStoreError):
                 if pause is None:
                     raise stored
             elif stored is not None and (
                 stored.as_written
                 or pause is None
-                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(one) == stored)
+                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(paper_key) == stored)
             ):
-                settled[one] = stored
-        gone = {one for one in waiting if (found[one] is None if one in found else not known)}
-        waiting = [one for one in waiting if one not in settled and one not in gone]
+                settled[paper_key] = stored
+        missing = {
+            paper_key for paper_key in waiting if (found[paper_key] is None if paper_key in found else not known)
+        }
+        waiting = [paper_key for paper_key in waiting if paper_key not in settled and paper_key not in missing]
         if not waiting or pause is None:
             break
         before = found

@@ -84,16 +84,16 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
             revised = []
-            for one, stored in read.read_locked(transaction, keys).items():
+            for paper_key, stored in read.read_locked(transaction, keys).items():
                 # A transaction may be repeated; `change` is called once for a bundle, since it may count.
-                if one not in changed or changed[one][0] != stored.bundle:
-                    changed[one] = (stored.bundle, change(stored.bundle))
-                bundles.validate(changed[one][1])
-                if changed[one][1] != stored.bundle:
-                    revised.append(changed[one][1])
+                if paper_key not in changed or changed[paper_key][0] != stored.bundle:
+                    changed[paper_key] = (stored.bundle, change(stored.bundle))
+                bundles.validate(changed[paper_key][1])
+                if changed[paper_key][1] != stored.bundle:
+                    revised.append(changed[paper_key][1])
             if not revised:
                 raise _Unchanged
-            write.replace(transaction, state, self._task(revised, ()))
+            write.replace(transaction, state, revised, (), self._model)
             return state.generation
 
         try:
@@ -188,7 +188,7 @@ class Neo4jStore:
 
     def bundles(self) -> Iterator[PaperBundle]:
         """Every paper's bundle in id order. Raises `CorruptStoreError`."""
-        keys = [one for _, one in sorted(read.papers(self.connection))]
+        keys = [paper_key for _, paper_key in sorted(read.papers(self.connection))]
         return (stored.bundle for stored in read.read(self.connection, keys))
 
     def position(self) -> Position:
@@ -214,10 +214,10 @@ class Neo4jStore:
     def _direct(self, at: Position) -> RemoteSnapshot:
         """A snapshot on the server, whose cache serves every answer until the next commit."""
         with self._turn:
-            held = self._remote
-            if held is None or held[0] != at:
-                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, read.bundles)
-            return held[1]
+            cached = self._remote
+            if cached is None or cached[0] != at:
+                self._remote = cached = at, RemoteSnapshot(self.connection, at.counter, read.bundles)
+            return cached[1]
 
     def _replica(self) -> Replica:
         with self._turn:
@@ -229,9 +229,6 @@ class Neo4jStore:
         folder = self._settings.kg / "replica"
         return Replica(folder, self, self._embedder, model=self._model, background=background)
 
-    def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> write.Write:
-        return write.Write(new, gone, self._model)
-
     def _prepare(self) -> migrations.State:
         """The graph's state before the first write, which makes the graph where there is none."""
         if self._prepared is None:
@@ -241,10 +238,10 @@ class Neo4jStore:
     def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
         return migrations.require_schema(write.begin(transaction), self.connection)
 
-    def _replace(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> int:
+    def _replace(self, new: Sequence[PaperBundle], removed: Sequence[str]) -> int:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
-            write.replace(transaction, state, self._task(new, gone))
+            write.replace(transaction, state, new, removed, self._model)
             return state.generation
 
         return self._write(work)

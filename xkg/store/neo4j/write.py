@@ -9,7 +9,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import neo4j
 
@@ -41,14 +41,6 @@ _SHARERS = (
 )
 
 
-class Write(NamedTuple):
-    """The task of one transaction, and the embedding model that the graph is linked with."""
-
-    new: Sequence[PaperBundle]
-    gone: Sequence[str]
-    model: str
-
-
 def begin(transaction: neo4j.ManagedTransaction) -> State:
     """Advances the counter, and holds its lock until the transaction ends."""
     record = transaction.run(_COUNT).single()
@@ -57,35 +49,40 @@ def begin(transaction: neo4j.ManagedTransaction) -> State:
     return State(**record.data())
 
 
-def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -> None:
+def replace(
+    transaction: neo4j.ManagedTransaction,
+    state: State,
+    new: Sequence[PaperBundle],
+    removed: Sequence[str],
+    model: str,
+) -> None:
     """Adds or replaces papers and takes others out, at the commit `state`. Raises `ModelMismatchError` where the graph
     is linked with another embedding model."""
-    if write.new and state.model not in ("", write.model):
+    if new and state.model not in ("", model):
         raise ModelMismatchError(
-            f"the graph is linked with embedding model {state.model!r}, and {write.model!r} is set: set the "
+            f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set the "
             "first again, or run `xkg index rebuild` to link it anew"
         )
-    gone = [paper for paper in write.gone if paper not in {bundle.paper.id for bundle in write.new}]
-    papers = [key(bundle.paper.id) for bundle in write.new] + [key(paper) for paper in gone]
+    papers = [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed]
     earlier = _earlier(transaction, papers)
     rows = _Rows()
     stored = []
     names: list[NameRow] = []
-    for bundle in write.new:
+    for bundle in new:
         visible = list(entries(bundle))
         names += name_rows(bundle, visible)
         for row in paper_rows(bundle, visible):
             rows.add(row)
         stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
-    stored += [_tombstone(paper, state.generation) for paper in gone]
+    stored += [_tombstone(paper, state.generation) for paper in removed]
     everything = {
         **rows.parameters(),
         **{f"gone_{label}": ids for label, ids in _gone(transaction, earlier, rows).items()},
-        "gone_Paper": [key(paper) for paper in gone],
+        "gone_Paper": [key(paper) for paper in removed],
         "papers": papers,
         "bundles": stored,
         "names": names,
-        **_stamp(state, len(stored), model=state.model or (write.model if write.new else "")),
+        **_stamp(state, len(stored), model=state.model or (model if new else "")),
     }
     transaction.run(_WRITE, all=everything)
     _drop_shared(transaction, earlier.values(), rows, papers)

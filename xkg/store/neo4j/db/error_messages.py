@@ -27,9 +27,9 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
     """The error to raise in place of one of the driver's, without any password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
-    chain = [type(one).__name__ for one in _chain(error)]
-    if any(isinstance(one, ssl.SSLError) for one in _chain(error)) or "BoltSecurityError" in chain:
-        reason = next((_line(one) for one in _chain(error) if isinstance(one, ssl.SSLError)), "no TLS there")
+    chain = [type(cause).__name__ for cause in _chain(error)]
+    if any(isinstance(cause, ssl.SSLError) for cause in _chain(error)) or "BoltSecurityError" in chain:
+        reason = next((_line(cause) for cause in _chain(error) if isinstance(cause, ssl.SSLError)), "no TLS there")
         return StoreUnreachableError(
             f"no encrypted connection to {address} ({reason}): check its certificate, take +ssc for one that it signed "
             "itself, or bolt:// or neo4j:// for a server without TLS"
@@ -105,10 +105,10 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _reason(error: BaseException) -> str:
     """Why nobody answers, in a few words: the operating system's where there are some."""
-    for one in _chain(error):
-        if isinstance(one, OSError) and one.strerror:
-            return one.strerror
-        if isinstance(one, TimeoutError):
+    for cause in _chain(error):
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        if isinstance(cause, TimeoutError):
             return "no answer in time"
     return _line(error)
 
