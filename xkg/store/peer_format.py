@@ -121,9 +121,11 @@ def _joined(item: Finding | Resource) -> str:
     return item.name if item.description is None else f"{item.name}: {item.description}"
 
 
-def _split(text: str) -> tuple[str, str | None]:
-    name, colon, description = text.partition(": ")
-    return name, description if colon else None
+def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
+    """The fields of findings or resources: a name and, after a colon, a description."""
+    for number, text in enumerate(_texts(file, key, ""), start=1):
+        name, colon, description = text.partition(": ")
+        yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
 
 
 # --- What a file has beyond the regular form.
@@ -239,14 +241,8 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
         ),
         techniques=tuple(techniques),
         code=tuple(code),
-        findings=tuple(
-            Finding(id=f"{paper}#finding/{n}", name=name, description=description)
-            for n, (name, description) in enumerate(map(_split, _texts(file, "findings", "")), start=1)
-        ),
-        resources=tuple(
-            Resource(id=f"{paper}#resource/{n}", name=name, description=description)
-            for n, (name, description) in enumerate(map(_split, _texts(file, "resources", "")), start=1)
-        ),
+        findings=tuple(Finding(**item) for item in _items(file, "findings", f"{paper}#finding")),
+        resources=tuple(Resource(**item) for item in _items(file, "resources", f"{paper}#resource")),
     )
     original = {**file, "techniques": []} if file.get("techniques") else file
     if beyond_paper := _beyond(original, _paper(bundle, [])):

@@ -194,7 +194,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
     store.close()
 
 
-def asked(query: NamedQuery) -> dict[str, Any]:
+def arguments(query: NamedQuery) -> dict[str, Any]:
     return dict(bind(query, VALUES.get(query.name, {})))
 
 
@@ -225,7 +225,7 @@ def test_a_header_says_what_the_statement_takes(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_answers_on_the_embedded_store(store: EmbeddedStore, name: str) -> None:
     query = find(name)
-    table = store.query(query.statements["embedded"], asked(query))
+    table = store.query(query.statements["embedded"], arguments(query))
     assert table.rows
     assert all(re.fullmatch(r"[a-z_]+", column) for column in table.columns)
     if name in ROWS:
@@ -254,7 +254,7 @@ def test_values_choose_the_rows(store: EmbeddedStore, name: str, values: dict[st
 def test_they_run_on_a_graph_without_all_that(tmp_path: Path) -> None:
     store = open_store(tmp_path / "kg")
     store.publish([PaperBundle(paper=Paper(id=FLOWS, title="Nothing yet", origin="build"))])
-    answering = {query.name for query in queries() if store.query(query.statements["embedded"], asked(query)).rows}
+    answering = {query.name for query in queries() if store.query(query.statements["embedded"], arguments(query)).rows}
     assert answering == {"isolated-papers", "paper-coverage", "papers-by-year", "papers-without-tested-code"}
     store.close()
 
@@ -275,8 +275,8 @@ def test_rows_are_the_same_on_neo4j(
     different = []
     with closing(Neo4jStore(settings, embedder)) as shared:
         for query in queries():
-            here = store.query(query.statements["embedded"], asked(query))
-            there = shared.query(query.statements[named_queries.engine(settings.store)], asked(query), seconds=60)
+            here = store.query(query.statements["embedded"], arguments(query))
+            there = shared.query(query.statements[named_queries.engine(settings.store)], arguments(query), seconds=60)
             if here != there:
                 different.append(f"{query.name}\n{here}\n{there}")
     assert not different, "\n\n".join(different)
@@ -404,12 +404,12 @@ def test_json_values_of_a_statement_are_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "nearest"),
+    ("unknown", "nearest"),
     [("shared-technique", "shared-techniques"), ("licences", "licenses"), ("hierarchies", "largest-hierarchies")],
 )
-def test_an_unknown_name_is_told_the_nearest(asked: str, nearest: str) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest(unknown: str, nearest: str) -> None:
     with pytest.raises(InputError, match=f"nearest: .*{nearest}"):
-        find(asked)
+        find(unknown)
 
 
 @pytest.mark.parametrize("statement", ["RETURN 1", "MATCH (n) RETURN n", "MATCH(n)RETURN(n)", "", "../x"])

@@ -104,9 +104,9 @@ def test_a_replica_shows_what_the_graph_holds(folder: Path) -> None:
     feed.delete(a_paper(1).paper.id)
     feed.put(a_paper(3))
     assert titles(replica) == ["Paper 2", "Paper 3"]
-    asked = len(feed.pulls)
+    pulls = len(feed.pulls)
     assert titles(replica) == ["Paper 2", "Paper 3"]
-    assert len(feed.pulls) == asked, "nothing is pulled where nothing changed"
+    assert len(feed.pulls) == pulls, "nothing is pulled where nothing changed"
     with replica.snapshot() as snapshot:
         assert snapshot is not None
         assert snapshot.generation == feed.counter
@@ -436,7 +436,7 @@ def bundles_of(replica: Replica) -> list[PaperBundle]:
         return [snapshot.bundle(paper.id) for paper in snapshot.papers()]
 
 
-def test_a_bundle_that_is_damaged_is_told_once_and_made_anew(folder: Path) -> None:
+def test_a_damaged_bundle_is_reported_once_and_then_read_anew(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(*some_papers(1, 2))
     replica = follow(folder, feed)
@@ -507,7 +507,7 @@ def test_a_commit_that_changes_no_paper_costs_nothing(folder: Path, small: int) 
     assert not embedder.texts
 
 
-def test_all_can_be_made_anew_when_asked(folder: Path) -> None:
+def test_rebuild_builds_the_whole_index_anew(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(a_paper(1))
     replica = follow(folder, feed)
@@ -517,7 +517,7 @@ def test_all_can_be_made_anew_when_asked(folder: Path) -> None:
     assert titles(replica) == ["Paper 1"]
 
 
-def test_what_fails_in_the_background_is_told_and_tried_again(folder: Path) -> None:
+def test_a_failed_background_task_is_reported_and_retried(folder: Path) -> None:
     feed = FeedInMemory()
     feed.put(a_paper(1))
 

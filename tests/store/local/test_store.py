@@ -123,7 +123,7 @@ def test_publish_replace_remove_rollback_reopen(tmp_path: Path) -> None:
     assert len(list(store.bundles())) == 3
 
 
-def test_what_was_read_is_kept_from_generation_to_generation(tmp_path: Path) -> None:
+def test_unchanged_parts_carry_over_between_generations(tmp_path: Path) -> None:
     store = open_store(tmp_path / "kg")
     store.publish([a_paper(1), a_paper(2)])
     (reading,) = FakeHashEmbedder().read(["layer normalisation"])
@@ -162,7 +162,7 @@ def test_a_revision_is_of_what_is_stored_at_its_turn_and_of_nothing_else(tmp_pat
     assert store.check() == []
 
 
-def test_two_generations_back_are_kept_and_no_more(tmp_path: Path) -> None:
+def test_two_earlier_generations_are_retained(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for n in range(5):
         store.publish([a_paper(note=str(n))])
@@ -238,14 +238,14 @@ def test_unknown_ids_are_answered_with_the_nearest(tmp_path: Path) -> None:
 def test_what_is_hidden_stays_in_the_bundle_only(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     whole = a_paper()
-    shown, norm, warm = whole.techniques
+    top, norm, warm = whole.techniques
     bundle = whole.model_copy(
-        update={"techniques": (shown, norm.model_copy(update={"hidden": "no code at executed"}), warm)}
+        update={"techniques": (top, norm.model_copy(update={"hidden": "no code at executed"}), warm)}
     )
     store.publish([bundle])
     with store.snapshot() as snapshot:
         assert snapshot.bundle(bundle.paper.id) == bundle
-        assert [c.name for c in snapshot.technique(shown.id).children] == ["Warm-up"]
+        assert [c.name for c in snapshot.technique(top.id).children] == ["Warm-up"]
         assert list(snapshot.named("LayerNorm")) == list(snapshot.find_text("layer norm", 5)) == []
         assert len(snapshot.find_vector(vector_of("x"), 10)) == 2
         with pytest.raises(UnknownIdError, match="hidden: no code at executed"):

@@ -82,12 +82,6 @@ class QueryProcess:
         with self._lock:
             self._stop()
 
-    def __enter__(self) -> "QueryProcess":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _start(self) -> None:
         if self._worker is not None and self._worker.poll() is None:
             return

@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from xkg.model import Paper, PaperBundle
@@ -141,7 +140,5 @@ class CatalogueWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()

@@ -3,7 +3,7 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -105,7 +105,7 @@ def _graph(folder: Path) -> "Iterator[GraphWriter]":
 
     scratch = folder / "scratch"
     scratch.mkdir()
-    with GraphWriter(scratch) as writer:
+    with closing(GraphWriter(scratch)) as writer:
         yield writer
     shutil.rmtree(scratch)
 

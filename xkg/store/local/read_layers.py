@@ -77,16 +77,13 @@ class LayeredCatalogue:
         """None: papers of one layer may cite those of the other."""
 
     def paper_file(self, paper: str) -> str | None:
-        layer = self._layer(paper)
-        return layer.paper_file(paper) if layer else None
+        return self._layer(paper).paper_file(paper)
 
     def technique(self, technique: str) -> TechniqueView | None:
-        layer = self._layer(paper_of(technique))
-        return layer.technique(technique) if layer else None
+        return self._layer(paper_of(technique)).technique(technique)
 
     def code(self, code: str) -> Code | None:
-        layer = self._layer(paper_of(code))
-        return layer.code(code) if layer else None
+        return self._layer(paper_of(code)).code(code)
 
     def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
         wanted = list(ids)
@@ -113,8 +110,7 @@ class LayeredCatalogue:
         return self._base.rows_of(set(below) - self._dead_numbers) + self._above.rows_of(above)
 
     def technique_ids(self, paper: str) -> list[str]:
-        layer = self._layer(paper)
-        return layer.technique_ids(paper) if layer else []
+        return self._layer(paper).technique_ids(paper)
 
     def paper_ids(self) -> list[str]:
         return sorted({*self._base.paper_ids()} - self._dead | self._papers_above)
@@ -177,10 +173,9 @@ class LayeredCatalogue:
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _layer(self, paper: str) -> Catalogue | None:
-        if paper in self._papers_above:
-            return self._above
-        return None if paper in self._dead else self._base
+    def _layer(self, paper: str) -> Catalogue:
+        """The only layer that can have a paper."""
+        return self._above if paper in self._dead or paper in self._papers_above else self._base
 
     @staticmethod
     def _split(numbers: Iterable[int], boundary: int) -> tuple[list[int], list[int]]:

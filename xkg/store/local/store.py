@@ -162,7 +162,6 @@ class EmbeddedStore:
                 newest, problems = bundles.newest(self._generations.bundles)
                 notes += problems
                 known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in newest}
-                bundles.set_damaged_aside(self._generations.bundles)
             decided, lost = decisions.readable(self.folder, decided)
             return self._build(current, None, known, decided), notes + lost
 

@@ -35,7 +35,6 @@ _MOST_NAMES = 10_000
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 """The end of a key that `rows.key` makes for an id that no engine holds."""
 
-_COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
 _IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
     "MATCH (b:Bundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
@@ -59,9 +58,9 @@ class RemoteSnapshot:
         self._read_bundles = read_bundles
         self._turn = threading.RLock()
         self._cached: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._names: LRUCache[str, tuple[str, ...]] = LRUCache(_MOST_NAMES)
         self._papers: tuple[Paper, ...] | None = None
-        self._count: int | None = None
+        self._paper_ids: list[str] | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
         self.generation = generation
 
@@ -74,10 +73,7 @@ class RemoteSnapshot:
             return self._papers
 
     def paper_count(self) -> int:
-        with self._turn:
-            if self._count is None:
-                self._count = int(self._read(_COUNT)[0][0])
-            return self._count
+        return len(self.paper_ids())
 
     def called(self, words: str) -> Sequence[str]:
         if self._views([words])[words] is not None:
@@ -124,8 +120,6 @@ class RemoteSnapshot:
 
     def named(self, name: str) -> Sequence[str]:
         with self._turn:
-            if len(self._names) > _MOST_NAMES:
-                self._names.clear()
             if name not in self._names:
                 found = self._connection.read(lambda transaction: name_lookup.named(transaction, name))
                 self._names[name] = tuple(found)
@@ -175,7 +169,10 @@ class RemoteSnapshot:
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
     def paper_ids(self) -> Sequence[str]:
-        return sorted(json.loads(paper) for (paper,) in self._read(_IDS))
+        with self._turn:
+            if self._paper_ids is None:
+                self._paper_ids = sorted(json.loads(paper) for (paper,) in self._read(_IDS))
+            return self._paper_ids
 
     def technique_ids(self, paper: str) -> Sequence[str]:
         views = self._views([paper])[paper]

@@ -4,7 +4,6 @@ Writers commit a paper in one transaction, one after another by the counter of t
 copy with its indexes beside the graph, which follows it.
 """
 
-import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import neo4j
 
 from xkg.config import Settings
-from xkg.errors import StoreError, UnknownIdError
+from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
@@ -24,6 +23,7 @@ from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.snapshot import RemoteSnapshot
 from xkg.store.rows import key
+from xkg.store.unknown_id import unknown_id
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
@@ -138,9 +138,7 @@ class Neo4jStore:
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
             if paper not in known:
-                near = difflib.get_close_matches(paper, sorted(known)[:5000], n=3, cutoff=0.3) or sorted(known)[:3]
-                hint = f"nearest: {', '.join(near)}" if near else "it is empty, build or import a paper first"
-                raise UnknownIdError(f"no paper {paper[:120]!a} in this graph; {hint}")
+                raise unknown_id("paper", paper, self._direct(self.position()))
         return self._replace((), papers)
 
     def rollback(self) -> int:
