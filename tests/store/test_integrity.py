@@ -44,7 +44,7 @@ def ask_everything(snapshot: EmbeddedSnapshot) -> None:
     snapshot.graph_file()
 
 
-def test_a_flipped_bit_in_any_file_is_reported_never_searched_and_mended(kg: Path) -> None:
+def test_a_flipped_bit_in_any_file_is_reported_never_searched_and_repaired(kg: Path) -> None:
     for n, name in enumerate([*files_of(kg), "CURRENT"]):
         shutil.copytree(kg, copy := kg.parent / "copy")
         flip(copy / name, (0.0, 0.4, 0.7, 1.0)[n % 4])

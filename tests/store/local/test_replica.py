@@ -530,11 +530,11 @@ def test_a_failed_background_task_is_reported_and_retried(folder: Path) -> None:
     with pytest.raises(EmbeddingError, match="no weights"):
         broken.wait()
     broken.close()
-    mended = follow(folder, feed, background=True)
-    with mended.snapshot() as snapshot:
+    repaired = follow(folder, feed, background=True)
+    with repaired.snapshot() as snapshot:
         assert snapshot is None
-    mended.wait()
-    assert titles(mended) == ["Paper 1"]
+    repaired.wait()
+    assert titles(repaired) == ["Paper 1"]
 
 
 def test_closing_ends_what_is_made_in_the_background(folder: Path) -> None:

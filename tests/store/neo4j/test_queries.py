@@ -1,4 +1,4 @@
-"""Queries of strangers on a real Neo4j: what they get, what they cannot do, and what they could without the guard."""
+"""Untrusted queries on a real Neo4j: their answers, what they cannot do, and what they could without the guard."""
 
 import contextlib
 import hashlib
@@ -220,7 +220,7 @@ NOT_OF_NEO4J = ("SHORTEST 1..", "TRAIL", "list_transform", "WSHORTEST", "allShor
 
 @pytest.mark.parametrize("statement", [one for one in DIALECTS if not any(word in one for word in NOT_OF_NEO4J)])
 def test_what_only_neo4j_knows_runs_there(driver: neo4j.Driver, statement: str) -> None:
-    read(driver, "neo4j", statement, {"a": "p1", "b": "p2"})
+    assert read(driver, "neo4j", statement, {"a": "p1", "b": "p2"}).columns
 
 
 def test_values_are_plain_json(driver: neo4j.Driver) -> None:
@@ -385,7 +385,7 @@ def test_what_is_no_fault_of_the_query_stays_the_drivers_error(driver: neo4j.Dri
 
 
 def misdeeds(driver: neo4j.Driver, statement: str) -> list[str]:
-    """What the server's plan of a statement has in it that no stranger may do; `Neo4jError` where there is no plan."""
+    """The operations in the server's plan that no untrusted query may do; `Neo4jError` where there is no plan."""
     with driver.session(database="neo4j", default_access_mode=neo4j.WRITE_ACCESS) as session:
         planned = session.run(f"EXPLAIN {statement}").consume()
     assert planned.plan is not None

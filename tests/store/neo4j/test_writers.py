@@ -155,7 +155,7 @@ def test_a_paper_that_cannot_be_sent_is_queued_and_sent_later(
     with pytest.raises(StoreUnreachableError):
         push(chosen)
     assert len(outbox.waiting(chosen.kg)) == 2
-    proxy.mend()
+    proxy.restore()
     result = push(chosen)
     assert set(result.sent) == {a_paper(1).paper.id, a_paper(2).paper.id}
     assert outbox.waiting(chosen.kg) == []
