@@ -51,7 +51,6 @@ class EmbeddedSnapshot:
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
-        self._graph_checked = False
         self._numbers = functools.lru_cache(_CHOICES)(self._paper_numbers)
         self._rows = functools.lru_cache(_CHOICES)(self._technique_rows)
         self._catalogue: Catalogue | LayeredCatalogue | None = None
@@ -211,14 +210,11 @@ class EmbeddedSnapshot:
             return self._vectors
 
     def graph_file(self) -> Path | None:
-        """The LadybugDB file of this generation, checked once, to be opened read-only while the snapshot is held."""
-        with self._turn:
-            if self._opened is None or GRAPH not in self._opened.manifest.files:
-                return None
-            if not self._graph_checked:
-                self._opened.verify(GRAPH)
-                self._graph_checked = True
-            return self._opened.folder / GRAPH
+        """The verified LadybugDB file of this generation, to be opened read-only while the snapshot is open."""
+        if self._opened is None or GRAPH not in self._opened.manifest.files:
+            return None
+        self._opened.verify(GRAPH)
+        return self._opened.folder / GRAPH
 
     def queries(self) -> "QueryProcess":
         """The process that runs Cypher over this generation, started by its first query. Raises `QueryFailedError`."""
