@@ -62,13 +62,14 @@ docs: reference
 test: lint sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "not shared"
 
-# Property tests with examples that nobody has tried yet, patterns and parsers on texts made to be slow, and every parser
-# and tool fuzzed, SECONDS of it in all: what is found becomes a test. Minutes.
+# Property tests with new examples, patterns and parsers on texts made to be slow, every parser and tool fuzzed, SECONDS
+# of it in all, and processes killed at every moment: what is found becomes a test. Minutes.
 SECONDS ?= 300
 search: .venv/.ready sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "hypothesis and not shared" --hypothesis-profile=search
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group search
-	XKG_SEARCH=$(SECONDS) $(BIN)/python -m pytest -n auto tests/growth tests/fuzz
+	XKG_SEARCH=$(SECONDS) $(BIN)/python -m pytest -n auto tests/growth tests/fuzz \
+		tests/test_resume.py tests/store/test_killed.py tests/store/local/test_replica.py
 
 # Needs the shared papers and graphs in $(XKG_SHARED).
 check-shared: .venv/.ready sandbox neo4j

@@ -166,8 +166,8 @@ def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) 
     grounded = sum(bool(grounding.of(t.id)) for t in there)
     wrongly = sum(bool(grounding.of(t.id)) for t in missing)
     say(f"  located {grounded} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s")
-    asked, in_vain = (sum(bool(answers[t.id]) for t in group) for group in (there, missing))
-    say(f"  by locate {asked} of {len(there)}, {in_vain} of {len(missing)} that are not there\n")
+    answered, in_vain = (sum(bool(answers[t.id]) for t in group) for group in (there, missing))
+    say(f"  by locate {answered} of {len(there)}, {in_vain} of {len(missing)} that are not there\n")
     return result
 
 

@@ -165,10 +165,10 @@ async def idle(server: Server, requests: Sequence[bytes], connections: int) -> t
         except OSError:
             break
     took = await load(server, requests, 4, 5)
-    kept = sum(not reader.at_eof() and not _lost(reader) for reader, _ in opened)
+    still_open = sum(not reader.at_eof() and not _lost(reader) for reader, _ in opened)
     for _, writer in opened:
         writer.close()
-    return len(opened), took, kept
+    return len(opened), took, still_open
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -214,9 +214,9 @@ def _idle(kg: Path, workers: int, connections: int) -> None:
     search = _searches()
     with ours(kg, workers) as server:
         alone = asyncio.run(load(server, search, 4, 5))
-        opened, beside, kept = asyncio.run(idle(server, search, connections))
+        opened, beside, still_open = asyncio.run(idle(server, search, connections))
         memory = server.memory_mb()
-    print(f"{opened} silent connections opened ({connections} asked), {kept} open still")
+    print(f"{opened} silent connections opened ({connections} asked), {still_open} open still")
     for name, one in (("without them", alone), ("beside them", beside)):
         times = f"p50 {1000 * one.p50:.1f} ms, p99 {1000 * one.p99:.1f} ms"
         print(f"{name}: {one.a_second:.0f}/s, {times}, {one.failed} failed")

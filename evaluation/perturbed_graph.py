@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,7 +39,7 @@ from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.index_entries import Entry, entries, vector_text
-from xkg.store.indexes.catalogue import CatalogueWriter
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import VectorsInfo, build
 from xkg.store.local.build_files import finish_text
@@ -48,13 +49,13 @@ from xkg.store.local.ladybug import GraphWriter
 from xkg.store.peer_format import read_peer
 
 OTHER_WORDS = 0.2
-KEPT_NAMES = 0.1
+UNCHANGED_NAMES = 0.1
 """A tenth of the techniques keep their name: papers do share them."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
 """How much of two other techniques, and of noise, is in a vector; cosines to the technique itself are near 0.8."""
 REFERENCES = 10
 CODE_CHARACTERS = 2000
-KEPT_VECTORS = "vectors.npy"
+VECTORS_FILE = "vectors.npy"
 """Beside the generations, to hold the index against."""
 GENERATED = 40
 _WORD = re.compile(r"([A-Za-z]{4,})")
@@ -66,7 +67,7 @@ class Source:
     """What is perturbed: papers with their visible techniques, the unit vector of each, and the words of all."""
 
     papers: tuple[PaperBundle, ...]
-    shown: tuple[tuple[Entry, ...], ...]
+    visible: tuple[tuple[Entry, ...], ...]
     first: tuple[int, ...]
     """The row of each paper's first technique."""
     vectors: NDArray[np.float32]
@@ -81,17 +82,17 @@ class Source:
 
 def source(papers: Iterable[PaperBundle], embedder: Embedder) -> Source:
     """Reads and embeds what is to be perturbed. Papers without techniques are left out."""
-    kept = [(bundle, tuple(entries(_shortened(bundle)))) for bundle in papers]
-    kept = [(bundle, shown) for bundle, shown in kept if shown]
-    flat = [entry for _, shown in kept for entry in shown]
+    visible_papers = [(bundle, tuple(entries(_shortened(bundle)))) for bundle in papers]
+    visible_papers = [(bundle, visible) for bundle, visible in visible_papers if visible]
+    flat = [entry for _, visible in visible_papers for entry in visible]
     definitions = [entry.technique.definition for entry in flat]
     read = documents(embedder, [vector_text(entry) for entry in flat])
     width = -(-embedder.dimension // 8) if any(read.codes) else 0
     codes = [np.frombuffer(of, np.uint8).reshape(-1, width) if width else _NO_CODES for of in read.codes]
     return Source(
-        papers=tuple(bundle for bundle, _ in kept),
-        shown=tuple(shown for _, shown in kept),
-        first=tuple(int(n) for n in np.cumsum([0, *(len(shown) for _, shown in kept)])[:-1]),
+        papers=tuple(bundle for bundle, _ in visible_papers),
+        visible=tuple(visible for _, visible in visible_papers),
+        first=tuple(int(n) for n in np.cumsum([0, *(len(visible) for _, visible in visible_papers)])[:-1]),
         vectors=read.vectors,
         codes=tuple(codes),
         all_codes=np.concatenate(codes),
@@ -124,15 +125,15 @@ def perturbed(of: Source, number: int) -> PaperBundle:
     """Paper `number`."""
     words = random.Random(number)
     place = number % len(of.papers)
-    original, shown = of.papers[place], of.shown[place]
+    original, visible = of.papers[place], of.visible[place]
     title = f"{_renamed(words, of, original.paper.title)}, {number}"
     own = f"title:{slug(title)}"
     ids: dict[str, str] = {}
     techniques: list[Technique] = []
     code: list[Code] = []
-    for order, entry in enumerate(shown):
+    for order, entry in enumerate(visible):
         old = entry.technique
-        name = old.name if words.random() < KEPT_NAMES else _renamed(words, of, old.name)
+        name = old.name if words.random() < UNCHANGED_NAMES else _renamed(words, of, old.name)
         parent = None if old.parent is None else ids[old.parent]
         ids[old.id] = f"{own}#{slug(name)}-{order}" if parent is None else f"{parent}/{slug(name)}-{order}"
         definition = f"{_reworded(words, of, old.definition)} {words.choice(of.sentences)}"
@@ -142,8 +143,10 @@ def perturbed(of: Source, number: int) -> PaperBundle:
         if entry.code is not None:
             its = entry.code
             identity = code_id(ids[old.id], its.implementation, its.test)
-            told = _reworded(words, of, its.documentation)
-            code.append(its.model_copy(update={"id": identity, "technique": ids[old.id], "documentation": told}))
+            documentation = _reworded(words, of, its.documentation)
+            code.append(
+                its.model_copy(update={"id": identity, "technique": ids[old.id], "documentation": documentation})
+            )
     paper = Paper(
         id=own,
         title=title,
@@ -161,7 +164,7 @@ def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
     """The vectors of the techniques of paper `number`, in order."""
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
-    count = len(of.shown[place])
+    count = len(of.visible[place])
     rows = slice(of.first[place], of.first[place] + count)
     noise = rng.standard_normal((count, of.vectors.shape[1]), dtype=np.float32)
     others = of.vectors[rng.integers(len(of.vectors), size=(2, count))]
@@ -174,9 +177,9 @@ def perturbed_codes(of: Source, number: int) -> list[bytes]:
     rng = np.random.default_rng(number)
     place = number % len(of.papers)
     found = []
-    for own in of.codes[of.first[place] : of.first[place] + len(of.shown[place])]:
-        kept = rng.random((len(own), 1)) >= OTHER_WORDS
-        words = np.where(kept, own, of.all_codes[rng.integers(max(1, len(of.all_codes)), size=len(own))])
+    for own in of.codes[of.first[place] : of.first[place] + len(of.visible[place])]:
+        unchanged = rng.random((len(own), 1)) >= OTHER_WORDS
+        words = np.where(unchanged, own, of.all_codes[rng.integers(max(1, len(of.all_codes)), size=len(own))])
         noise = rng.integers(256, size=(3, *words.shape), dtype=np.uint8)
         found.append((words ^ (noise[0] & noise[1] & noise[2])).tobytes())
     return found
@@ -197,13 +200,15 @@ def publish(folder: Path, of: Source, techniques: int, *, cypher: bool = False) 
         )
 
 
-def _fill(folder: Path, kept: Path, of: Source, techniques: int, known: dict[str, BundleFile], cypher: bool) -> Built:
+def _fill(
+    folder: Path, bundle_folder: Path, of: Source, techniques: int, known: dict[str, BundleFile], cypher: bool
+) -> Built:
     papers = papers_of(of, techniques)
     begun = time.perf_counter()
     with ProcessPoolExecutor(1, get_context("spawn")) as beside:
         text = beside.submit(index_text, folder, of, papers, begun)
-        vectors = beside.submit(index_vectors, folder, kept.parent / KEPT_VECTORS, of, papers, begun)
-        counts = write_catalogue(folder, kept, of, papers, known, begun, cypher=cypher)
+        vectors = beside.submit(index_vectors, folder, bundle_folder.parent / VECTORS_FILE, of, papers, begun)
+        counts = write_catalogue(folder, bundle_folder, of, papers, known, begun, cypher=cypher)
         text.result()
         finish_text(folder)
         info = vectors.result()
@@ -217,24 +222,31 @@ def papers_of(of: Source, techniques: int) -> int:
 
 
 def write_catalogue(
-    folder: Path, kept: Path, of: Source, papers: int, known: dict[str, BundleFile], begun: float, *, cypher: bool
+    folder: Path,
+    bundle_folder: Path,
+    of: Source,
+    papers: int,
+    known: dict[str, BundleFile],
+    begun: float,
+    *,
+    cypher: bool,
 ) -> dict[str, int]:
-    """Writes the bundles into `kept`, and catalogue and graph into `folder`; gives the counts of a manifest."""
+    """Writes bundles into `bundle_folder`, catalogue and graph into `folder`; gives the counts of a manifest."""
     counts: dict[str, int] = {}
     with (
         tempfile.TemporaryDirectory(dir=folder.parent, prefix=".rows-") as scratch,
-        GraphWriter(Path(scratch)) as graph,
+        closing(GraphWriter(Path(scratch))) as graph,
         CatalogueWriter(folder / CATALOGUE) as catalogue,
     ):
         for number in range(papers):
             bundle = perturbed(of, number)
-            known[bundle.paper.id] = file = bundles.write(kept, bundle, durable=False)
-            shown = list(entries(bundle))
-            hashes = [hashlib.sha256(vector_text(entry).encode()).digest() for entry in shown]
-            rows = catalogue.add(bundle, file, list(zip(shown, hashes, strict=True)))
+            known[bundle.paper.id] = file = bundles.write(bundle_folder, bundle, durable=False)
+            visible = list(entries(bundle))
+            hashes = [hashlib.sha256(vector_text(entry).encode()).digest() for entry in visible]
+            rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
             catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
             if cypher:
-                graph.add(bundle, shown)
+                graph.add(bundle, visible)
             if number % 10_000 == 0:
                 _say(f"{number:,} of {papers:,} papers", begun)
         total = catalogue.rows
@@ -260,10 +272,10 @@ def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
     _say("text index", begun)
 
 
-def index_vectors(folder: Path, kept: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
-    """Writes the vector index, and the vectors themselves to `kept`; says how it was built."""
+def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
+    """Writes the vector index, and the vectors themselves to `vectors_file`; says how it was built."""
     rows = all_vectors(of, papers)
-    np.save(kept, rows)
+    np.save(vectors_file, rows)
     info = build(folder / VECTORS, rows)
     _say(f"vectors: {info}", begun)
     return info
@@ -272,7 +284,7 @@ def index_vectors(folder: Path, kept: Path, of: Source, papers: int, begun: floa
 def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
     """The vectors of the first papers, a row each: 1.5 KB a technique."""
     rounds, rest = divmod(papers, len(of.papers))
-    count = rounds * len(of.vectors) + sum(map(len, of.shown[:rest]))
+    count = rounds * len(of.vectors) + sum(map(len, of.visible[:rest]))
     rows = np.empty((count, of.vectors.shape[1]), np.float32)
     at = 0
     for number in range(papers):

@@ -27,7 +27,7 @@ def lines(body: Mapping[str, Any]) -> list[int]:
 
 
 def main(folder: Path, recording: Path) -> None:
-    kept = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
+    requests = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
     entries = [
         {
             "kind": kind(each["body"]),
@@ -35,7 +35,7 @@ def main(folder: Path, recording: Path) -> None:
             "lines": lines(each["body"]),
             "answer": each["message"]["content"],
         }
-        for each in kept
+        for each in requests
     ]
     entries.sort(key=lambda entry: (entry["kind"], entry["turn"], entry["lines"]))
     recording.write_text("[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n", encoding="utf-8")

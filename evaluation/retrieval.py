@@ -105,8 +105,8 @@ def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -
     questions = Questions(llm, kg, llm.concurrency, seconds=llm.seconds)
 
     def ask(query: str) -> SearchAnswer:
-        asked = verifier.begin(questions, snapshot, seek, query, ROWS, EVERYTHING)
-        answer = verifier.finish(questions, asked, time.monotonic() + PATIENT * llm.seconds)
+        pending = verifier.begin(questions, snapshot, seek, query, ROWS, EVERYTHING)
+        answer = verifier.finish(questions, pending, time.monotonic() + PATIENT * llm.seconds)
         if answer.verified.startswith("not verified"):
             raise SystemExit(answer.verified)
         return answer
@@ -118,9 +118,9 @@ def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -
         questions.close()
 
 
-def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
+def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
     """Prints the tables for the queries in a file."""
-    queries = [json.loads(line) for line in asked.read_text(encoding="utf-8").splitlines() if line]
+    queries = [json.loads(line) for line in queries_file.read_text(encoding="utf-8").splitlines() if line]
     embedder = OnnxEmbedder()
     store = EmbeddedStore(kg, lambda: embedder)
 
@@ -147,9 +147,9 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
             return lambda query: [[technique] for technique in ranker(query)[:ROWS]]
 
         def whole(query: str) -> list[list[str]]:
-            return shown(seek(snapshot, query, ROWS))
+            return grouped(seek(snapshot, query, ROWS))
 
-        def shown(answer: SearchAnswer) -> list[list[str]]:
+        def grouped(answer: SearchAnswer) -> list[list[str]]:
             return [[row.id, *(relative.id for relative in row.relatives)] for row in answer.rows]
 
         rankers: dict[str, tuple[Ranker, bool]] = {
@@ -161,14 +161,14 @@ def report(kg: Path, asked: Path, failures: bool, verify: bool) -> None:
         }
         if verify:
             judged = verified(snapshot, seek, kg, [query["query"] for query in queries])
-            rankers["verified"] = (lambda query: shown(judged[query]), False)
-            rankers["… with relatives, verified"] = (lambda query: shown(judged[query]), True)
+            rankers["verified"] = (lambda query: grouped(judged[query]), False)
+            rankers["… with relatives, verified"] = (lambda query: grouped(judged[query]), True)
             by = {answer.verified.partition(":")[0] for answer in judged.values()}
             console.print(f"Verified {', '.join(sorted(by))}", markup=False)
             for stage in costs(kg, Settings(kg=kg).llm, by="stage").rows:
-                sent, said = stage.input_tokens / max(1, stage.calls), stage.output_tokens / max(1, stage.calls)
+                sent, answered = stage.input_tokens / max(1, stage.calls), stage.output_tokens / max(1, stage.calls)
                 console.print(
-                    f"{stage.name}: {stage.calls} calls so far, {sent:.0f} and {said:.0f} tokens in and out each"
+                    f"{stage.name}: {stage.calls} calls so far, {sent:.0f} and {answered:.0f} tokens in and out each"
                 )
         heads = (*(f"R@{cut}" for cut in CUTS), "MRR", "nDCG@10")
         table = Table("", "kind", "queries", *heads, "nothing fits")

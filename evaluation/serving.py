@@ -30,7 +30,7 @@ from rich.table import Table
 from evaluation import http
 from evaluation.latency import BARE, Pipe, ours, starts
 from evaluation.metrics import recall_of
-from evaluation.perturbed_graph import KEPT_VECTORS
+from evaluation.perturbed_graph import VECTORS_FILE
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.search.candidates import DEPTH
 from xkg.serve.search.query_encoder import QueryReadings
@@ -51,7 +51,7 @@ SMALL = 100_000
 Arguments = dict[str, Any]
 
 
-class Asked(NamedTuple):
+class Inputs(NamedTuple):
     """What the tools are asked about: questions no two of which are equal, and ids of a few papers and techniques with
     code."""
 
@@ -68,7 +68,7 @@ class Timed(NamedTuple):
     cpu: float | None = None
 
 
-def asked(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> Asked:
+def draw_inputs(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> Inputs:
     """The first words of definitions, drawn over the whole graph, with the last word of another's."""
     near = {hit.id for text in ("learning", "sampling", "model") for hit in snapshot.find_text(text, 4 * calls)}
     vector = embedder.embed(["objective"])[0]
@@ -78,7 +78,7 @@ def asked(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> Ask
     questions = dict.fromkeys(" ".join([*one, *other[-1:]]) for one, other in pairwise(words))
     with_code = [view.technique.id for view in views if view.code is not None]
     papers = dict.fromkeys(technique.partition("#")[0] for technique in with_code)
-    return Asked(tuple(questions)[: 4 * calls], tuple(papers)[:20], tuple(with_code)[:50])
+    return Inputs(tuple(questions)[: 4 * calls], tuple(papers)[:20], tuple(with_code)[:50])
 
 
 def worked_out(questions: Sequence[str]) -> list[str]:
@@ -86,35 +86,35 @@ def worked_out(questions: Sequence[str]) -> list[str]:
     return [question + " " * spaces for spaces in range(3 * ANSWERS // len(questions)) for question in questions]
 
 
-def tool_calls(found: Asked) -> dict[str, tuple[str, list[Arguments]]]:
-    """By the name of a row, a tool and what it is asked, in turn."""
-    first = found.questions[: len(found.questions) // 2]
+def tool_calls(inputs: Inputs) -> dict[str, tuple[str, list[Arguments]]]:
+    """By the name of a row, a tool and the arguments of its calls, in turn."""
+    first = inputs.questions[: len(inputs.questions) // 2]
     known = [{"query": question} for question in worked_out(first[:8])]
-    technique = [{"id": id} for id in found.techniques]
+    technique = [{"id": id} for id in inputs.techniques]
     return {
-        NEW: (SEARCH, [{"query": question} for question in found.questions[len(first) :]]),
+        NEW: (SEARCH, [{"query": question} for question in inputs.questions[len(first) :]]),
         f"{SEARCH}, known questions": (SEARCH, known),
         f"{SEARCH}, repeated questions": (SEARCH, [{"query": question} for question in first[:8]]),
-        f"{SEARCH}, a technique's name": (SEARCH, [{"query": id.rpartition("/")[2]} for id in found.techniques]),
-        f"{SEARCH} in 3 papers": (SEARCH, [one | {"papers": list(found.papers[:3])} for one in known]),
+        f"{SEARCH}, a technique's name": (SEARCH, [{"query": id.rpartition("/")[2]} for id in inputs.techniques]),
+        f"{SEARCH} in 3 papers": (SEARCH, [one | {"papers": list(inputs.papers[:3])} for one in known]),
         f"{SEARCH} of the last years": (SEARCH, [one | {"first_year": 2020} for one in known]),
         f"{SEARCH} with code": (SEARCH, [one | {"with_code": True} for one in known]),
-        "related_papers": ("related_papers", [{"paper": paper} for paper in found.papers]),
-        "get_paper": ("get_paper", [{"paper": paper} for paper in found.papers]),
-        "plan_context": ("plan_context", [{"paper": paper} for paper in found.papers]),
+        "related_papers": ("related_papers", [{"paper": paper} for paper in inputs.papers]),
+        "get_paper": ("get_paper", [{"paper": paper} for paper in inputs.papers]),
+        "plan_context": ("plan_context", [{"paper": paper} for paper in inputs.papers]),
         "get_technique": ("get_technique", technique),
         "get_code": ("get_code", technique),
-        "locate": ("locate", [{"technique": id} for id in found.techniques]),
+        "locate": ("locate", [{"technique": id} for id in inputs.techniques]),
         "graph_schema": ("graph_schema", [{}]),
         "cypher": ("cypher", [{"query": "MATCH (p:Paper) RETURN p.id LIMIT 5"}]),
     }
 
 
-def over_stdio(kg: Path, found: Asked, calls: int) -> list[Timed]:
+def over_stdio(kg: Path, inputs: Inputs, calls: int) -> list[Timed]:
     """Every tool, one server for all, and the bare server's echo before and after."""
     rows: list[Timed] = []
-    echo = [{"text": question} for question in found.questions[:8]]
-    for command, tools in ((BARE, {"echo, bare server": ("echo", echo)}), (ours(kg), tool_calls(found))):
+    echo = [{"text": question} for question in inputs.questions[:8]]
+    for command, tools in ((BARE, {"echo, bare server": ("echo", echo)}), (ours(kg), tool_calls(inputs))):
         pipe = Pipe(command)
         offered = {tool["name"] for tool in pipe.ask("tools/list", {})["tools"]}
         for name, (tool, arguments) in tools.items():
@@ -172,16 +172,18 @@ def together(embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
     return rows
 
 
-def recall(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, kept: Path, questions: Sequence[str]) -> float | None:
+def recall(
+    snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, vectors_file: Path, questions: Sequence[str]
+) -> float | None:
     """Recall@10 of the vector index for these questions, against exact search over the vectors it was made from; None
     where these are not there."""
     import numpy as np
 
     from xkg.store.indexes.vectors import nearest_rows
 
-    if not kept.is_file():
+    if not vectors_file.is_file():
         return None
-    vectors = np.load(kept, mmap_mode="r")
+    vectors = np.load(vectors_file, mmap_mode="r")
     queries = embedder.embed(questions)
     found = [[row for row, _ in snapshot.vector_index().search(query, AT)] for query in queries]
     return recall_of(nearest_rows(vectors, queries).tolist(), found)
@@ -214,12 +216,12 @@ def report(kg: Path, given: argparse.Namespace) -> None:
     embedder = OnnxEmbedder()
     store = EmbeddedStore(kg, lambda: embedder)
     with store.snapshot() as snapshot:
-        found = asked(snapshot, embedder, given.calls)
+        found = draw_inputs(snapshot, embedder, given.calls)
         techniques = len(snapshot.vector_index())
         console.print(f"{techniques:,} techniques of {snapshot.paper_count():,} papers, {kg}")
         alone = parts(snapshot, embedder, found.questions[: given.calls])
         shared = together(embedder, found.questions[: 2 * given.calls])
-        near = recall(snapshot, embedder, kg / KEPT_VECTORS, found.questions[:200])
+        near = recall(snapshot, embedder, kg / VECTORS_FILE, found.questions[:200])
     store.close()
     tools = over_stdio(kg, found, given.calls)
     console.print(_times("over stdio", tools), _times("in one process", [*alone, *shared]))

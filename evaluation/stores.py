@@ -154,7 +154,7 @@ def named(store: GraphStore, query: NamedQuery, engine: Engine) -> str:
     values = bind(query, wanted)
     started = time.perf_counter()
     try:
-        table = store.query(query.statement(engine), values, seconds=SECONDS)
+        table = store.query(query.statements[engine], values, seconds=SECONDS)
     except XkgError as error:
         return str(error)[:60]
     return f"{(time.perf_counter() - started) * 1e3:.1f} ms, {len(table.rows)}{'+' * table.truncated} rows"

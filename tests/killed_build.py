@@ -1,11 +1,10 @@
-"""Builds a paper again and again, each time in a process of its own that may be killed: a command on a line of stdin,
-what came of it on a line of stdout.
+"""Builds a paper repeatedly, each time in a process that may be killed: a command a line on stdin, a result on stdout.
 
     python -m tests.killed_build KG PAPER REPOSITORY URL CONCURRENCY
 
-`news` kills the build as soon as it tells of an event that no build before has told of, `after 0.3` after so many
-seconds, `never` lets it end. The answer is `killed`, or `ended` with the exit code. Processes are forks of one that has
-imported everything, so that a build begins at once. The events that it was killed at are listed in `KG/killed`.
+`events 5` kills the build at each fifth event that no build before has reported, `after 0.3` after so many seconds,
+`never` lets it end. The result is `killed`, or `ended` with the exit code. Processes are forks of one that has imported
+everything, so that a build begins at once. All events, each once, are listed in `KG/events`.
 """
 
 import os
@@ -36,7 +35,7 @@ def main(kg: str, paper: str, repository: str, url: str, concurrency: str) -> No
         how, _, value = line.strip().partition(" ")
         child = os.fork()
         if child == 0:
-            _build(settings, paper, repository, Path(kg) / "killed" if how == "news" else None)
+            _build(settings, paper, repository, Path(kg) / "events", int(value) if how == "events" else 0)
         if how == "after":
             time.sleep(float(value))
             os.kill(child, signal.SIGKILL)
@@ -44,15 +43,18 @@ def main(kg: str, paper: str, repository: str, url: str, concurrency: str) -> No
         print("killed" if os.WIFSIGNALED(status) else f"ended {os.WEXITSTATUS(status)}", flush=True)
 
 
-def _build(settings: Settings, paper: str, repository: str, killed: Path | None) -> None:
-    known = set(killed.read_text().splitlines()) if killed and killed.exists() else set()
+def _build(settings: Settings, paper: str, repository: str, log: Path, every: int) -> None:
+    """A build that is killed at `every` so many new events; never for 0."""
+    known = set(log.read_text().splitlines()) if log.exists() else set()
 
     def notify(event: object) -> None:
-        told = _told(event)
-        if killed is not None and told is not None and told not in known:
-            with killed.open("a") as file:
-                file.write(f"{told}\n")
-            os.kill(os.getpid(), signal.SIGKILL)
+        description = _description(event)
+        if every and description is not None and description not in known:
+            known.add(description)
+            with log.open("a") as file:
+                file.write(f"{description}\n")
+            if len(known) % every == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     try:
         build.build(settings, paper, repository, notify=notify)
@@ -62,8 +64,8 @@ def _build(settings: Settings, paper: str, repository: str, killed: Path | None)
     os._exit(0)
 
 
-def _told(event: object) -> str | None:
-    """An event by what it is about; None for an answer that was kept."""
+def _description(event: object) -> str | None:
+    """An event by what it is about; None for a stored answer."""
     match event:
         case StageReport():
             return f"stage {event.name}"

@@ -34,7 +34,7 @@ def queries() -> str:
         for query in named_queries.queries():
             if query.group == group:
                 parts += [f"### {query.name}", query.summary, _parameters(query.parameters)]
-                parts += [fenced(query.example, "sh"), fenced(query.statement("embedded"), "cypher")]
+                parts += [fenced(query.example, "sh"), fenced(query.statements["embedded"], "cypher")]
     return page("Named queries", "cypher/explore", parts)
 
 

@@ -4,7 +4,7 @@ from evaluation.gpu import Row, embedding, index, table
 from xkg.store.indexes import gpu
 
 
-def test_without_a_gpu_the_cpu_is_measured_and_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gpu_the_cpu_is_measured_and_the_reason_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "missing_gpu", lambda: "no device here")
     missing: list[str] = []
     rows = index(2000, missing)

@@ -6,7 +6,7 @@ import numpy as np
 
 from evaluation import perturbed_graph
 from evaluation.generated_graph import bundles
-from evaluation.perturbed_graph import KEPT_VECTORS, all_vectors, papers_of, perturbed, publish, source
+from evaluation.perturbed_graph import VECTORS_FILE, all_vectors, papers_of, perturbed, publish, source
 from tests.store.graphs import FakeHashEmbedder
 from xkg.serve.search.search import search
 from xkg.store.local.store import EmbeddedStore
@@ -21,8 +21,8 @@ def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:
     with store.snapshot() as snapshot:
         papers = papers_of(of, 130)
         assert (snapshot.paper_count(), papers) == (7, 7)
-        kept = np.load(tmp_path / KEPT_VECTORS)
-        assert np.array_equal(kept, all_vectors(of, papers))
+        stored = np.load(tmp_path / VECTORS_FILE)
+        assert np.array_equal(stored, all_vectors(of, papers))
         wanted = perturbed(of, 5).techniques[3]
         assert search(snapshot, model.read, wanted.name).rows[0].name == wanted.name
         (reading,) = model.read([f"{wanted.name}. {wanted.definition}"])

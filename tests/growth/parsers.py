@@ -39,7 +39,7 @@ from xkg.serve.answers.quoting import fenced, framed
 from xkg.serve.context.parts import first_words, inline
 from xkg.serve.search.candidates import parts
 from xkg.serve.search.task_steps import by_structure
-from xkg.store.concepts.citations import cited
+from xkg.store.concepts.citations import stubs_and_citations
 from xkg.store.concepts.names import names
 from xkg.store.cypher.guard import guard
 from xkg.store.indexes.text import words
@@ -136,7 +136,7 @@ def _peer(data: bytes) -> None:
 
 def citations(text: str) -> None:
     references = (Reference(title=text), Reference(title="b", text=text))
-    cited([Paper(id="title:a", title=text or "x", origin="import", references=references)])
+    stubs_and_citations([Paper(id="title:a", title=text or "x", origin="import", references=references)])
 
 
 def stored_words(text: str) -> None:

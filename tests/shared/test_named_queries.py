@@ -39,11 +39,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
 def test_each_answers_within_what_a_tool_call_has(store: EmbeddedStore, name: str) -> None:
     query = find(name)
     values = {p.name: VALUES[p.name] for p in query.parameters if p.default is None}
-    table = store.query(query.statement("embedded"), bind(query, values), seconds=10)
+    table = store.query(query.statements["embedded"], bind(query, values), seconds=10)
     assert not (name in SILENT and table.rows)
 
 
 @pytest.mark.shared
 def test_counts_agree_with_what_was_imported(store: EmbeddedStore) -> None:
-    coverage = store.query(find("paper-coverage").statement("embedded")).rows
+    coverage = store.query(find("paper-coverage").statements["embedded"]).rows
     assert (len(coverage), sum(row[3] for row in coverage), sum(row[5] for row in coverage)) == (43, 309, 183)

@@ -1,4 +1,4 @@
-"""Statements of strangers: one table, which the tests of the guard and of both engines go through.
+"""Untrusted statements: one table, which the tests of the guard and of both engines go through.
 
 `{file}`, `{out}` and `{url}` stand for a file that holds a secret, a file that must not be written, and a server that
 must not be asked.

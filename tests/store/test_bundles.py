@@ -104,7 +104,7 @@ TECHNIQUE = a_paper().techniques[0]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "refusal"),
     [
         ({"techniques": (TECHNIQUE, TECHNIQUE)}, "twice"),
         ({"techniques": ()}, "referred to and not in it"),
@@ -116,7 +116,7 @@ TECHNIQUE = a_paper().techniques[0]
         ({"paper": a_paper().paper.model_copy(update={"id": ""})}, "not empty"),
     ],
 )
-def test_a_bundle_that_contradicts_itself_is_refused_in_one_line(change: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said) as caught:
+def test_a_bundle_that_contradicts_itself_is_refused_in_one_line(change: dict[str, object], refusal: str) -> None:
+    with pytest.raises(InputError, match=refusal) as caught:
         bundles.validate(a_paper().model_copy(update=change))
     assert "\n" not in str(caught.value)

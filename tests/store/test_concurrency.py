@@ -14,14 +14,14 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 def reader(folder: Path, pipe: Connection) -> None:
-    """Answers with generation and titles each time it is asked; holds a snapshot from "hold" to "let go"."""
+    """Answers with generation and titles each time it is command; holds a snapshot from "hold" to "let go"."""
     store = open_store(folder)
     held = None
-    while (asked := pipe.recv()) != "end":
-        if asked == "hold":
+    while (command := pipe.recv()) != "end":
+        if command == "hold":
             held = store.snapshot()
             snapshot = held.__enter__()
-        if asked == "let go" and held is not None:
+        if command == "let go" and held is not None:
             held.__exit__(None, None, None)
             held = None
         if held is None:

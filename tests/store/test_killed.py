@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import EXHAUSTIVE
 from tests.store.graphs import a_paper, open_store
 from xkg.model import PaperBundle
 
-KILLS = 50
+KILLS = 50 if EXHAUSTIVE else 8
 # Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
 
 @pytest.fixture
 def in_memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder that waits for no disk, where the system has one: a kill loses what was not done, not what was not
-    synced."""
+    """A folder in memory, where the system has one: a kill loses what was not written, not what was not synced."""
     shared = Path("/dev/shm")
     if not os.access(shared, os.W_OK):
         yield tmp_path
@@ -30,10 +30,10 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_fifty_kills_at_random_moments(in_memory: Path) -> None:
+def test_kills_at_random_moments(in_memory: Path) -> None:
     store = open_store(in_memory)
-    held = {b.paper.id: b for b in (a_paper(1), a_paper(2))}
-    store.publish(list(held.values()))
+    stored = {b.paper.id: b for b in (a_paper(1), a_paper(2))}
+    store.publish(list(stored.values()))
     store.close()
 
     def publishing(papers: list[PaperBundle]) -> int:
@@ -47,35 +47,36 @@ def test_fifty_kills_at_random_moments(in_memory: Path) -> None:
         return child
 
     began = time.monotonic()
-    os.waitpid(publishing(list(held.values())), 0)
+    os.waitpid(publishing(list(stored.values())), 0)
     whole = time.monotonic() - began
     moments = random.Random(7)
     finished = 0
     for n in range(KILLS):
         replaced, added = a_paper(1, note=str(n)), a_paper(100 + n)
         child = publishing([replaced, added])
-        time.sleep(moments.uniform(0, 1.3 * whole))
-        os.kill(child, signal.SIGKILL)
+        if n:  # the first one finishes, the second one is killed at once, whatever the machine's speed
+            time.sleep(moments.uniform(0, 1.3 * whole) if n > 1 else 0)
+            os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         survivor = open_store(in_memory)
         found = {b.paper.id: b for b in survivor.bundles()}
-        after = {**held, replaced.paper.id: replaced, added.paper.id: added}
-        assert found in (held, after), "all of a publish or nothing"
+        after = {**stored, replaced.paper.id: replaced, added.paper.id: added}
+        assert found in (stored, after), "all of a publish or nothing"
         finished += found == after
-        held = found
-        if n % 10 == 9:
+        stored = found
+        if n % 5 == 4:
             survivor.publish([a_paper(2, note=str(n))])
-            held["arxiv:2101.00002"] = a_paper(2, note=str(n))
-            extra = [i for i in held if i >= "arxiv:2101.00100"]
+            stored["arxiv:2101.00002"] = a_paper(2, note=str(n))
+            extra = [i for i in stored if i >= "arxiv:2101.00100"]
             if extra:
                 survivor.remove(extra)
-                held = {i: b for i, b in held.items() if i not in extra}
+                stored = {i: b for i, b in stored.items() if i not in extra}
             assert survivor.check() == []
         survivor.close()
     assert 0 < finished < KILLS
     final = open_store(in_memory)
     final.publish([a_paper(3)])
-    assert {b.paper.id: b for b in final.bundles()} == {**held, a_paper(3).paper.id: a_paper(3)}
+    assert {b.paper.id: b for b in final.bundles()} == {**stored, a_paper(3).paper.id: a_paper(3)}
     assert final.check() == []
     left = [p.name for folder in ("bundles", "generations") for p in (in_memory / folder).iterdir() if p.name[0] == "."]
     assert left == [], "what the killed left behind is gone"

@@ -44,7 +44,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
     }
 
 
-def test_one_concept_in_two_papers_is_linked_or_asked_about(found: dict[str, Counter[str]]) -> None:
+def test_one_concept_in_two_papers_is_linked_or_open(found: dict[str, Counter[str]]) -> None:
     assert found["same"]["name"] >= 0.8 * len(PAIRS["same"])
     assert found["same"]["neither"] == 0
 

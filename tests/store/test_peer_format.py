@@ -214,7 +214,7 @@ def nested(levels: int) -> str:
     return '{"paper_title": "Deep", "techniques": [' + '{"name": "a", "components": [' * levels + "]}" * levels + "]}"
 
 
-def test_nesting_of_ninety_levels_is_kept(tmp_path: Path) -> None:
+def test_nesting_of_ninety_levels_survives(tmp_path: Path) -> None:
     path = tmp_path / "deep.json"
     path.write_text(nested(90))
     bundle = stored(read_peer(path, check), path)

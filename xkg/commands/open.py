@@ -97,7 +97,7 @@ def kept_for_push(settings: Settings, built: "Sequence[PaperBundle]") -> Iterato
     try:
         yield
     except StoreUnreachableError as error:
-        outbox.keep(settings.kg, built)
+        outbox.enqueue(settings.kg, built)
         papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
         raise StoreUnreachableError(
             f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: `xkg store push` sends what waits there"

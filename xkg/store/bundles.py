@@ -1,4 +1,4 @@
-"""Bundle files: the truth of an embedded graph, one immutable file for each state of a paper.
+"""Bundle files: the source of truth of an embedded graph, one immutable file for each state of a paper.
 
 A file is one JSON object, `{"format", "sha256", "bundle"}`, where the hash covers the bytes of the bundle as they stand
 in the file. All is ASCII, so control characters and lone surrogates come back as they were. The name is a readable
@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -33,8 +32,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle under `folder`, which must exist; a copy of what is stored elsewhere need not be `durable`: a
-    power cut may damage it, which shows when it is read. Raises `OSError`."""
+    """Stores a bundle under `folder`, which must exist. A copy of what is stored elsewhere need not be `durable`: a
+    power cut may damage it, which its hash shows. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = data[len(_HEAD) : _HASH_END].decode("ascii")
     path = folder / _name(bundle.paper.id, sha256)
@@ -52,11 +51,11 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """The bundle in a file. Raises `CorruptStoreError` naming the file, and `paper`, where it is known to be its."""
+    """The bundle in a file. Raises `CorruptStoreError` naming the file, and its `paper` if that is known."""
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CorruptStoreError(_mend(path, f"cannot be read ({error.strerror})", paper)) from error
+        raise CorruptStoreError(_damaged(path, f"cannot be read ({error.strerror})", paper)) from error
     return parse(data, path, paper)
 
 
@@ -64,13 +63,13 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
     """The bundle in the bytes of a file; `path` is for the message of `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
-        raise CorruptStoreError(_mend(path, "is cut short or is no bundle file", paper))
+        raise CorruptStoreError(_damaged(path, "is cut short or is no bundle file", paper))
     if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
-        raise CorruptStoreError(_mend(path, "is not what was written", paper))
+        raise CorruptStoreError(_damaged(path, "is not what was written", paper))
     try:
         return PaperBundle.model_validate(json.loads(payload))
     except (ValueError, ValidationError, RecursionError) as error:
-        raise CorruptStoreError(_mend(path, "was written by another version of xkg", paper)) from error
+        raise CorruptStoreError(_damaged(path, "was written by another version of xkg", paper)) from error
 
 
 def serialise(bundle: PaperBundle) -> bytes:
@@ -89,30 +88,19 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
-    """The newest readable bundle of each paper under `folder`, and what could not be read, one line each."""
+    """The newest readable bundle of each paper under `folder`, and one line for each file that could not be read, which
+    is renamed to `*.damaged`, so that no clean-up removes it."""
     found: dict[str, PaperBundle] = {}
     problems = []
-    for path in sorted(_files(folder), key=lambda p: (p.stat().st_mtime_ns, p.name)):
+    for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
         try:
             bundle = read(path)
         except CorruptStoreError as error:
             problems.append(str(error))
+            path.rename(path.with_suffix(".damaged"))
         else:
             found[bundle.paper.id] = bundle
     return [found[paper] for paper in sorted(found)], problems
-
-
-def set_damaged_aside(folder: Path) -> None:
-    """Renames what `newest` could not read to `*.damaged`, which no clean-up removes."""
-    for path in list(_files(folder)):
-        try:
-            read(path)
-        except CorruptStoreError:
-            path.rename(path.with_suffix(".damaged"))
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return folder.glob("[!.]*.json")
 
 
 def _name(paper: str, sha256: str) -> str:
@@ -121,9 +109,9 @@ def _name(paper: str, sha256: str) -> str:
     return f"{readable}-{identity[:12]}-{sha256[:16]}.json"
 
 
-def _mend(path: Path, problem: str, paper: str | None) -> str:
-    which = ascii(paper) if paper else "its paper"
-    return f"bundle file {path} {problem}: build or import {which} again, or take it out with `xkg remove`"
+def _damaged(path: Path, problem: str, paper: str | None) -> str:
+    owner = ascii(paper) if paper else "its paper"
+    return f"bundle file {path} {problem}: build or import {owner} again, or take it out with `xkg remove`"
 
 
 def validate(bundle: PaperBundle) -> None:

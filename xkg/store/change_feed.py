@@ -1,4 +1,4 @@
-"""What a copy of a graph needs to know to follow it: how far the graph is, and what changed since."""
+"""How a copy follows a graph: the graph's position, and the changes since an earlier one."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
@@ -8,17 +8,17 @@ from xkg.store.graph_store import Decision
 
 
 class Position(NamedTuple):
-    """How far a graph is. `graph` is drawn when a graph is made, so that another one at the same address is told from
-    it; `counter` grows with every commit, and is 0 before the first."""
+    """A state of a graph. `graph` is drawn at random when a graph is made, so another graph at the same address is
+    recognised; `counter` grows with every commit, and is 0 before the first."""
 
     graph: str
     counter: int
 
 
 class Changes(NamedTuple):
-    """What leads from one position to `to`. `whole` says that these are all papers there are, and that what is not
-    among them is gone; else `removed` are ids of papers that are. `bundles` are read as they are asked for, each as it
-    is at `to` or later. `decisions` are all that hold, None where they did not change."""
+    """What leads from one position to `to`. With `whole`, `bundles` are all papers, and all others are gone; else
+    `removed` are the ids of papers that are gone. `bundles` are read lazily, each as it is at `to` or later.
+    `decisions` are all that hold, None if they did not change."""
 
     to: Position
     whole: bool
@@ -31,10 +31,10 @@ class Feed(Protocol):
     """A graph that can be followed. Raises `StoreError` where it cannot be reached."""
 
     def position(self) -> Position:
-        """One round trip: asked before every answer."""
+        """One round trip: called before every answer."""
         ...
 
     def changes(self, since: Position | None) -> Changes:
-        """What changed since; all of it for None, for another graph, and for a time from which no tombstones are
-        kept."""
+        """The changes since a position; everything for None, for another graph, and for a time from which no tombstones
+        are left."""
         ...

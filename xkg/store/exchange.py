@@ -1,4 +1,4 @@
-"""Papers in and out as files: the peer's graph files, and bundle files, which carry all that xkg knows."""
+"""Import and export of papers as files: the peer's graph files, and bundle files, which lose nothing."""
 
 import hashlib
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ def read_file(path: Path, check: Check) -> PaperBundle:
         bundle = bundle_files.parse(data, path)
         bundle_files.validate(bundle)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); mend the file or leave it out") from error
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct the file or leave it out") from error
     except CorruptStoreError as error:
         raise InputError(f"{path}: is no whole bundle file of this version of xkg; export it again") from error
     if len(bundle.techniques) > MOST_TECHNIQUES:

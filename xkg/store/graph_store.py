@@ -1,4 +1,4 @@
-"""`PaperBundle` to graph and side indexes, and back. Knows nothing of papers' formats."""
+"""The interfaces of a stored graph: `GraphStore` to write, `Snapshot` to read, and the values they exchange."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -38,7 +38,7 @@ Decisions = Mapping[tuple[str, str, str], Decision]
 
 
 class Hit(NamedTuple):
-    """A technique id with the score of the index that found it (BM25, or cosine similarity in -1..1)."""
+    """A technique id with its score in an index (BM25, or cosine similarity in -1..1)."""
 
     id: str
     score: float
@@ -74,7 +74,7 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """What a technique can be chosen by: `level` is `none`, and `language` empty, where it has no code."""
+    """What techniques are filtered by: `level` is `none`, and `language` empty, where there is no code."""
 
     paper: str
     level: Level
@@ -83,15 +83,15 @@ class Facts(Value):
 
 
 class Heading(NamedTuple):
-    """How a paper is told from others."""
+    """What identifies a paper to a reader."""
 
     title: str
     year: int | None
 
 
 class Background(NamedTuple):
-    """How cosines between one vector and all `techniques` of a graph are spread: what is to be expected of a
-    technique that has nothing to do with it. All 0 where there are no vectors."""
+    """The distribution of cosines between one vector and all `techniques` of a graph, which is what an unrelated
+    technique can be expected to reach. All 0 where there are no vectors."""
 
     mean: float
     deviation: float
@@ -99,30 +99,30 @@ class Background(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """One state of the graph, which stays as it is while it is held. Raises `UnknownIdError`, with the nearest ids that
-    do exist in its message.
+    """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message names the
+    nearest ids.
 
-    `generation` is 0 for a graph that holds nothing. `searchable` is False while the indexes are being made: names and
-    ids are looked up as always, and `find_text` and `find_vector` find nothing."""
+    `generation` is 0 for an empty graph. `searchable` is False while the indexes are being made: names and ids are
+    looked up as always, and `find_text` and `find_vector` return nothing."""
 
     generation: int
     searchable: bool
 
     def papers(self) -> Sequence[Paper]:
-        """All of them, which takes long where there are many: what one answer needs, the others give."""
+        """All papers, which takes long where there are many: the other methods read what one answer needs."""
         ...
 
     def paper_count(self) -> int: ...
     def called(self, words: str) -> Sequence[str]:
-        """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation."""
+        """The paper with this id, else those with this title up to case, spaces and punctuation; as ids."""
         ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
-        """Those of these papers that are here, in this order."""
+        """The headings of these papers, in this order, without unknown ones."""
         ...
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        """Ids of the papers of these years, where either may be None; papers without a year are none of them."""
+        """Ids of the papers of these years, either of which may be None; without papers whose year is unknown."""
         ...
 
     def require_paper(self, paper: str) -> None: ...
@@ -139,19 +139,19 @@ class Snapshot(Protocol):
         ...
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        """Those of `links` that one of these techniques is an end of."""
+        """Those of `links` that have one of these techniques as an end."""
         ...
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """How much of the query's words each of these techniques has, and how much they are in all. A word counts by
-        the square root of its inverse document frequency, over that of a word that none has, which so counts 1."""
+        """The weight of the query's words that each of these techniques has, and the weight of all of them. A word
+        weighs the square root of its inverse document frequency, relative to that of a word that none has."""
         ...
 
     def interaction(self, reading: Reading, ids: Sequence[str]) -> Mapping[str, float]:
-        """How near the words of a query come to words of each of these techniques, in -1..1; without those of whose
-        words nothing is known."""
+        """Late interaction of a query with each of these techniques, in -1..1, without those of whose words nothing is
+        known."""
         ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...
@@ -160,18 +160,12 @@ class Snapshot(Protocol):
         ...
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
-        """Facts of those of these techniques that are here."""
-        ...
-
-    def citations(self) -> Sequence[tuple[str, str]]:
-        """Pairs (citing, cited) of ids of papers that are here."""
+        """Facts of these techniques, without unknown ones."""
         ...
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         """Ids of the papers here that one cites, and of those that cite it."""
         ...
-
-    def embedding_model(self) -> str: ...
 
 
 class GraphStore(Protocol):
@@ -187,7 +181,7 @@ class GraphStore(Protocol):
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work."""
+        """Replaces each of these papers by `change(bundle)`, under the write lock."""
         ...
 
     def require_writable(self) -> None:
@@ -195,17 +189,17 @@ class GraphStore(Protocol):
         ...
 
     def connect(self) -> None:
-        """Draws what follows from all papers together, where that was left for later."""
+        """Draws the edges that follow from all papers together, if a publish has not."""
         ...
 
-    def decide(self, found: "Iterable[Decision]") -> int:
+    def decide(self, new: "Iterable[Decision]") -> int:
         """Adds decisions about pairs of techniques, and links all papers anew."""
         ...
 
     def remove(self, papers: Sequence[str]) -> int: ...
     def rollback(self) -> int: ...
     def rebuild(self) -> tuple[int, list[str]]:
-        """Makes everything that is derived anew; gives the generation's number and notes, a line each."""
+        """Makes all derived data anew; gives the generation's number and notes, a line each."""
         ...
 
     def check(self) -> list[str]:
@@ -220,7 +214,7 @@ class GraphStore(Protocol):
         ...
 
     def warm_queries(self) -> None:
-        """Starts what the first query would have to wait for."""
+        """Starts the query process or connection, which the first query would wait for."""
         ...
 
     def bundles(self) -> Iterator[PaperBundle]:
@@ -228,7 +222,7 @@ class GraphStore(Protocol):
         ...
 
     def decisions(self) -> "Sequence[Decision]":
-        """What was decided about pairs of techniques."""
+        """All decisions about pairs of techniques."""
         ...
 
     def close(self) -> None: ...

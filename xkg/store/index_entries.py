@@ -1,4 +1,4 @@
-"""What of a bundle is published, and the texts it is found by."""
+"""The published techniques of a bundle, and the texts that they are found by."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
 
 
 def vector_text(entry: Entry) -> Text:
-    """The text that a technique's vector is made from: the most telling first, since models cut the end. The names of
-    what it stands under are its context. Identifiers of its code are for text search alone: beside the definition they
-    lost as many queries as they won."""
+    """The text that a technique's vector is made from: the most informative first, since models cut the end. The names
+    of its ancestors are its context. Identifiers of its code are for text search alone: beside the definition they lost
+    as many queries as they won."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))

@@ -1,4 +1,4 @@
-"""Papers that were built while the server of their graph was away: kept as bundle files, and sent later."""
+"""Papers that were built while their graph's server was unreachable: stored as bundle files, and sent later."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,8 +11,8 @@ from xkg.store import bundles
 FOLDER = "outbox"
 
 
-def keep(kg: Path, built: Sequence[PaperBundle]) -> None:
-    """Keeps papers under the graph's folder, each in place of what was kept of it. Raises `StoreError`."""
+def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
+    """Stores papers under the graph's folder; an earlier file of the same paper is replaced. Raises `StoreError`."""
     folder = kg / FOLDER
     try:
         private_folder(folder)
@@ -36,4 +36,4 @@ def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
         try:
             yield path, bundles.read(path).paper.id
         except StoreError:
-            continue  # what is damaged is told when it is to be sent
+            continue  # a damaged file is reported when it is to be sent

@@ -52,7 +52,7 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
     try:
         return _bundle(_load(path), check)
     except _Wrong as wrong:
-        raise InputError(f"{path}: {wrong}; mend the file or leave it out") from wrong
+        raise InputError(f"{path}: {wrong}; correct the file or leave it out") from wrong
 
 
 def write_peer(bundle: PaperBundle) -> Object:
@@ -66,8 +66,12 @@ def write_peer(bundle: PaperBundle) -> Object:
         if technique.hidden is not None or technique.parent not in components:
             continue
         components[technique.id] = []
-        its = code.get(technique.id)
-        value = None if its is None else _patched(_code(its, paper.origin), claims, "code", technique.id)
+        technique_code = code.get(technique.id)
+        value = (
+            None
+            if technique_code is None
+            else _patched(_code(technique_code, paper.origin), claims, "code", technique.id)
+        )
         regular = _technique(technique, value, components[technique.id])
         components[technique.parent].append(_patched(regular, claims, "techniques", technique.id))
     return _patched(_paper(bundle, top), claims, "paper", paper.id)
@@ -117,9 +121,11 @@ def _joined(item: Finding | Resource) -> str:
     return item.name if item.description is None else f"{item.name}: {item.description}"
 
 
-def _split(text: str) -> tuple[str, str | None]:
-    name, colon, description = text.partition(": ")
-    return name, description if colon else None
+def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
+    """The fields of findings or resources: a name and, after a colon, a description."""
+    for number, text in enumerate(_texts(file, key, ""), start=1):
+        name, colon, description = text.partition(": ")
+        yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
 
 
 # --- What a file has beyond the regular form.
@@ -216,13 +222,13 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
     techniques: list[Technique] = []
     code: list[Code] = []
     claims: dict[str, Any] = {"paper": {}, "techniques": {}, "code": {}}
-    for found, its, beyond in _walk(file, paper, check):
-        techniques.append(found)
-        if its is not None:
-            code.append(its)
+    for technique, technique_code, beyond in _walk(file, paper, check):
+        techniques.append(technique)
+        if technique_code is not None:
+            code.append(technique_code)
         for part, value in beyond.items():
             if value:
-                claims[part][found.id] = value
+                claims[part][technique.id] = value
     bundle = PaperBundle(
         paper=Paper(
             id=paper,
@@ -235,20 +241,14 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
         ),
         techniques=tuple(techniques),
         code=tuple(code),
-        findings=tuple(
-            Finding(id=f"{paper}#finding/{n}", name=name, description=description)
-            for n, (name, description) in enumerate(map(_split, _texts(file, "findings", "")), start=1)
-        ),
-        resources=tuple(
-            Resource(id=f"{paper}#resource/{n}", name=name, description=description)
-            for n, (name, description) in enumerate(map(_split, _texts(file, "resources", "")), start=1)
-        ),
+        findings=tuple(Finding(**item) for item in _items(file, "findings", f"{paper}#finding")),
+        resources=tuple(Resource(**item) for item in _items(file, "resources", f"{paper}#resource")),
     )
     original = {**file, "techniques": []} if file.get("techniques") else file
     if beyond_paper := _beyond(original, _paper(bundle, [])):
         claims["paper"][paper] = beyond_paper
-    kept = {part: values for part, values in claims.items() if values}
-    return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"claims": kept})})
+    stored_claims = {part: values for part, values in claims.items() if values}
+    return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"claims": stored_claims})})
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
@@ -268,14 +268,14 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
             depth=depth,
             weight=_weight(value, where),
         )
-        its = value.get("code")
+        code_object = value.get("code")
         code = None
         beyond = {}
-        if its is not None:
-            if not isinstance(its, dict):
-                raise _Wrong(f"{where}code is {_kind(its)}, not an object")
-            code = _read_code(its, f"{where}code.", node, check)
-            beyond["code"] = _beyond(its, _code(code, "import"))
+        if code_object is not None:
+            if not isinstance(code_object, dict):
+                raise _Wrong(f"{where}code is {_kind(code_object)}, not an object")
+            code = _read_code(code_object, f"{where}code.", node, check)
+            beyond["code"] = _beyond(code_object, _code(code, "import"))
         shallow = {**value, **({"code": None} if code else {}), **({"components": []} if below else {})}
         beyond["techniques"] = _beyond(shallow, _technique(technique, None, []))
         yield technique, code, beyond

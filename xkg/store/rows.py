@@ -1,4 +1,4 @@
-"""A paper as rows of a property graph: what both engines hold of it, with the same names and values.
+"""A paper as rows of a property graph, with the same names and values on both engines.
 
 Values are strings, numbers, booleans and tuples of strings; what is nested is a JSON string.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from xkg.model import Paper, PaperBundle
-from xkg.store.concepts.citations import Stub, cited
+from xkg.store.concepts.citations import Stub, stubs_and_citations
 from xkg.store.index_entries import Entry, encodable
 
 Value = str | int | float | bool | tuple[str, ...] | None
@@ -70,8 +70,8 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
     )  # fmt: skip
     for entry in entries:
         yield from _technique(own, entry)
-    shown = {entry.technique.id for entry in entries}
-    shown_code = {entry.code.id for entry in entries if entry.code is not None}
+    visible = {entry.technique.id for entry in entries}
+    visible_code = {entry.code.id for entry in entries if entry.code is not None}
     for repository in bundle.repositories:
         values = (encodable(repository.url), _text(repository.commit), _text(repository.license))
         yield Row("Repository", (key(repository.id), *values, repository.is_official))
@@ -86,10 +86,10 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
         )  # fmt: skip
         yield Row("DEFINES", (key(symbol.repository), key(symbol.id)))
     for place in bundle.locations:
-        if place.technique in shown:
+        if place.technique in visible:
             yield Row("LOCATED_AT", (key(place.technique), key(place.symbol), place.score, place.rank))
     for source in bundle.derivations:
-        if source.code in shown_code:
+        if source.code in visible_code:
             yield Row("DERIVED_FROM", (key(source.code), key(source.symbol)))
     for finding in bundle.findings:
         yield Row("Finding", (key(finding.id), encodable(finding.name), _text(finding.description)))
@@ -101,7 +101,7 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
 
 def citation_rows(papers: Iterable[Paper]) -> Iterator[Row]:
     """The stubs of papers that are cited and not among `papers`, then who cites whom."""
-    stubs, edges = cited(papers)
+    stubs, edges = stubs_and_citations(papers)
     for stub in stubs:
         yield stub_row(stub)
     for citing, meant in edges:

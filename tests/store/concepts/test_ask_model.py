@@ -39,7 +39,7 @@ def test_each_pair_gets_the_relation_with_its_number() -> None:
 
 
 @pytest.mark.parametrize("numbers", [[1], [2, 1], [1, 2, 3], [1, 1], []])
-def test_an_answer_that_leaves_a_pair_out_or_invents_one_is_asked_again(numbers: list[int]) -> None:
+def test_an_answer_that_omits_or_invents_a_pair_is_retried(numbers: list[int]) -> None:
     wrong = {"relations": [{"pair": n, "relation": "same"} for n in numbers]}
     right = {"relations": [{"pair": n, "relation": "different"} for n in (1, 2)]}
     model = FakeModel({"same_concept": [wrong, right]})

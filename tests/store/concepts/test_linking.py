@@ -102,7 +102,7 @@ def test_what_links_two_techniques(
     assert len(edges) == (expected not in (None, "open"))
 
 
-def test_a_technique_with_a_counterpart_is_not_asked_about_its_neighbours(tmp_path: Path) -> None:
+def test_a_technique_with_a_counterpart_has_no_open_pairs_with_its_neighbours(tmp_path: Path) -> None:
     store = store_at(tmp_path)
     store.publish(
         [paper(1, ("Sparse gates", "cos0.8 a")), paper(2, ("Others", "cos0.9 b"), ("Sparse gates", "cos0.8 c"))]
@@ -188,7 +188,7 @@ def test_a_decision_survives_whatever_happens_to_other_papers_and_a_new_text_ask
     assert store.check() == []
 
 
-def test_what_is_decided_to_be_no_link_is_none_and_asked_no_more(tmp_path: Path) -> None:
+def test_a_negative_decision_removes_the_pair_for_good(tmp_path: Path) -> None:
     store = store_at(tmp_path)
     store.publish([paper(1, ("Gates that close", "cos0.8")), paper(2, ("Something else", "cos0.8 too"))])
     (waiting,) = links(store)
@@ -198,7 +198,7 @@ def test_what_is_decided_to_be_no_link_is_none_and_asked_no_more(tmp_path: Path)
     assert links(store) == [waiting], "a decision can be taken back"
 
 
-def test_a_damaged_file_of_decisions_is_named_and_mended(tmp_path: Path) -> None:
+def test_a_damaged_file_of_decisions_is_named_and_repaired(tmp_path: Path) -> None:
     store = store_at(tmp_path)
     store.publish([paper(1, ("Gates that close", "cos0.8")), paper(2, ("Something else", "cos0.8 too"))])
     (waiting,) = links(store)

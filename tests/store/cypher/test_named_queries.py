@@ -194,7 +194,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
     store.close()
 
 
-def asked(query: NamedQuery) -> dict[str, Any]:
+def arguments(query: NamedQuery) -> dict[str, Any]:
     return dict(bind(query, VALUES.get(query.name, {})))
 
 
@@ -225,7 +225,7 @@ def test_a_header_says_what_the_statement_takes(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_answers_on_the_embedded_store(store: EmbeddedStore, name: str) -> None:
     query = find(name)
-    table = store.query(query.statement("embedded"), asked(query))
+    table = store.query(query.statements["embedded"], arguments(query))
     assert table.rows
     assert all(re.fullmatch(r"[a-z_]+", column) for column in table.columns)
     if name in ROWS:
@@ -247,14 +247,14 @@ def test_it_answers_on_the_embedded_store(store: EmbeddedStore, name: str) -> No
 )
 def test_values_choose_the_rows(store: EmbeddedStore, name: str, values: dict[str, str], first: str) -> None:
     query = find(name)
-    rows = store.query(query.statement("embedded"), bind(query, values)).rows
+    rows = store.query(query.statements["embedded"], bind(query, values)).rows
     assert [row[0] for row in rows] == [first]
 
 
 def test_they_run_on_a_graph_without_all_that(tmp_path: Path) -> None:
     store = open_store(tmp_path / "kg")
     store.publish([PaperBundle(paper=Paper(id=FLOWS, title="Nothing yet", origin="build"))])
-    answering = {query.name for query in queries() if store.query(query.statement("embedded"), asked(query)).rows}
+    answering = {query.name for query in queries() if store.query(query.statements["embedded"], arguments(query)).rows}
     assert answering == {"isolated-papers", "paper-coverage", "papers-by-year", "papers-without-tested-code"}
     store.close()
 
@@ -275,8 +275,8 @@ def test_rows_are_the_same_on_neo4j(
     different = []
     with closing(Neo4jStore(settings, embedder)) as shared:
         for query in queries():
-            here = store.query(query.statement("embedded"), asked(query))
-            there = shared.query(query.statement(named_queries.engine(settings.store)), asked(query), seconds=60)
+            here = store.query(query.statements["embedded"], arguments(query))
+            there = shared.query(query.statements[named_queries.engine(settings.store)], arguments(query), seconds=60)
             if here != there:
                 different.append(f"{query.name}\n{here}\n{there}")
     assert not different, "\n\n".join(different)
@@ -307,24 +307,24 @@ def example(tmp_path: Path) -> NamedQuery:
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        ("// Group: papers\n", "", "lacks Group"),
-        ("// What it answers.\n", "", "lacks what it answers"),
-        ("// Example", "// For example", "no parameter such as"),
-        ("// Group: papers", "// Group: people", "none of papers, citations"),
+        ("// Group: papers\n", "", "right form"),
+        ("// What it answers.\n", "", "right form"),
+        ("// Example", "// For example", "right form"),
+        ("// Group: papers", "// Group: people", "right form"),
         ("integer = 5", "integer = five", "the default of limit is not a whole number"),
-        ("share: number", "share: fraction", "'share: fraction = 0.5"),
-        ("MATCH (p:Paper) RETURN p.id AS paper_id", "", "no comment with a statement"),
-        ("--param paper=a\n", "--param paper=a\n// and more\n", "after the example"),
-        ("// What it", "What it", "no comment with a statement"),
+        ("share: number", "share: fraction", "share: fraction = 0.5"),
+        ("MATCH (p:Paper) RETURN p.id AS paper_id", "", "right form"),
+        ("--param paper=a\n", "--param paper=a\n// and more\n", "right form"),
+        ("// What it", "What it", "right form"),
     ],
 )
 def test_a_header_of_another_form_is_refused(tmp_path: Path, before: str, after: str, words: str) -> None:
     path = tmp_path / "example.cypher"
     assert before in HEADER
     path.write_text(HEADER.replace(before, after))
-    with pytest.raises(StoreError, match=re.escape(words)) as told:
+    with pytest.raises(StoreError, match=re.escape(words)) as refused:
         named_queries.read(path)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_values_given_as_text_become_what_the_header_says(example: NamedQuery) -> None:
@@ -369,9 +369,9 @@ def test_values_given_as_text_become_what_the_header_says(example: NamedQuery) -
 def test_values_that_do_not_fit_are_refused_in_one_line(
     example: NamedQuery, values: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(InputError, match=re.escape(words)) as told:
+    with pytest.raises(InputError, match=re.escape(words)) as refused:
         bind(example, values)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(refused.value)
 
 
 _JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=5)
@@ -404,12 +404,12 @@ def test_json_values_of_a_statement_are_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "nearest"),
+    ("unknown", "nearest"),
     [("shared-technique", "shared-techniques"), ("licences", "licenses"), ("hierarchies", "largest-hierarchies")],
 )
-def test_an_unknown_name_is_told_the_nearest(asked: str, nearest: str) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest(unknown: str, nearest: str) -> None:
     with pytest.raises(InputError, match=f"nearest: .*{nearest}"):
-        find(asked)
+        find(unknown)
 
 
 @pytest.mark.parametrize("statement", ["RETURN 1", "MATCH (n) RETURN n", "MATCH(n)RETURN(n)", "", "../x"])

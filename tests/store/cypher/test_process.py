@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def queries(graph: Path) -> Iterator[QueryProcess]:
-    with QueryProcess(graph) as process:
+    with closing(QueryProcess(graph)) as process:
         yield process
 
 
@@ -66,7 +67,7 @@ def test_a_parameter_is_never_written_into_the_statement(queries: QueryProcess) 
     )
 
 
-def test_row_and_size_limits_are_said(queries: QueryProcess) -> None:
+def test_row_and_size_limits_mark_a_table_truncated(queries: QueryProcess) -> None:
     statement = "MATCH (t:Technique) RETURN t.id, t.name ORDER BY t.id"
     assert not queries.run(statement, rows=50).truncated
     few = queries.run(statement, rows=3)
@@ -88,14 +89,14 @@ def test_errors_are_the_engines_words_in_one_line(queries: QueryProcess, stateme
 
 
 def test_a_query_over_its_time_is_stopped_and_the_next_one_answered(graph: Path) -> None:
-    with QueryProcess(graph) as process:
+    with closing(QueryProcess(graph)) as process:
         with pytest.raises(QueryFailedError, match=r"longer than 0\.3 s"):
             process.run("UNWIND range(1, 100000) AS x UNWIND range(1, 100000) AS y RETURN sum(x * y)", seconds=0.3)
         assert process.run("RETURN 1 AS x").rows == ((1,),)
 
 
 def test_to_wait_for_another_query_counts_towards_the_time(graph: Path) -> None:
-    with QueryProcess(graph) as process, ThreadPoolExecutor(1) as pool:
+    with closing(QueryProcess(graph)) as process, ThreadPoolExecutor(1) as pool:
         process.start()
         long = pool.submit(
             process.run, "UNWIND range(1, 100000) AS x UNWIND range(1, 100000) AS y RETURN sum(x * y)", seconds=20
@@ -111,14 +112,14 @@ def test_to_wait_for_another_query_counts_towards_the_time(graph: Path) -> None:
 
 
 def test_a_query_over_its_memory_is_stopped_and_the_next_one_answered(graph: Path) -> None:
-    with QueryProcess(graph) as process:
+    with closing(QueryProcess(graph)) as process:
         with pytest.raises(QueryFailedError):
             process.run("RETURN size(repeat(repeat('x', 100000), 100000)) AS n")
         assert process.run("RETURN 1 AS x").rows == ((1,),)
 
 
 def test_a_worker_that_was_killed_is_replaced(graph: Path) -> None:
-    with QueryProcess(graph) as process:
+    with closing(QueryProcess(graph)) as process:
         process.start()
         assert process._worker is not None
         process._worker.kill()
@@ -148,7 +149,7 @@ def test_past_the_guard_the_process_still_reaches_nothing(graph: Path, tmp_path:
     secret = tmp_path / "secret.csv"
     secret.write_text("a\nsecret\n")
     beside = sorted(tmp_path.iterdir())
-    with QueryProcess(graph, confine=confined) as process:
+    with closing(QueryProcess(graph, confine=confined)) as process:
         for attack in ATTACKS if confined else ATTACKS[:1]:
             statement = attack.format(secret=secret, out=tmp_path / "out", graph=graph)
             if confined:
@@ -168,7 +169,7 @@ def test_without_landlock_limits_alone_keep_files_out(
         source.replace("_CREATE_RULESET, _RESTRICT_SELF = 444, 446", "_CREATE_RULESET, _RESTRICT_SELF = -1, -1")
     )
     monkeypatch.setattr("xkg.store.cypher.process._WORKER", worker)
-    with QueryProcess(graph) as process:
+    with closing(QueryProcess(graph)) as process:
         assert process.run("RETURN 1 AS x").rows == ((1,),)
         assert process.landlock == 0
         for attack in ATTACKS:
@@ -192,5 +193,5 @@ def test_queries_from_several_threads_get_their_own_answers(queries: QueryProces
 
 
 def test_a_graph_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with QueryProcess(tmp_path / "none") as process, pytest.raises(QueryFailedError, match="cannot be opened"):
+    with closing(QueryProcess(tmp_path / "none")) as process, pytest.raises(QueryFailedError, match="cannot be opened"):
         process.run("RETURN 1")

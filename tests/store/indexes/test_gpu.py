@@ -80,12 +80,12 @@ def without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("take", "said"), [(without_device, "finds no GPU"), (without_memory, "faiss::gpu::alloc: out of memory")]
+    ("take", "reason"), [(without_device, "finds no GPU"), (without_memory, "faiss::gpu::alloc: out of memory")]
 )
 @pytest.mark.usefixtures("steps")
 def test_a_gpu_that_cannot_be_used_costs_one_line_and_no_answer(
     take: Callable[[pytest.MonkeyPatch], None],
-    said: str,
+    reason: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -98,7 +98,7 @@ def test_a_gpu_that_cannot_be_used_costs_one_line_and_no_answer(
         assert built(tmp_path) == expected
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith("the vector index is built on CPU")
-    assert said in line
+    assert reason in line
     assert "\n" not in line
 
 

@@ -31,23 +31,23 @@ def same(first: bytes, second: bytes) -> float:
 
 
 @given(st.lists(CODE, max_size=4), st.dictionaries(st.sampled_from("abc"), st.lists(CODE, max_size=3), max_size=3))
-def test_each_word_meets_the_nearest_of_a_text(asked: list[bytes], texts: dict[str, list[bytes]]) -> None:
-    found = interaction(reading(asked), {name: b"".join(codes) for name, codes in texts.items()}, by_length)
-    weights = [max(by_length(query_terms(word)).values(), default=0) for word in WORDS[: len(asked)]]
+def test_each_word_meets_the_nearest_of_a_text(query: list[bytes], texts: dict[str, list[bytes]]) -> None:
+    found = interaction(reading(query), {name: b"".join(codes) for name, codes in texts.items()}, by_length)
+    weights = [max(by_length(query_terms(word)).values(), default=0) for word in WORDS[: len(query)]]
     if not sum(weights):
         assert found == {}
         return
     assert found.keys() == {name for name, codes in texts.items() if codes}
     for name, value in found.items():
-        nearest = [max(same(code, own) for own in texts[name]) for code in asked]
+        nearest = [max(same(code, own) for own in texts[name]) for code in query]
         wanted = sum(w * n for w, n in zip(weights, nearest, strict=True)) / sum(weights)
         assert value == pytest.approx(wanted)
 
 
 def test_a_stop_word_counts_nothing() -> None:
     far, near = b"\xff\xff\xff", b"\x00\x00\x00"
-    asked = reading([near, near, far])
-    assert interaction(asked, {"a": near}, by_length) == {"a": 1.0}
+    query = reading([near, near, far])
+    assert interaction(query, {"a": near}, by_length) == {"a": 1.0}
 
 
 def test_codes_of_another_model_are_not_compared() -> None:

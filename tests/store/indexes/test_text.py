@@ -57,13 +57,13 @@ def test_identifiers_and_english_meet(store: EmbeddedStore, query: str, best: st
 
 def test_a_word_counts_by_how_rare_it_is_anywhere_not_in_names_alone(tmp_path: Path) -> None:
     """ "Random" is in one name only, and in every definition: it says nothing."""
-    said = "At random times a random share of random weights is kept."
+    definition = "At random times a random share of random weights is kept."
     techniques = (
-        Technique(id="title:p#a", name="Random network", definition=said),
+        Technique(id="title:p#a", name="Random network", definition=definition),
         Technique(
-            id="title:p#b", name="Restore", definition=said + " Drift is undone by going back to the checkpoint."
+            id="title:p#b", name="Restore", definition=definition + " Drift is undone by going back to the checkpoint."
         ),
-        *(Technique(id=f"title:p#{i}", name=f"Part {i}", definition=said) for i in range(20)),
+        *(Technique(id=f"title:p#{i}", name=f"Part {i}", definition=definition) for i in range(20)),
     )
     store = open_store(tmp_path)
     store.publish([PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=techniques)])

@@ -36,9 +36,9 @@ def test_exact_search_is_the_sorted_inner_product(
     wanted = list(range(0, count, 3))
     assert {row for row, _ in index.search(query, count, wanted)} == set(wanted)
     assert index.search(query, k, []) == []
-    kept = index.exact_rows(wanted)
-    assert kept is not None
-    assert np.array_equal(kept, vectors[wanted])
+    exact = index.exact_rows(wanted)
+    assert exact is not None
+    assert np.array_equal(exact, vectors[wanted])
 
 
 def test_above_the_limit_lists_reach_the_recall_that_is_stated(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Loading the embedded engine."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def test_a_graph_that_is_larger_than_the_usual_memory_is_loaded(
     monkeypatch.setattr(ladybug, "_BUFFER_POOL", 1 << 24)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    with GraphWriter(scratch) as writer:
+    with closing(GraphWriter(scratch)) as writer:
         for number in range(PAPERS):
             bundle = a_paper(number)
             code = tuple(

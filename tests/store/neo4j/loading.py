@@ -34,6 +34,7 @@ class Graph:
     def bundles(self, papers: Sequence[str]) -> Iterator[PaperBundle]:
         return iter(self.connection.read(lambda transaction: list(self.read(transaction, papers))))
 
-    def _commit(self, new: Sequence[PaperBundle], gone: Sequence[str], embedder: Embedder) -> None:
-        task = write.Write(new, gone, embedder.model)
-        self.connection.write(lambda transaction: write.replace(transaction, write.begin(transaction), task))
+    def _commit(self, new: Sequence[PaperBundle], removed: Sequence[str], embedder: Embedder) -> None:
+        self.connection.write(
+            lambda transaction: write.replace(transaction, write.begin(transaction), new, removed, embedder.model)
+        )

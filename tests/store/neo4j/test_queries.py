@@ -1,4 +1,4 @@
-"""Queries of strangers on a real Neo4j: what they get, what they cannot do, and what they could without the guard."""
+"""Untrusted queries on a real Neo4j: their answers, what they cannot do, and what they could without the guard."""
 
 import contextlib
 import hashlib
@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ class Surroundings:
 
     folder: Path
     url: str
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     @property
     def file(self) -> Path:
@@ -57,7 +58,7 @@ class Surroundings:
 def surroundings(tmp_path: Path) -> Iterator[Surroundings]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found.asked.append(self.path)
+            found.requests.append(self.path)
             answer = json.dumps({"secret": SECRET}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
@@ -125,7 +126,7 @@ def test_no_attack_gets_through(driver: neo4j.Driver, surroundings: Surroundings
             read(driver, "neo4j", surroundings.fill(attack))
     assert state(driver) == before
     assert contents(surroundings.folder) == files
-    assert surroundings.asked == []
+    assert surroundings.requests == []
 
 
 @pytest.mark.parametrize("harm", HARM, ids=lambda harm: harm.statement[:60])
@@ -140,7 +141,7 @@ def test_without_the_guard_an_attack_does_what_it_is_refused_for(
     except Neo4jError:
         assert harm.does == "sends"  # what came back was no XML, or had no such column; it was asked for
     if harm.does == "sends":
-        assert surroundings.asked
+        assert surroundings.requests
     elif harm.does == "reads":
         assert SECRET in str(rows)
     elif harm.does == "writes a file":
@@ -176,7 +177,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryProcess]
     with ladybug.Database(path) as database, ladybug.Connection(database) as connection:
         for statement in [embedded_schema(), *GRAPH]:
             connection.execute(statement)
-    with QueryProcess(path) as process:
+    with closing(QueryProcess(path)) as process:
         yield process
 
 
@@ -219,7 +220,7 @@ NOT_OF_NEO4J = ("SHORTEST 1..", "TRAIL", "list_transform", "WSHORTEST", "allShor
 
 @pytest.mark.parametrize("statement", [one for one in DIALECTS if not any(word in one for word in NOT_OF_NEO4J)])
 def test_what_only_neo4j_knows_runs_there(driver: neo4j.Driver, statement: str) -> None:
-    read(driver, "neo4j", statement, {"a": "p1", "b": "p2"})
+    assert read(driver, "neo4j", statement, {"a": "p1", "b": "p2"}).columns
 
 
 def test_values_are_plain_json(driver: neo4j.Driver) -> None:
@@ -257,7 +258,7 @@ def test_bytes_are_hexadecimal(driver: neo4j.Driver) -> None:
         restore(driver)
 
 
-def test_row_and_size_limits_end_the_stream_and_are_said(driver: neo4j.Driver) -> None:
+def test_row_and_size_limits_end_the_stream_and_mark_it_truncated(driver: neo4j.Driver) -> None:
     few = read(driver, "neo4j", "UNWIND range(1, 1000000000) AS x RETURN x", rows=3)
     assert (few.rows, few.truncated) == (((1,), (2,), (3,)), True)
     assert not read(driver, "neo4j", "UNWIND range(1, 3) AS x RETURN x", rows=3).truncated
@@ -353,7 +354,7 @@ def test_a_value_that_cannot_be_is_a_fault_of_the_query(driver: neo4j.Driver, ex
 
 
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message_start"),
     [
         ("MATCH (n:Paper) WHERE n.title = $missing RETURN n", "Expected parameter(s): missing"),
         ("MATCH (n) /* one\ntwo */ RETURN n.x AS x, m", "Variable `m` not defined"),
@@ -362,11 +363,11 @@ def test_a_value_that_cannot_be_is_a_fault_of_the_query(driver: neo4j.Driver, ex
         ("RETURN size() AS x", "Insufficient parameters for function 'size'"),
     ],
 )
-def test_errors_are_the_servers_words_in_one_line(driver: neo4j.Driver, statement: str, said: str) -> None:
+def test_errors_are_the_servers_words_in_one_line(driver: neo4j.Driver, statement: str, message_start: str) -> None:
     with pytest.raises(QueryFailedError) as failure:
         read(driver, "neo4j", statement)
     message = str(failure.value)
-    assert message.startswith(f"the query failed: {said}")
+    assert message.startswith(f"the query failed: {message_start}")
     assert len(message) < 300
     assert not any(part in message for part in ("\n", "line 1", "offset", "EXPLAIN", "CREATE"))
 
@@ -384,7 +385,7 @@ def test_what_is_no_fault_of_the_query_stays_the_drivers_error(driver: neo4j.Dri
 
 
 def misdeeds(driver: neo4j.Driver, statement: str) -> list[str]:
-    """What the server's plan of a statement has in it that no stranger may do; `Neo4jError` where there is no plan."""
+    """The operations in the server's plan that no untrusted query may do; `Neo4jError` where there is no plan."""
     with driver.session(database="neo4j", default_access_mode=neo4j.WRITE_ACCESS) as session:
         planned = session.run(f"EXPLAIN {statement}").consume()
     assert planned.plan is not None

@@ -107,7 +107,6 @@ def test_without_an_index_names_alone_are_found(graph: Graph) -> None:
     graph.put(a_paper(1))
     remote = snapshot(graph)
     assert not remote.searchable
-    assert remote.embedding_model() == ""
     assert list(remote.find_text("layer norm", 5)) == []
     assert list(remote.find_vector(np.ones(16, np.float32) / 4, 5)) == []
     assert list(remote.named("layer norm")) == list(remote.named("LayerNorm")) == [f"{FIRST}#method/layer-norm"]

@@ -52,9 +52,9 @@ def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]
         names = ", ".join(f"n.`{name.removesuffix('[]')}`" for name in columns.split())
         found[label] = store.query(f"MATCH (n:{label}) RETURN {names}", rows=100_000).rows
     for edge, (first, second, columns) in EDGES.items():
-        said = "".join(f", e.`{name}`" for name in columns.split())
+        properties = "".join(f", e.`{name}`" for name in columns.split())
         found[edge] = store.query(
-            f"MATCH (a:{first})-[e:{edge}]->(b:{second}) RETURN a.id, b.id{said}", rows=100_000
+            f"MATCH (a:{first})-[e:{edge}]->(b:{second}) RETURN a.id, b.id{properties}", rows=100_000
         ).rows
     return {
         table: sorted([tuple(tuple(v) if isinstance(v, list) else v for v in row) for row in all_], key=repr)
@@ -288,7 +288,7 @@ def test_what_a_killed_builder_left_unconnected_is_done_by_the_next(
     }
 
 
-def test_decisions_are_drawn_and_kept(store: Neo4jStore, embedded: EmbeddedStore) -> None:
+def test_decisions_are_drawn_and_stored(store: Neo4jStore, embedded: EmbeddedStore) -> None:
     first, second = FIRST.techniques[0], SECOND.techniques[0]
     decision = Decision(
         first=first.id, second=second.id, judged=judged(text_hash(first), text_hash(second)), relation="same", by="test"

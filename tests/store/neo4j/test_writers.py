@@ -126,7 +126,7 @@ def test_a_commit_whose_answer_was_lost_does_no_harm(server: Neo4jServer, tmp_pa
     store.close()
 
 
-def test_a_paper_that_cannot_be_sent_is_kept_and_sent_later(
+def test_a_paper_that_cannot_be_sent_is_queued_and_sent_later(
     proxy: Proxy, server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = settings_for(Neo4jServer(proxy.url, server.user, server.password), tmp_path / "kg")
@@ -138,12 +138,12 @@ def test_a_paper_that_cannot_be_sent_is_kept_and_sent_later(
     for number in (1, 2):
         bundles.write(folder, a_paper(number))
     read = Connection.read
-    asked = []
+    attempts = []
 
     def cut_after_the_first_look(self: Connection, work: object) -> object:
-        asked.append(work)
+        attempts.append(work)
         found = read(self, work)  # type: ignore[arg-type]
-        if len(asked) == 1:
+        if len(attempts) == 1:
             proxy.cut()
         return found
 
@@ -155,7 +155,7 @@ def test_a_paper_that_cannot_be_sent_is_kept_and_sent_later(
     with pytest.raises(StoreUnreachableError):
         push(chosen)
     assert len(outbox.waiting(chosen.kg)) == 2
-    proxy.mend()
+    proxy.restore()
     result = push(chosen)
     assert set(result.sent) == {a_paper(1).paper.id, a_paper(2).paper.id}
     assert outbox.waiting(chosen.kg) == []
@@ -186,8 +186,8 @@ def test_the_doctor_tells_what_a_server_is_and_where_its_graph_stands(server: Ne
     chosen = settings_for(server, tmp_path / "kg").store
     seen = examine(chosen)
     assert seen.startswith("5.26.")
-    for said in ("community", "reads, writes and makes constraints", "latency", " ms", "no graph yet"):
-        assert said in seen
+    for part in ("community", "reads, writes and makes constraints", "latency", " ms", "no graph yet"):
+        assert part in seen
     store = open_remote(server, tmp_path / "kg")
     store.publish([a_paper()])
     assert "counter 1" in examine(chosen)
@@ -203,15 +203,15 @@ def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(
     for module in ("open", "build"):
         monkeypatch.setattr(f"xkg.commands.{module}.embedder", _embedder)
     chosen = settings_for(server, tmp_path / "kg")
-    outbox.keep(chosen.kg, [a_paper(1), a_paper(2)])
-    outbox.keep(chosen.kg, [a_paper(2, note="newer")])
-    damaged, kept = outbox.waiting(chosen.kg)
+    outbox.enqueue(chosen.kg, [a_paper(1), a_paper(2)])
+    outbox.enqueue(chosen.kg, [a_paper(2, note="newer")])
+    damaged, readable = outbox.waiting(chosen.kg)
     damaged.write_text("{")
     result = push(chosen)
     assert result.sent == (a_paper(2).paper.id,)
     assert damaged.name in result.problems[0]
     assert outbox.waiting(chosen.kg) == [damaged]
-    assert not kept.exists()
+    assert not readable.exists()
 
 
 def _embedder(_: object) -> object:

@@ -36,7 +36,7 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
     numbers = list(range(1, len(pairs) + 1))
 
     def check(answer: Relations) -> str | None:
-        if [one.pair for one in answer.relations] == numbers:
+        if [answered.pair for answered in answer.relations] == numbers:
             return None
         return f"there are {len(pairs)} pairs: give one relation for each of 1 to {len(pairs)}, in this order"
 
@@ -46,10 +46,10 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
             first=first.technique.id,
             second=second.technique.id,
             judged=judged(text_hash(first.technique), text_hash(second.technique)),
-            relation=one.relation,
+            relation=answered.relation,
             by=prompt.identity,
         )
-        for (first, second), one in zip(pairs, answer.relations, strict=True)
+        for (first, second), answered in zip(pairs, answer.relations, strict=True)
     ]
 
 

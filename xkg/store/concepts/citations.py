@@ -1,4 +1,4 @@
-"""`CITES`: which paper a reference means, by arXiv id, DOI, or title; one that is not in the graph becomes a stub.
+"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited paper that is not in the graph is a stub.
 
 Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or
 the capital that a brace kept ("B ayesian"). A short title names several works ("Deep Learning"), so it needs an author
@@ -7,7 +7,7 @@ of the paper beside it.
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,56 +34,62 @@ class Stub:
     year: int | None
 
 
-def cited(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
+def stubs_and_citations(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
     """The stubs, by id, and the edges (citing, cited), each once, ordered. No paper cites itself."""
-    held = Held(sorted(papers, key=lambda paper: paper.id))
+    index = PaperIndex(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
-    missing: list[tuple[str, _Cited]] = []
+    missing: list[tuple[str, _Citation]] = []
     by_title: dict[str, str] = {}
-    for paper in held.papers:
+    for paper in index.papers:
         own = _title(paper.title)
         for reference in paper.references or ():
-            one = _Cited(reference, _title(reference.title), _ids(reference))
-            known = paper.id if one.title == own else held.meant(one)
-            if known is None:
-                missing.append((paper.id, one))
-                if one.ids and len(one.title) >= _SHORTEST_TITLE:
+            citation = _Citation(reference, _title(reference.title), _ids(reference))
+            target = paper.id if citation.title == own else index.resolve(citation)
+            if target is None:
+                missing.append((paper.id, citation))
+                if citation.ids and len(citation.title) >= _SHORTEST_TITLE:
                     # An arXiv id comes before any DOI, whoever cites first.
-                    by_title[one.title] = min(by_title.get(one.title, one.ids[0]), one.ids[0])
-            elif known != paper.id:
-                edges.add((paper.id, known))
+                    by_title[citation.title] = min(by_title.get(citation.title, citation.ids[0]), citation.ids[0])
+            elif target != paper.id:
+                edges.add((paper.id, target))
     stubs: dict[str, Stub] = {}
-    for citing, one in missing:
-        if one.ids:
-            stub = by_title[one.title] if len(one.title) >= _SHORTEST_TITLE else one.ids[0]
-        elif one.title:
-            stub = by_title.setdefault(one.title, "title:" + slug(one.reference.title or ""))
+    for citing, citation in missing:
+        if citation.ids:
+            stub = by_title[citation.title] if len(citation.title) >= _SHORTEST_TITLE else citation.ids[0]
+        elif citation.title:
+            stub = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
         else:
             continue
         # The id of a short title can be that of a paper here, which it need not mean.
-        if stub not in held:
+        if stub not in index:
             if stub not in stubs:
                 arxiv_id = stub.removeprefix("arxiv:") if stub.startswith("arxiv:") else None
-                stubs[stub] = Stub(stub, one.reference.title or "", arxiv_id, one.reference.year)
+                stubs[stub] = Stub(stub, citation.reference.title or "", arxiv_id, citation.reference.year)
             edges.add((citing, stub))
     return [stubs[stub] for stub in sorted(stubs)], sorted(edges)
 
 
-def among(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """Of edges (citing, cited) the papers that one cites, and those that cite it."""
+def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
+    """The edges (citing, cited) between these papers."""
+    known = {paper.id for paper in papers}
+    return tuple(edge for edge in stubs_and_citations(papers)[1] if edge[1] in known)
+
+
+def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
+    """The papers that `paper` cites by edges (citing, cited), and the papers that cite it."""
     ends = [edge for edge in edges if paper in edge]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
-def meant(paper: Paper, held: "Held") -> list[str]:
-    """Ids of the papers of `held` that one of them cites, each once, in order."""
+def cited_papers(paper: Paper, index: "PaperIndex") -> list[str]:
+    """Ids of the papers of `index` that `paper` cites, each once, in order."""
     own = _title(paper.title)
-    cites = (_Cited(reference, _title(reference.title), _ids(reference)) for reference in paper.references or ())
-    known = {held.meant(one) for one in cites if one.title != own}
-    return sorted(other for other in known if other is not None and other != paper.id)
+    citations = (_Citation(reference, _title(reference.title), _ids(reference)) for reference in paper.references or ())
+    targets = {index.resolve(citation) for citation in citations if citation.title != own}
+    return sorted(target for target in targets if target is not None and target != paper.id)
 
 
-class _Cited(NamedTuple):
+class _Citation(NamedTuple):
     """A reference with its title as it is compared, and its ids, an arXiv id first."""
 
     reference: Reference
@@ -91,8 +97,8 @@ class _Cited(NamedTuple):
     ids: list[str]
 
 
-class Held:
-    """The papers of the graph, in id order, by what a reference may say of them."""
+class PaperIndex:
+    """The papers of the graph, in id order, by their ids, titles and parts of titles."""
 
     def __init__(self, papers: Iterable[Paper]) -> None:
         self.papers = papers = list(papers)
@@ -107,24 +113,24 @@ class Held:
                 parts.setdefault(part, []).append(paper)
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
-    def meant(self, one: _Cited) -> str | None:
-        """The id of the paper that a reference means, None where it is not here."""
-        for known in one.ids:
+    def resolve(self, citation: _Citation) -> str | None:
+        """The id of the cited paper, None where it is not here."""
+        for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id
-        paper = self._by_title(one)
-        if paper is None or (paper.arxiv_id and one.ids and one.ids[0].startswith("arxiv:")):
+        paper = self._by_title(citation)
+        if paper is None or (paper.arxiv_id and citation.ids and citation.ids[0].startswith("arxiv:")):
             return None  # two arXiv ids are two papers, whatever their titles
         return paper.id
 
-    def _by_title(self, one: _Cited) -> Paper | None:
-        paper = self._titles.get(one.title)
+    def _by_title(self, citation: _Citation) -> Paper | None:
+        paper = self._titles.get(citation.title)
         if paper is not None:
-            telling = len(one.title) >= _SHORTEST_TITLE
-            return paper if telling or _names_author(one.reference, paper) else None
-        if one.title in self._parts:
-            return self._parts[one.title]
-        return next((self._titles[p] for p in _parts(one.reference.title or "") if p in self._titles), None)
+            telling = len(citation.title) >= _SHORTEST_TITLE
+            return paper if telling or _names_author(citation.reference, paper) else None
+        if citation.title in self._parts:
+            return self._parts[citation.title]
+        return next((self._titles[p] for p in _parts(citation.reference.title or "") if p in self._titles), None)
 
     def __contains__(self, paper: str) -> bool:
         return paper in self._ids
@@ -167,5 +173,5 @@ def _parts(title: str) -> list[str]:
 def _names_author(reference: Reference, paper: Paper) -> bool:
     words = " ".join(paper.authors[:1]).partition(",")[0].split()
     surname = _title(words[-1]) if words else ""
-    said = _title(f"{reference.cited_as or ''} {reference.text or ''}")
-    return len(surname) > 2 and surname in said
+    cited_text = _title(f"{reference.cited_as or ''} {reference.text or ''}")
+    return len(surname) > 2 and surname in cited_text

@@ -5,8 +5,8 @@ papers come changes nothing, and a paper that goes takes nothing else with it.
 
 Names decide where they can. Vectors cannot: with all-MiniLM-L6-v2, descriptions of one concept by two authors reach a
 cosine of 0.44 to 0.77, and a concept and its variant 0.48 to 0.89 (posterior and likelihood estimation differ in one
-word). They tell a shared name from a coincidence, find texts that are the same but for a few words, and find what is
-worth a question. The thresholds are that model's.
+word). They show whether a shared name is a coincidence, which texts are the same but for a few words, and which pairs
+are worth a question. The thresholds are that model's.
 """
 
 from collections import defaultdict

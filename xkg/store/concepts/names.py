@@ -1,7 +1,7 @@
 """Names of techniques, reduced to what two papers that mean one concept have in common.
 
 "Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" meet; "Training" and "Training" prove nothing. A short
-form is told from any other remark in parentheses as in Schwartz and Hearst, "A simple algorithm for identifying
+form is distinguished from other remarks in parentheses as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003.
 """
 
@@ -11,12 +11,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# A sign at the end of a word tells variants apart (k-means and k-means++); inside, or before, it joins (TD3+BC).
+# A sign at the end of a word marks a variant (k-means and k-means++); inside, or before, it joins (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
-# Words that name a place in any method rather than a concept: alone, or only with each other, they tell nothing.
+# Words that name a place in any method rather than a concept: alone, or only with each other, they identify nothing.
 _GENERIC = frozenset(
     """
     a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
@@ -55,8 +55,8 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
     """The forms of a name and its aliases."""
     telling: set[str] = set()
     terse: set[str] = set()
-    for given in (name, *aliases):
-        for form in _forms(given):
+    for spelling in (name, *aliases):
+        for form in _forms(spelling):
             words = _words(form)
             while words and words[-1] in _EMPTY:
                 words.pop()

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xkg.store.cypher.tokens import Token, refused
+from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 LONGEST_PATH = 30
 """The most steps of a path; also where LadybugDB itself ends one."""
@@ -30,7 +30,6 @@ LARGEST_COUNT = 100
 
 _RECURSION = frozenset(["ALL", "SHORTEST", "TRAIL", "ACYCLIC", "WSHORTEST"])
 _TAKE_PATHS = frozenset("LENGTH SIZE NODES RELATIONSHIPS RELS EXISTS COUNT SHORTESTPATH ALLSHORTESTPATHS".split())
-_SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 
@@ -42,9 +41,9 @@ def check_paths(tokens: Sequence[Token]) -> None:
     for i, token in enumerate(tokens):
         mark = token.text if token.kind == "mark" else ""
         if mark in ("(", "[", "{"):
-            if mark == "[" and _mark(tokens, i - 1) == "-" and open_brackets:
+            if mark == "[" and mark_at(tokens, i - 1) == "-" and open_brackets:
                 open_brackets[-1].holds_path = True
-            if mark == "{" and (_is_number(tokens, i + 1) or _mark(tokens, i + 1) == ","):
+            if mark == "{" and (_is_number(tokens, i + 1) or mark_at(tokens, i + 1) == ","):
                 _check_quantifier(tokens, i)
             open_brackets.append(_Bracket(tokens, i))
         elif mark in (")", "]", "}"):
@@ -54,7 +53,7 @@ def check_paths(tokens: Sequence[Token]) -> None:
                     path_ends.add(i)
                 if open_brackets:
                     open_brackets[-1].holds_path = True
-        elif mark == "-" and _mark(tokens, i - 1) == "-" and open_brackets:
+        elif mark == "-" and mark_at(tokens, i - 1) == "-" and open_brackets:
             open_brackets[-1].holds_path = True
         elif mark in ("+", "*"):
             if i - 1 in path_ends or _ends_arrow(tokens, i - 1):
@@ -65,13 +64,9 @@ def check_paths(tokens: Sequence[Token]) -> None:
 
 class _Bracket:
     def __init__(self, tokens: Sequence[Token], i: int) -> None:
-        self.of_relationship = tokens[i].text == "[" and _mark(tokens, i - 1) == "-"
+        self.of_relationship = tokens[i].text == "[" and mark_at(tokens, i - 1) == "-"
         self.of_function = i > 0 and tokens[i - 1].word in _TAKE_PATHS
         self.holds_path = False
-
-
-def _mark(tokens: Sequence[Token], i: int) -> str:
-    return tokens[i].text if 0 <= i < len(tokens) and tokens[i].kind == "mark" else ""
 
 
 def _is_number(tokens: Sequence[Token], i: int) -> bool:
@@ -80,14 +75,14 @@ def _is_number(tokens: Sequence[Token], i: int) -> bool:
 
 def _ends_arrow(tokens: Sequence[Token], i: int) -> bool:
     """Whether token i is the last of `]-`, `]->`, `--` or `-->`."""
-    line = i - 1 if _mark(tokens, i) == ">" else i
-    return _mark(tokens, line) == "-" and _mark(tokens, line - 1) in ("-", "]")
+    line = i - 1 if mark_at(tokens, i) == ">" else i
+    return mark_at(tokens, line) == "-" and mark_at(tokens, line - 1) in ("-", "]")
 
 
 def _check_quantifier(tokens: Sequence[Token], brace: int) -> None:
     """`{3}`, `{,5}`, `{1,5}`: what stands in braces and starts with a number or a comma is nothing else."""
     end = brace + 1
-    while _mark(tokens, end) != "}" and end < len(tokens):
+    while mark_at(tokens, end) != "}" and end < len(tokens):
         end += 1
     inside = [token.text for token in tokens[brace + 1 : end]]
     _check_bound("".join(inside), inside[-1], "{" + "".join(inside) + "}", f"{{1,{LONGEST_PATH}}}")
@@ -98,39 +93,39 @@ def _check_length(tokens: Sequence[Token], star: int) -> None:
     i = star + 1
     while i < len(tokens) and tokens[i].word in _RECURSION:
         i += 1
-        if _mark(tokens, i) == "(" and tokens[i - 1].word == "WSHORTEST":
+        if mark_at(tokens, i) == "(" and tokens[i - 1].word == "WSHORTEST":
             i += 3
     bounds = []
-    while _is_number(tokens, i) or _mark(tokens, i) == "..":
+    while _is_number(tokens, i) or mark_at(tokens, i) == "..":
         bounds.append(tokens[i].text)
         i += 1
-    said = "".join(bounds)
-    _check_bound(said, bounds[-1] if bounds else "", f"'*{said}'", f"*1..{LONGEST_PATH}")
+    length = "".join(bounds)
+    _check_bound(length, bounds[-1] if bounds else "", f"'*{length}'", f"*1..{LONGEST_PATH}")
 
 
-def _check_bound(said: str, bound: str, shown: str, example: str) -> None:
-    if not re.fullmatch(r"(\d*(\.\.|,))?\d*", said):
-        raise refused(shown, f"is no length of a path; write {example} or less")
+def _check_bound(length: str, bound: str, quoted: str, example: str) -> None:
+    if not re.fullmatch(r"(\d*(\.\.|,))?\d*", length):
+        raise refused(quoted, f"is no length of a path; write {example} or less")
     if not bound.isdigit():
-        raise refused(shown, f"has no upper bound, and would walk all that can be reached; write {example} or less")
+        raise refused(quoted, f"has no upper bound, and would walk all that can be reached; write {example} or less")
     if len(bound) > 9 or int(bound) > LONGEST_PATH or (bound[0] == "0" and bound != "0"):
-        raise refused(shown, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
+        raise refused(quoted, f"is a longer path than {LONGEST_PATH} steps; write {example} or less")
 
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
     """Raises `QueryRefusedError` for more than Neo4j plans in a moment: what grows by powers there stands only so
     often, and so deep. `words` has the keyword that each token is, or nothing. Brackets are balanced."""
     for word, most in MOST_OF.items():
-        if words.count(word) + sum(_mark(tokens, i) == word for i in range(len(tokens))) > most:
+        if words.count(word) + sum(mark_at(tokens, i) == word for i in range(len(tokens))) > most:
             raise refused(word, f"stands more than {most} times in one statement; write it with WITH or UNWIND")
     if sum(_beside_label(tokens, i) for i, word in enumerate(words) if word == "OR") > MOST_LABELS:
         raise refused("OR", f"stands more than {MOST_LABELS} times beside a label; write the labels as (n:A|B|C)")
     cases, subqueries = 0, [False]
     for i, word in enumerate(words):
         cases += (word == "CASE") - (word == "END")
-        if _mark(tokens, i) == "{":
-            subqueries.append(words[i - 1] in _SUBQUERIES)
-        elif _mark(tokens, i) == "}":
+        if mark_at(tokens, i) == "{":
+            subqueries.append(words[i - 1] in SUBQUERIES)
+        elif mark_at(tokens, i) == "}":
             subqueries.pop()
         if cases > DEEPEST or sum(subqueries) > DEEPEST:
             what = "CASE" if cases > DEEPEST else "a subquery"
@@ -140,19 +135,19 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
 def _beside_label(tokens: Sequence[Token], i: int) -> bool:
     """Whether `n:Label` stands before or after the word OR."""
     after = i + 1
-    while _mark(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
+    while mark_at(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
         after += 1
     before = i - 1
-    while _mark(tokens, before) == ")":
+    while mark_at(tokens, before) == ")":
         before -= 1
-    return _mark(tokens, after + 1) == ":" or _mark(tokens, before - 1) == ":"
+    return mark_at(tokens, after + 1) == ":" or mark_at(tokens, before - 1) == ":"
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
     """Raises `QueryRefusedError` where `=~` is not followed by a string, or by a parameter, or where that is no simple
     pattern."""
     for i in range(1, len(tokens)):
-        if not (_mark(tokens, i) == "~" and _mark(tokens, i - 1) == "="):
+        if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
             continue
         end = i + 2
         operand = tokens[i + 1] if i + 1 < len(tokens) else None
@@ -164,7 +159,9 @@ def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> No
             end += 1
         after = tokens[end] if end < len(tokens) else None
         continued = after is not None and (
-            after.kind == "string" or after.text in _CONTINUES or _mark(tokens, end) == _mark(tokens, end + 1) == "|"
+            after.kind == "string"
+            or after.text in _CONTINUES
+            or mark_at(tokens, end) == mark_at(tokens, end + 1) == "|"
         )
         if pattern is None or continued:
             raise refused(

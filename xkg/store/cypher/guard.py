@@ -1,4 +1,4 @@
-"""Which Cypher statements of strangers may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
+"""Which untrusted Cypher statements may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
 
 A read-only handle is no guard: on one, LadybugDB's `LOAD FROM` reads files of the system, `COPY … TO` and `EXPORT
 DATABASE` write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens
@@ -18,7 +18,7 @@ from typing import Any
 from xkg.errors import QueryRefusedError
 from xkg.store.cypher.bounds import check_logic, check_paths, check_patterns
 from xkg.store.cypher.expression_cost import check_evaluation
-from xkg.store.cypher.tokens import Token, refused, tokenize
+from xkg.store.cypher.tokens import CLAUSES, SUBQUERIES, Token, mark_at, refused, tokenize
 
 
 def _words(text: str) -> frozenset[str]:
@@ -27,9 +27,6 @@ def _words(text: str) -> frozenset[str]:
 
 DEEPEST_NESTING = 20
 """Brackets inside of one another. Neo4j plans `NOT (… OR NOT (… OR …))` 40 deep for hours, and no limit ends that."""
-
-CLAUSES = _words("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD")
-"""What may open a clause; WHERE too, which also stands inside patterns and comprehensions."""
 
 PROCEDURES = _words(
     "show_tables table_info show_connection show_functions show_indexes db_version "
@@ -91,7 +88,6 @@ _FILLERS = _words(
 )
 _FINISHED_WORDS = _words("END NULL TRUE FALSE ASC DESC ASCENDING DESCENDING")
 _KEYWORDS = CLAUSES | _FILLERS | _FINISHED_WORDS
-_SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 _STARTERS = _words("MATCH OPTIONAL UNWIND WITH RETURN CALL")
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -113,9 +109,10 @@ def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
     reader = _Reader(tokens)
     reader.check()
     check_paths(tokens)
-    check_logic([reader.keyword(i) for i in range(len(tokens))], tokens)
+    words = [reader.keyword(i) for i in range(len(tokens))]
+    check_logic(words, tokens)
     check_patterns(tokens, parameters or {})
-    check_evaluation(tokens, lambda i: reader.keyword(i) in _KEYWORDS, parameters or {})
+    check_evaluation(tokens, [word if word in _KEYWORDS else "" for word in words], parameters or {})
     return "".join((" " if token.gap else "") + token.text for token in tokens).strip()
 
 
@@ -140,8 +137,7 @@ class _Reader:
         return self.tokens[i] if 0 <= i < len(self.tokens) else None
 
     def mark(self, i: int) -> str:
-        token = self.at(i)
-        return token.text if token and token.kind == "mark" else ""
+        return mark_at(self.tokens, i)
 
     def keyword(self, i: int) -> str:
         """The keyword that token i is, or nothing where it is a name."""
@@ -221,7 +217,7 @@ class _Reader:
         if token.text == "$" and ((after := self.at(i + 1)) is None or after.gap or after.kind in ("mark", "string")):
             raise refused("'$'", "must be followed by the name of a parameter")
         if token.text in "([{":
-            subquery = token.text == "{" and self.keyword(i - 1) in _SUBQUERIES
+            subquery = token.text == "{" and self.keyword(i - 1) in SUBQUERIES
             self.nesting.append(f"{self.keyword(i - 1)} {{" if subquery else token.text)
             if len(self.nesting) > DEEPEST_NESTING:
                 raise refused("the statement", f"is nested deeper than {DEEPEST_NESTING} brackets; simplify it")
@@ -272,8 +268,8 @@ class _Reader:
     def _check_procedure(self, i: int) -> None:
         name, end = self._dotted(i)
         if name not in _PROCEDURES or self.mark(end) != "(":
-            shown = name or (self.at(i) or self.tokens[-1]).text
-            raise refused(f"CALL {shown}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
+            procedure = name or (self.at(i) or self.tokens[-1]).text
+            raise refused(f"CALL {procedure}", "is not allowed; allowed are " + ", ".join(sorted(PROCEDURES)))
 
     def _check_call(self, i: int) -> None:
         start = i

@@ -1,4 +1,4 @@
-"""The named queries of `cypher/explore/`: what each answers, what it takes, and its statement for either engine.
+"""The named queries of `cypher/explore/`: summary, parameters, and a statement for either engine.
 
 A file is one statement under a comment of a fixed form (`cypher/README.md` shows one):
 
@@ -9,9 +9,8 @@ A file is one statement under a comment of a fixed form (`cypher/README.md` show
     //   papers: integer = 2 -- shared by at least so many papers
     // Example: xkg cypher shared-techniques --param papers=3
 
-A parameter without a default is required. Statements are written as Neo4j reads them (`embedded` puts them into
-LadybugDB's words); where LadybugDB needs a statement of its own, that is the file's, and `NAME.neo4j.cypher` beside it
-is Neo4j's.
+A parameter without a default is required. Statements are written for Neo4j (`embedded` translates them for LadybugDB);
+where LadybugDB needs a statement of its own, the file has that, and `NAME.neo4j.cypher` beside it has Neo4j's.
 """
 
 import difflib
@@ -21,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 from xkg.config import StoreSettings
 from xkg.errors import InputError, StoreError
@@ -33,9 +32,14 @@ Value = str | int | float | bool | tuple[str, ...]
 GROUPS = ("papers", "citations", "techniques", "concepts", "code", "repositories", "findings")
 """In the order of a list."""
 
-_TYPES: tuple[Type, ...] = get_args(Type)
-_FIELD = re.compile(r"(Group|Parameters|Example): ?(.*)")
-_PARAMETER = re.compile(r"  (\w+): (\w+)(?: = (.+?))? -- (.+)")
+_FORM = re.compile(
+    r"(?P<summary>(?:// .+\n)+)//\n"
+    rf"// Group: (?P<group>{'|'.join(GROUPS)})\n"
+    r"// Parameters:(?: none\n|\n(?P<parameters>(?://   .+\n)+))"
+    r"// Example: (?P<example>.+)\n\s*"
+    r"(?P<statement>[^/\s](?:.|\n)*)"
+)
+_PARAMETER = re.compile(rf"//   (\w+): ({'|'.join(get_args(Type))})(?: = (.+?))? -- (.+)")
 _NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -62,10 +66,6 @@ class NamedQuery:
     example: str
     statements: Mapping[Engine, str]
 
-    def statement(self, engine: Engine) -> str:
-        """What that engine runs."""
-        return self.statements[engine]
-
     def __str__(self) -> str:
         """In one line: name, parameters, and what it answers."""
         return f"{self.name}({', '.join(map(str, self.parameters))}): {self.summary}"
@@ -85,7 +85,7 @@ def find(name: str) -> NamedQuery:
         return known[name]
     raise InputError(
         f"{name[:80]!r} is no statement and no named query; nearest: {', '.join(_nearest(name, known))} "
-        "(`xkg cypher --list` tells all)"
+        "(`xkg cypher --list` shows all)"
     )
 
 
@@ -105,7 +105,7 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
     if not is_name(text):
         return text, values
     query = find(text.strip())
-    return query.statement(engine), bind(query, values)
+    return query.statements[engine], bind(query, values)
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
@@ -116,7 +116,7 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
     takes = f"{query.name} takes " + (", ".join(map(str, query.parameters)) or "no parameters")
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise InputError(f"unknown parameter {', '.join(map(_shown, unknown))}: {takes}")
+        raise InputError(f"unknown parameter {', '.join(map(_quoted, unknown))}: {takes}")
     missing = [
         parameter.name for parameter in query.parameters if parameter.default is None and not values.get(parameter.name)
     ]
@@ -128,7 +128,7 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
         typed = _typed(value, parameter.type)
         if typed is None:
             wanted = _WANTED[parameter.type]
-            raise InputError(f"parameter {parameter.name} of {query.name} is {wanted}, not {_shown(value)}")
+            raise InputError(f"parameter {parameter.name} of {query.name} is {wanted}, not {_quoted(value)}")
         bound[parameter.name] = typed
     return bound
 
@@ -145,60 +145,33 @@ def plain(text: str) -> Any:
 
 def read(path: Path) -> NamedQuery:
     """The query of a file, and of its sibling for Neo4j if there is one. Raises `StoreError`."""
-    comment, statement = _split(path)
-    summary: list[str] = []
-    fields: dict[str, str] = {}
-    parameters: list[Parameter] = []
-    for line in comment:
-        if field := _FIELD.fullmatch(line):
-            fields[field[1]] = field[2]
-        elif "Example" in fields:
-            raise _faulty(path, f"the line {line!r} stands after the example")
-        elif "Parameters" in fields:
-            parameters.append(_parameter(path, line))
-        elif line and not fields:
-            summary.append(line)
-        elif line:
-            raise _faulty(path, f"the line {line!r} is in no place")
-    absent = [name for name in ("Group", "Parameters", "Example") if name not in fields]
-    if absent or not summary:
-        raise _faulty(path, f"its comment lacks {', '.join(absent) or 'what it answers'}")
-    if fields["Group"] not in GROUPS:
-        raise _faulty(path, f"its group is none of {', '.join(GROUPS)}")
-    if (fields["Parameters"] == "none") == bool(parameters):
-        raise _faulty(path, "it must list its parameters, or say 'Parameters: none'")
+    form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
+    if form is None:
+        raise _malformed(path, "it is no comment of the right form with a statement under it")
+    summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
+    parameters = tuple(_parameter(path, line) for line in (form["parameters"] or "").splitlines())
+    statement = form["statement"].strip()
     sibling = path.with_name(f"{path.stem}.neo4j.cypher")
-    statements: dict[Engine, str] = {
-        "embedded": embedded(statement),
-        "neo4j": _split(sibling)[1] if sibling.exists() else statement,
-    }
-    return NamedQuery(path.stem, fields["Group"], " ".join(summary), tuple(parameters), fields["Example"], statements)
-
-
-def _split(path: Path) -> tuple[list[str], str]:
-    """The lines of the comment on top without their slashes, and the statement."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    count = next((n for n, line in enumerate(lines) if not line.startswith("//")), len(lines))
-    statement = "\n".join(lines[count:]).strip()
-    if not count or not statement:
-        raise _faulty(path, "it is no comment with a statement under it")
-    return [line.removeprefix("//").removeprefix(" ").rstrip() for line in lines[:count]], statement
+    for_neo4j = (
+        re.sub(r"^//.*\n", "", sibling.read_text(encoding="utf-8"), flags=re.M) if sibling.exists() else statement
+    )
+    statements: dict[Engine, str] = {"embedded": embedded(statement), "neo4j": for_neo4j.strip()}
+    return NamedQuery(path.stem, form["group"], summary, parameters, form["example"], statements)
 
 
 def _parameter(path: Path, line: str) -> Parameter:
     match = _PARAMETER.fullmatch(line)
-    kind = next((known for known in _TYPES if match is not None and match[2] == known), None)
-    if match is None or kind is None:
-        raise _faulty(path, f"{line.strip()!r} is no parameter such as 'papers: integer = 2 -- what it means'")
-    name, _, default, description = match.groups()
+    if match is None:
+        raise _malformed(path, f"{line!r} is no parameter such as '//   papers: integer = 2 -- what it means'")
+    name, kind, default, description = match.groups()
     value = None if default is None else _typed(plain(default), kind)
     if default is not None and value is None:
-        raise _faulty(path, f"the default of {name} is not {_WANTED[kind]}")
-    return Parameter(name, kind, value, description)
+        raise _malformed(path, f"the default of {name} is not {_WANTED[kind]}")
+    return Parameter(name, cast(Type, kind), value, description)
 
 
-def _faulty(path: Path, what: str) -> StoreError:
-    return StoreError(f"{path}: {what}; mend the comment on top as cypher/README.md shows it")
+def _malformed(path: Path, problem: str) -> StoreError:
+    return StoreError(f"{path}: {problem}; correct the comment on top as cypher/README.md shows it")
 
 
 _WANTED = {
@@ -228,10 +201,9 @@ def _typed(value: Any, kind: str) -> Value | None:
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
-    """Neither engine can tell the type of an empty list."""
+    """None for an empty list, whose type neither engine knows."""
     if isinstance(value, str):
-        parsed = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
-        value = parsed
+        value = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
         return tuple(value)
     return None
@@ -246,7 +218,7 @@ def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
     return (alike + kin)[:5] or list(known)[:5]
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     return json.dumps(value, default=str)[:80]
 
 

@@ -1,4 +1,4 @@
-"""What queries of strangers have in common on both engines: the parameters they take, and how a failure is told."""
+"""Common to untrusted queries on both engines: which parameters they take, and the errors of failed queries."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters as both engines take them alike: a name is a word, a value null, a boolean, a number of at most
+    """The parameters, if both engines take them alike: a name is a word, a value null, a boolean, a number of at most
     64 bits, a string, or a non-empty list of one of these. Raises `QueryFailedError` that names one that is not."""
     checked = {}
     for name, value in parameters.items():
@@ -35,14 +35,14 @@ def _can_pass(value: Any) -> bool:
     return value is None or isinstance(value, float)
 
 
-def one_line(said: str) -> str:
+def one_line(message: str) -> str:
     """An engine's words without line ends, at most 500 characters."""
-    return " ".join(said.split())[:500]
+    return " ".join(message.split())[:500]
 
 
-def failure(said: str) -> QueryFailedError:
+def failure(message: str) -> QueryFailedError:
     """The error with an engine's words."""
-    return QueryFailedError(f"the query failed: {one_line(said)}")
+    return QueryFailedError(f"the query failed: {one_line(message)}")
 
 
 def overran(seconds: float) -> QueryFailedError:

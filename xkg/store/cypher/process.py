@@ -1,4 +1,4 @@
-"""Queries of strangers, run in a process that holds the graph read-only and can reach neither files nor network."""
+"""Untrusted queries, run in a process that has the graph open read-only and can reach neither files nor network."""
 
 import contextlib
 import json
@@ -71,7 +71,7 @@ class QueryProcess:
         finally:
             self._lock.release()
         if "error" in answer:
-            raise _said(answer["error"], seconds)
+            raise _query_error(answer["error"], seconds)
         return Table(
             columns=tuple(answer["columns"]),
             rows=tuple(tuple(row) for row in answer["rows"]),
@@ -81,12 +81,6 @@ class QueryProcess:
     def close(self) -> None:
         with self._lock:
             self._stop()
-
-    def __enter__(self) -> "QueryProcess":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _start(self) -> None:
         if self._worker is not None and self._worker.poll() is None:
@@ -103,8 +97,10 @@ class QueryProcess:
         ready = self._read(_STARTING_SECONDS)
         if ready is None or "error" in ready:
             self._stop()
-            said = ready["error"] if ready else "it did not start"
-            raise QueryFailedError(f"the graph cannot be opened for queries: {one_line(said)}; run `xkg index rebuild`")
+            reason = ready["error"] if ready else "it did not start"
+            raise QueryFailedError(
+                f"the graph cannot be opened for queries: {one_line(reason)}; run `xkg index rebuild`"
+            )
         self.landlock = ready["landlock"]
 
     def _stop(self) -> None:
@@ -154,5 +150,5 @@ class QueryProcess:
         return answer
 
 
-def _said(error: str, seconds: float) -> QueryFailedError:
+def _query_error(error: str, seconds: float) -> QueryFailedError:
     return overran(seconds) if error.lstrip().startswith("Interrupted") else failure(error)

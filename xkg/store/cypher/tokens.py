@@ -3,6 +3,7 @@ differently is refused: escapes that Neo4j decodes before it looks for quotes, l
 characters that neither grammar knows, comments ending in `**/` (LadybugDB reads on)."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,11 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD".split())
+"""Keywords that may open a clause; WHERE also stands inside patterns and comprehensions."""
+
+SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
+
 _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 
@@ -33,6 +39,11 @@ class Token:
     text: str
     word: str
     gap: bool
+
+
+def mark_at(tokens: Sequence[Token], i: int) -> str:
+    """The mark that token i is; nothing where it is none, or where there is no token i."""
+    return tokens[i].text if 0 <= i < len(tokens) and tokens[i].kind == "mark" else ""
 
 
 def tokenize(statement: str) -> list[Token]:

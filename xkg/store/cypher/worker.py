@@ -1,4 +1,4 @@
-"""The process that runs strangers' Cypher: opens the graph read-only, gives up files and network, then answers.
+"""The process that runs untrusted Cypher: opens the graph read-only, gives up files and network, then answers.
 
 Run by `xkg.store.cypher.process` as a script of its own, so it imports nothing of xkg. One JSON object a line: in
 `{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`; the first line out says what
@@ -157,7 +157,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # whatever the engine raises is the stranger's answer
+        except Exception as error:  # whatever the engine raises is the answer
             send({"error": str(error)})
 
 

@@ -1,8 +1,8 @@
 """The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
 
-Everything that a technique is found by is one field, in which what tells more is repeated: Robertson, Zaragoza and
-Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare among
-names and common among definitions, and a name would win by a word that says nothing.
+All searchable text of a technique is one field, in which the more informative parts are repeated: Robertson, Zaragoza
+and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare
+among names and common among definitions, and a name would win by an uninformative word.
 
 Text is split as identifiers are (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" meet; a
 compound also stands as one word, so "layernorm" finds the first two. Words are then stemmed as English.
@@ -16,7 +16,7 @@ import math
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
-_RARITIES_KEPT = 10_000
+_CACHED_RARITIES = 10_000
 
 
 def words(text: str) -> str:
@@ -56,8 +56,9 @@ def _split(compound: str) -> str:
 
 
 def query_terms(query: str) -> list[str]:
-    """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`."""
-    return list(dict.fromkeys(analyzed(words(query))))[:_MOST_TERMS]
+    """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`: its words without stop
+    words, stemmed."""
+    return list(dict.fromkeys(_analyzer().analyze(words(query))))[:_MOST_TERMS]
 
 
 @functools.lru_cache(1 << 16)
@@ -66,14 +67,8 @@ def word_terms(word: str) -> tuple[str, ...]:
     return tuple(query_terms(word))
 
 
-def analyzed(split: str) -> list[str]:
-    """The terms of what `words` gave: stop words are gone, the others stemmed."""
-    terms: list[str] = _analyzer().analyze(split)
-    return terms
-
-
 def searched(entry: Entry) -> str:
-    """The words that a technique is found by, those that tell more of it several times."""
+    """The words that a technique is found by, the more informative ones several times."""
     technique, code = entry.technique, entry.code
     documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
@@ -87,14 +82,11 @@ def searched(entry: Entry) -> str:
     return words(" ".join(texts))
 
 
-def rarity(having: Mapping[str, int], count: int) -> dict[str, float]:
-    """What each term counts that so many of `count` techniques have: the square root of its inverse document frequency,
-    over that of a term that none has, which so counts 1."""
+def rarity(number: int, count: int) -> float:
+    """The weight of a term that `number` of `count` techniques have: the square root of its inverse document frequency,
+    relative to that of a term that none has, so that this weighs 1."""
     rarest = math.log1p((count + 0.5) / 0.5)
-    return {
-        term: math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
-        for term, number in having.items()
-    }
+    return math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
 
 
 def _schema() -> Any:
@@ -154,7 +146,7 @@ class TextWriter:
 
 @contextlib.contextmanager
 def _input_output() -> Iterator[None]:
-    """Tantivy says "value" where a file could not be written."""
+    """Tantivy raises `ValueError` where a file could not be written."""
     try:
         yield
     except ValueError as error:
@@ -163,9 +155,8 @@ def _input_output() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """A folder of links to the files of `folder`: Tantivy locks what it opens through a file that it writes there, and
-    a generation may lie where nothing can be written. What is open stays open without it, and Tantivy's own threads
-    may still write there while it goes."""
+    """A temporary folder of links to the files of `folder`: Tantivy writes a lock file where it opens an index, and a
+    generation may be read-only. Open files survive its removal; Tantivy may still write there meanwhile."""
     with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
         for path in folder.iterdir():
             (Path(place) / path.name).symlink_to(path.absolute())
@@ -181,7 +172,7 @@ class TextIndex:
         self._tantivy = tantivy
         meta = json.loads((folder / "meta.json").read_bytes())
         self._deleted = any(segment.get("deletes") for segment in meta["segments"])
-        self._rarities: dict[str, float] = {}
+        self._rarity = functools.lru_cache(_CACHED_RARITIES)(self._read_rarity)
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
             index.register_tokenizer("words", _analyzer())
@@ -207,7 +198,7 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """How much of the query's words each of `rows` has, and how much they are in all, by `rarity`."""
+        """The weight by `rarity` of the query's words that each of `rows` has, and the weight of all of them."""
         rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:
@@ -220,13 +211,11 @@ class TextIndex:
         return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
-        """What each of these terms counts (`rarity`)."""
-        known = self._rarities
-        if len(known) > _RARITIES_KEPT:
-            known = self._rarities = {}  # whoever reads the old ones goes on doing so
-        missing = [term for term in terms if term not in known]
-        known.update(rarity({term: self._having(term) for term in missing}, len(self)))
-        return {term: known[term] for term in terms}
+        """The weight of each of these terms (`rarity`)."""
+        return {term: self._rarity(term) for term in terms}
+
+    def _read_rarity(self, term: str) -> float:
+        return rarity(self._having(term), len(self))
 
     def _any_of(self, field: str, numbers: Sequence[int]) -> Any:
         build = self._tantivy.Query
@@ -237,8 +226,8 @@ class TextIndex:
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
     def _having(self, term: str) -> int:
-        """The number of techniques that have a term; the index's own tables also count those that are gone, so where
-        there are such, it counts all."""
+        """The number of techniques that have a term. The index's own table also counts deleted ones, so where there are
+        such, the term is searched."""
         if not self._deleted:
             return int(self._searcher.doc_freq("text", term))
         found: Any = self._searcher.search(self._term(term), limit=1, count=True)

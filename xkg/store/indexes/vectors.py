@@ -198,11 +198,11 @@ class VectorIndex:
         self._numpy = np
         self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         self._info = info
-        self._shown: Any = None
+        self._visible: Any = None
         if hidden:
-            shown = np.ones(len(self), dtype=bool)
-            shown[list(hidden)] = False
-            self._shown = faiss.IDSelectorBitmap(np.packbits(shown, bitorder="little"))  # type: ignore[call-arg, arg-type]
+            visible = np.ones(len(self), dtype=bool)
+            visible[list(hidden)] = False
+            self._visible = faiss.IDSelectorBitmap(np.packbits(visible, bitorder="little"))  # type: ignore[call-arg, arg-type]
         self._sample: NDArray[np.float32] | None = None
         self._turn = threading.Lock()
 
@@ -218,7 +218,7 @@ class VectorIndex:
         query = self._numpy.ascontiguousarray(vector, dtype=self._numpy.float32).reshape(1, -1)
         if rows is not None and self._info.kind != "exact" and len(rows) <= _FEW_ROWS:
             return self._among(query[0], k, rows)
-        selector = self._shown
+        selector = self._visible
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         if self._info.kind == "exact":

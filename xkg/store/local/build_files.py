@@ -3,10 +3,10 @@
 import hashlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xkg.embeddings.base import Embedder, documents
 from xkg.errors import StoreError
@@ -14,8 +14,9 @@ from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decisions
-from xkg.store.index_entries import entries, vector_text
-from xkg.store.indexes.catalogue import Catalogue, CatalogueWriter
+from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.indexes.catalogue import Catalogue
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import VectorIndex, VectorsInfo, build, neighbours
 from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from xkg.store.local.ladybug import GraphWriter
 
-_READ_AT_ONCE = 500
+_ENCODED_AT_ONCE = 500
 
 
 def build_files(
@@ -39,33 +40,26 @@ def build_files(
     *,
     graph: bool,
 ) -> Built:
-    """Fills the empty `folder` with catalogue, text index and vectors, and with the graph where that is wanted.
+    """Fills the empty `folder` with catalogue, text index and vectors, and with `graph` with the graph too.
 
-    Vectors of texts that `previous` has are taken from it; `embedder` is called, with the model that they must share,
-    only when others are left. Techniques of different papers are linked as names, vectors and `decisions` say. Raises
-    `OSError`, `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
+    Vectors of texts that `previous` has are reused; `embedder` is called, with the model that they must share, only if
+    others are missing. Techniques of different papers are linked by names, vectors and `decisions`. Raises `OSError`,
+    `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
     (folder / TEXT).mkdir()
     texts: list[str] = []
     hashes: list[bytes] = []
     concepts: list[Concept] = []
-    papers = 0
     model, matrix, info = "", None, None
     with CatalogueWriter(folder / CATALOGUE) as catalogue, ExitStack() as stack:
         writer = stack.enter_context(_graph(folder)) if graph else None
         text = TextWriter(folder / TEXT)
         for bundle, file in stored:
-            shown = list(entries(bundle))
-            composed = [vector_text(entry) for entry in shown]
-            digests = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
-            rows = catalogue.add(bundle, file, list(zip(shown, digests, strict=True)))
-            for row, entry in zip(rows, shown, strict=True):
-                text.add(row, papers, entry)
-                concepts.append(concept(row, papers, entry))
+            indexed = index_paper(catalogue, text, bundle, file)
             if writer is not None:
-                writer.add(bundle, shown)
-            texts += composed
-            hashes += digests
-            papers += 1
+                writer.add(bundle, indexed.entries)
+            texts += indexed.texts
+            hashes += indexed.hashes
+            concepts += indexed.concepts
         text.close()
         links: list[RowLink] = []
         if texts:
@@ -79,8 +73,30 @@ def build_files(
         counts = {} if writer is None else _load(writer, folder, links, concepts)
     finish_text(folder)
     counts["vectors"] = len(texts)
-    counts["papers"] = papers
+    counts["papers"] = catalogue.papers
     return Built(model, 0 if matrix is None else int(matrix.shape[1]), info, counts)
+
+
+class IndexedPaper(NamedTuple):
+    """The visible techniques of a paper, and the text of each vector with its hash."""
+
+    entries: list[Entry]
+    texts: list[str]
+    hashes: list[bytes]
+    concepts: list[Concept]
+
+
+def index_paper(catalogue: CatalogueWriter, text: TextWriter, bundle: PaperBundle, file: BundleFile) -> IndexedPaper:
+    """Adds a paper to the catalogue and the text index."""
+    paper = catalogue.papers
+    visible = list(entries(bundle))
+    texts: list[str] = [vector_text(entry) for entry in visible]
+    hashes = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
+    rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
+    for row, entry in zip(rows, visible, strict=True):
+        text.add(row, paper, entry)
+    concepts = [concept(row, paper, entry) for row, entry in zip(rows, visible, strict=True)]
+    return IndexedPaper(visible, texts, hashes, concepts)
 
 
 @contextmanager
@@ -89,7 +105,7 @@ def _graph(folder: Path) -> "Iterator[GraphWriter]":
 
     scratch = folder / "scratch"
     scratch.mkdir()
-    with GraphWriter(scratch) as writer:
+    with closing(GraphWriter(scratch)) as writer:
         yield writer
     shutil.rmtree(scratch)
 
@@ -102,11 +118,11 @@ def _load(writer: "GraphWriter", folder: Path, links: list[RowLink], concepts: l
 
 
 def finish_text(folder: Path) -> None:
-    """Takes Tantivy's locks out of the text index of a generation, and lets read it who may read the catalogue."""
+    """Removes Tantivy's lock files from the text index, and gives it the permissions of the catalogue."""
     for lock in (folder / TEXT).glob(".tantivy-*.lock"):
         lock.unlink()
     for path in (folder / TEXT).iterdir():
-        shutil.copymode(folder / CATALOGUE, path)  # these come as 0600
+        shutil.copymode(folder / CATALOGUE, path)  # Tantivy makes them 0600
 
 
 def _links(
@@ -132,30 +148,29 @@ def _vectors(
     for row, sha256 in enumerate(hashes):
         rows.setdefault(sha256, []).append(row)
 
-    def keep(codes: Iterable[tuple[bytes, bytes]]) -> None:
+    def store_codes(codes: Iterable[tuple[bytes, bytes]]) -> None:
         catalogue.words((row, of) for sha256, of in codes if of for row in rows[sha256])
 
     reused: dict[bytes, NDArray[np.float32]] = {}
     model = previous.manifest.model if previous else ""
     if previous is not None:
         reused, codes = _stored(previous, rows.keys())
-        keep(codes.items())
+        store_codes(codes.items())
     missing = {sha256: texts[own[0]] for sha256, own in rows.items() if sha256 not in reused}
     if missing:
         source = embedder(model)
         model = source.model
         # Codes take more room than vectors: those of a million techniques would not fit into memory.
-        left = iter(missing)
-        while keys := list(islice(left, _READ_AT_ONCE)):
-            found = documents(source, [missing[sha256] for sha256 in keys])
-            keep(zip(keys, found.codes, strict=True))
-            reused.update(zip(keys, np.ascontiguousarray(found.vectors, dtype=np.float32), strict=True))
+        remaining = iter(missing)
+        while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
+            encoded = documents(source, [missing[sha256] for sha256 in keys])
+            store_codes(zip(keys, encoded.codes, strict=True))
+            reused.update(zip(keys, np.ascontiguousarray(encoded.vectors, dtype=np.float32), strict=True))
     return model, np.stack([reused[sha256] for sha256 in hashes])
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes by the hash of their text, from a generation that keeps vectors exactly; none from a damaged
-    one."""
+    """Vectors and codes by the hash of their text, from a generation with exact vectors that is not damaged."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
         return {}, {}

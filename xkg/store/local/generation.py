@@ -1,13 +1,13 @@
 """Generations: immutable folders of derived files, and `CURRENT`, the only thing that a commit changes.
 
-    CURRENT                       which generation holds, and the hash of its manifest
+    CURRENT                       the current generation, and the hash of its manifest
     bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
-    links/<hash>.json             immutable; what was decided about pairs of techniques, for all papers
+    links/<hash>.json             immutable; all decisions about pairs of techniques
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
-                    base/           what has not changed since, linked from generation to generation (`Layers`)
+                    base/           the unchanged part, linked from generation to generation (`Layers`)
 
-A reader holds a shared lock on the manifest of its generation; clean-up leaves held generations alone.
+A reader holds a shared lock on the manifest of its generation; clean-up leaves locked generations alone.
 """
 
 import functools
@@ -29,7 +29,7 @@ from xkg.store.indexes.vectors import VectorsInfo
 from xkg.value import Value
 
 FORMAT = 4
-KEPT = 2
+RETAINED = 2
 """How many generations before the current one are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
 BASE = "base/"
@@ -37,8 +37,8 @@ REBUILD = "run `xkg index rebuild`"
 
 
 _sound: set[tuple[int, int, int, int, str]] = set()
-"""Files that had their hash when this process read them through: device, inode, time of change, size, hash. What many
-generations have in common is not read again for each."""
+"""Files whose hash this process has checked: device, inode, time of change, size, hash. A file that many generations
+share is not read again for each."""
 
 
 class FileStamp(Value):
@@ -47,10 +47,10 @@ class FileStamp(Value):
 
 
 class Layers(Value):
-    """A generation that stands on the files of an earlier one, `base/`, which it has in common with it.
+    """A generation of two layers: `base/`, which it shares with an earlier one, and what changed since.
 
-    Rows and papers have the base's numbers below `base_rows` and `base_papers`; `rows` and `papers` is how far numbers
-    are given out. `dead` are the base's papers that are gone, or replaced in the layer above it, with `dead_rows`."""
+    Rows below `base_rows` and papers below `base_papers` are the base's; `rows` and `papers` are the next free numbers.
+    `dead` are the base's papers that are gone or replaced in the upper layer, with `dead_rows` techniques."""
 
     base_rows: int
     base_papers: int
@@ -63,8 +63,8 @@ class Layers(Value):
 class Manifest(Value):
     """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
     `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
-    `decisions` is the name of a file in `links/`, empty for none. `position` is how far the graph was that this
-    generation copies; None where the bundles are themselves the graph. `layers` is None where all files are whole."""
+    `decisions` is the name of a file in `links/`, empty for none. `position` is the state of the graph that this
+    generation copies; None where the bundles are the graph. `layers` is None where there is one layer."""
 
     format: int = FORMAT
     number: int
@@ -82,7 +82,7 @@ class Manifest(Value):
 
 
 class Current(Value):
-    """`highest` is the largest number ever given out: numbers are not used twice."""
+    """`highest` is the largest number ever used: none is used twice."""
 
     generation: int = 0
     highest: int = 0
@@ -117,7 +117,7 @@ class Generation:
 
 
 def read_current(root: Path) -> Current:
-    """What `CURRENT` says; generation 0 for a graph that holds nothing yet. Raises `StoreError`."""
+    """The content of `CURRENT`; generation 0 for an empty graph. Raises `StoreError`."""
     if root.exists() and not root.is_dir():
         raise StoreError(f"{root} is a file, not a folder: give another folder with --kg")
     path = root / "CURRENT"
@@ -134,8 +134,8 @@ def read_current(root: Path) -> Current:
 
 
 def open_current(root: Path) -> Generation | None:
-    """The current generation, held; None where nothing was published yet. Checks that the manifest is what `CURRENT`
-    promises and that every file has its size. Raises `StoreError`."""
+    """The current generation, locked; None where nothing was published yet. Checks the manifest against its hash in
+    `CURRENT` and the size of every file. Raises `StoreError`."""
     for _ in range(100):
         current = read_current(root)
         if current.generation == 0:
@@ -148,7 +148,7 @@ def open_current(root: Path) -> Generation | None:
 
 
 class _MovedOn(Exception):
-    """The generation was replaced and cleaned up between reading `CURRENT` and holding it."""
+    """The generation was replaced and cleaned up between reading `CURRENT` and locking it."""
 
 
 def _open(root: Path, current: Current) -> Generation:
@@ -230,7 +230,7 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
 
 @functools.lru_cache(2)
 def _manifest(data: bytes) -> Manifest:
-    """Of thousands of papers it takes tens of milliseconds, and every step reads it several times."""
+    """Parsing thousands of papers takes tens of milliseconds, and every step reads a manifest several times."""
     return Manifest.model_validate(json.loads(data))
 
 
@@ -239,7 +239,7 @@ def generation_folder(root: Path, number: int) -> Path:
 
 
 def building_folder(root: Path, number: int) -> Path:
-    """A new, empty folder to build a generation in; what a killed process left there is gone. Hold the write lock."""
+    """A new, empty folder to build a generation in, without leftovers of a killed process. Hold the write lock."""
     folder = root / "generations" / f".building-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -247,8 +247,8 @@ def building_folder(root: Path, number: int) -> Path:
 
 
 def stamp(folder: Path, earlier: Generation | None = None) -> dict[str, FileStamp]:
-    """Size and hash of every file under `folder`, all of them forced to disk; of a file that `earlier` has too, what
-    its manifest says."""
+    """Size and hash of every file under `folder`, all of them synced to disk; for a file shared with `earlier`, those
+    in its manifest."""
     known: dict[tuple[int, int], FileStamp] = {}
     if earlier is not None:
         for name, of in earlier.manifest.files.items():
@@ -306,22 +306,21 @@ def numbers(root: Path) -> list[int]:
 
 
 def _keep(folder: Path, names: set[str]) -> None:
-    """Leaves these of the files that xkg writes, and whatever else there is."""
+    """Removes the files that xkg writes, except these."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == ".json" and path.name not in names):
             path.unlink(missing_ok=True)
 
 
-def clean_up(root: Path, kept: int = KEPT) -> None:
-    """Removes what neither the current generation, nor the `kept` before it, nor a reader needs. Hold the write lock.
-
-    Does nothing where a manifest that says what is needed cannot be read."""
+def clean_up(root: Path, retained: int = RETAINED) -> None:
+    """Removes what neither the current generation, nor the `retained` ones before it, nor a reader needs. Hold the
+    write lock. Does nothing where a manifest cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
     number = current.generation
     try:
-        while number and len(needed) <= kept and number in numbers(root):
+        while number and len(needed) <= retained and number in numbers(root):
             needed.add(number)
             number = read_manifest(root, number).previous
         for other in numbers(root):

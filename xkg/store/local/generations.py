@@ -1,4 +1,4 @@
-"""The generations of one folder: the current one, opened once for all who read it, and the step to the next."""
+"""The generations of one folder: the current one, opened once for all readers, and the step to the next."""
 
 import contextlib
 import errno
@@ -16,13 +16,13 @@ from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import generation
-from xkg.store.local.generation import KEPT, Current, Generation, Layers, Manifest
+from xkg.store.local.generation import RETAINED, Current, Generation, Layers, Manifest
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a manifest says of built files; no model where there was nothing to embed."""
+    """The description of built files for a manifest; no model where nothing was embedded."""
 
     model: str
     dimension: int
@@ -34,16 +34,18 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which the first write makes.
 
-    `check` is called with a generation before anything is read from it, and raises where it may not be used. A writer
-    waits `wait` seconds for another, and keeps `kept` generations before the current one. Safe to use from several
+    `check` is called with a generation before anything is read from it, and raises if it may not be used. A writer
+    waits `wait` seconds for another, and `retained` generations before the current one stay. Safe to use from several
     threads, and in a forked child. Needs a file system with `flock`."""
 
-    def __init__(self, folder: Path, *, wait: float, check: Callable[[Generation], None], kept: int = KEPT) -> None:
+    def __init__(
+        self, folder: Path, *, wait: float, check: Callable[[Generation], None], retained: int = RETAINED
+    ) -> None:
         self.folder = folder
         self.bundles = folder / "bundles"
         self._wait = wait
         self._check = check
-        self._kept = kept
+        self._retained = retained
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
@@ -61,7 +63,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """The current generation, held for the time of the context, without looking into it."""
+        """The current generation, locked for the time of the context and not read."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -71,8 +73,8 @@ class Generations:
 
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
-        """Holds the write lock over one change, and makes one line of whatever the system refuses. With `repair`,
-        a `CURRENT` that cannot be read is noted there and taken as empty. Raises `StoreBusyError`."""
+        """Holds the write lock over one change; errors of the system become a `StoreError` of one line. With `repair`,
+        a `CURRENT` that cannot be read is noted there and treated as empty. Raises `StoreBusyError`."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: give another folder with --kg")
@@ -94,11 +96,11 @@ class Generations:
                 try:
                     yield current
                 finally:
-                    # What this process itself still had open is of an earlier generation now.
+                    # The generation that this process has open is no longer current.
                     self.close()
                     # After a failure too: on a full disk every byte counts.
                     with contextlib.suppress(OSError, StoreError):
-                        generation.clean_up(self.folder, self._kept)
+                        generation.clean_up(self.folder, self._retained)
 
     def publish(
         self,
@@ -109,8 +111,8 @@ class Generations:
         position: Position | None = None,
         earlier: Generation | None = None,
     ) -> int:
-        """Makes what `fill` puts into an empty folder the generation after `current`, and gives its number. `earlier`
-        is one that the files may be links to. Call it while writing."""
+        """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and gives its
+        number. The files may be links to those of `earlier`. Call it while writing."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -136,7 +138,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Lets go of the open generation; it can be read again after it."""
+        """Closes the open generation; it can be read again."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:
@@ -166,8 +168,7 @@ class Generations:
             return self._shared
 
     def _current(self) -> Current:
-        """What `CURRENT` says, read only where it is another file than the last time: every write puts a new one in
-        its place."""
+        """The content of `CURRENT`, read only if it is another file than the last time: every write replaces it."""
         try:
             found = (self.folder / "CURRENT").stat()
         except OSError:
@@ -185,7 +186,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot with the number of those who use it; closed by the last after it went stale."""
+    """An open snapshot with the number of its users; the last one closes it once it is stale."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current
@@ -196,18 +197,18 @@ class _Shared:
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """Makes one line of whatever the system refuses a writer. Raises `StoreError`."""
+    """Turns errors of the system into a `StoreError` of one line."""
     try:
         yield
     except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
         raise StoreError(
-            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or mend "
+            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or correct "
             "permissions, then try again"
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """Why a write failed, in a few words: the engine's own line tells of descriptors and offsets."""
+    """Why a write failed, in a few words: the engine's own line speaks of descriptors and offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]

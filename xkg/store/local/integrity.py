@@ -1,4 +1,4 @@
-"""A full look at a stored graph, for `xkg index check`."""
+"""A full check of a stored graph, for `xkg index check`."""
 
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,7 @@ from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS,
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
-    """One line for each thing that is wrong: bundles, hashes of every file, then counts across the indexes, and the
-    embedding model where the one in force is given."""
+    """One line for each problem with bundles, hashes of files, counts across the indexes, and the embedding `model`."""
     try:
         opened = generation.open_current(root)
     except StoreError as error:

@@ -7,8 +7,7 @@ query parameters. `COPY` is only safe into an empty table, so each table is load
 import glob
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from xkg.model import Paper, PaperBundle
 from xkg.store.cypher.named_queries import embedded_schema
@@ -93,14 +92,6 @@ class GraphWriter:
     def close(self) -> None:
         for file in self._files.values():
             file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _row(self, row: Row) -> None:
         table, values = row

@@ -1,7 +1,7 @@
-"""Reading a generation of two layers: a base that it has in common with earlier ones, and what changed since.
+"""Reading a generation of two layers: a base shared with earlier generations, and what changed since.
 
-A paper is in one of them: what `Layers.dead` names of the base is gone, or is in the layer above. The text index needs
-nothing of this: Tantivy keeps layers of its own (segments, and what is deleted of each), with common statistics.
+A paper is in one of them: the base's papers in `Layers.dead` are gone, or are in the layer above. The text index is a
+whole: Tantivy has layers of its own (segments, and deletions of each), with common statistics.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ def open_vectors(
 
 
 class LayeredCatalogue:
-    """`Catalogue` over two layers: the same methods give what one layer that holds both would give."""
+    """`Catalogue` over two layers: the same methods answer as one layer with the content of both would."""
 
     def __init__(self, folder: Path, layers: Layers) -> None:
         self._layers = layers
@@ -74,19 +74,16 @@ class LayeredCatalogue:
         return sorted(base + self._above.of_years(first, last))
 
     def citations_of(self, paper: str) -> None:
-        """None: what is above may cite what is below, and the other way round."""
+        """None: papers of one layer may cite those of the other."""
 
     def paper_file(self, paper: str) -> str | None:
-        layer = self._layer(paper)
-        return layer.paper_file(paper) if layer else None
+        return self._layer(paper).paper_file(paper)
 
     def technique(self, technique: str) -> TechniqueView | None:
-        layer = self._layer(paper_of(technique))
-        return layer.technique(technique) if layer else None
+        return self._layer(paper_of(technique)).technique(technique)
 
     def code(self, code: str) -> Code | None:
-        layer = self._layer(paper_of(code))
-        return layer.code(code) if layer else None
+        return self._layer(paper_of(code)).code(code)
 
     def facts(self, ids: Iterable[str]) -> dict[str, Facts]:
         wanted = list(ids)
@@ -113,8 +110,7 @@ class LayeredCatalogue:
         return self._base.rows_of(set(below) - self._dead_numbers) + self._above.rows_of(above)
 
     def technique_ids(self, paper: str) -> list[str]:
-        layer = self._layer(paper)
-        return layer.technique_ids(paper) if layer else []
+        return self._layer(paper).technique_ids(paper)
 
     def paper_ids(self) -> list[str]:
         return sorted({*self._base.paper_ids()} - self._dead | self._papers_above)
@@ -148,7 +144,7 @@ class LayeredCatalogue:
         below, above = self._split(rows, self._layers.base_rows)
         return self._base.codes(below) | self._above.codes(above)
 
-    # --- what the next layer asks for ---------------------------------------------------------------------------------
+    # --- for the next layer -------------------------------------------------------------------------------------------
 
     def dead_rows(self) -> list[int]:
         """Rows of the base that are gone or replaced."""
@@ -172,15 +168,14 @@ class LayeredCatalogue:
         return base + self._above.sharing(wanted, terse=terse)
 
     def row_links(self) -> list[RowLink]:
-        """The links that are kept above the base."""
+        """The links of the upper layer."""
         return self._above.row_links()
 
     # ------------------------------------------------------------------------------------------------------------------
 
-    def _layer(self, paper: str) -> Catalogue | None:
-        if paper in self._papers_above:
-            return self._above
-        return None if paper in self._dead else self._base
+    def _layer(self, paper: str) -> Catalogue:
+        """The only layer that can have a paper."""
+        return self._above if paper in self._dead or paper in self._papers_above else self._base
 
     @staticmethod
     def _split(numbers: Iterable[int], boundary: int) -> tuple[list[int], list[int]]:
@@ -201,16 +196,16 @@ class LayeredVectors:
         self._start = layers.base_rows
         self._base = VectorIndex(folder / BASE / VECTORS, info, catalogue.dead_rows())
         self._above: VectorIndex | None = None
-        self._shown = np.ones(layers.rows, dtype=bool)
-        self._shown[catalogue.dead_rows()] = False
-        self._shown[self._start :] = False
-        self._shown[catalogue.rows_above()] = True
+        self._visible = np.ones(layers.rows, dtype=bool)
+        self._visible[catalogue.dead_rows()] = False
+        self._visible[self._start :] = False
+        self._visible[catalogue.rows_above()] = True
         if layers.rows > layers.base_rows:
-            hidden = np.flatnonzero(~self._shown[self._start :])
+            hidden = np.flatnonzero(~self._visible[self._start :])
             self._above = VectorIndex(folder / VECTORS, EXACT, hidden.tolist())
 
     def __len__(self) -> int:
-        return int(self._shown.sum())
+        return int(self._visible.sum())
 
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
@@ -233,8 +228,8 @@ class LayeredVectors:
             more, above, cosines = self._above.within(vectors, at_least)
             numbers, scores = np.concatenate([numbers, more]), np.concatenate([scores, cosines])
             found = np.concatenate([found, above + self._start])
-        shown = self._shown[found]
-        return numbers[shown], found[shown], scores[shown]
+        visible = self._visible[found]
+        return numbers[visible], found[visible], scores[visible]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
         """As `VectorIndex.exact_rows`."""

@@ -1,10 +1,10 @@
-"""`Replica`: the side indexes of one machine, which follow a graph that lives elsewhere.
+"""`Replica`: the side indexes of one machine, which follow a graph that is stored elsewhere.
 
-    <folder>/replica.lock         who makes a whole index anew; readers and small steps go on meanwhile
-             making/              what that one has so far; the next one begins again
+    <folder>/replica.lock         held while a whole index is built; readers and small steps go on meanwhile
+             making/              its unfinished files; the next one begins again
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
-All of it is derived: whatever is lost, damaged, of another graph or of another embedding model is made anew.
+All of it is derived: whatever is lost, damaged, of another graph or of another embedding model is built anew.
 """
 
 import contextlib
@@ -37,23 +37,23 @@ _T = TypeVar("_T")
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 60.0
-"""A small step, and the last one of a large one, waits this long for another's."""
+"""How long a step waits for the write lock."""
 SMALL = 2000
-"""So many techniques are indexed anew as a whole within a second or two; above that, changes go into a layer."""
+"""Techniques that are indexed as a whole within a second or two; with more, changes go into a layer."""
 SHARE = 1.0
 MOST = 20_000
-"""A layer, with what is dead below it, may reach this share of its base and this size, at which vectors are compared
-with a query one by one anywhere; then all is made anew. So that answers never wait for it, that is begun at half of
-this where it goes on beside them."""
+"""A layer, with the dead rows of its base, may reach this share of the base and this size, up to which a query is
+compared with all vectors anyway; then the whole index is built anew. In the background that begins at half of it, so
+that answers never wait."""
 MOST_DECIDED = 1000
-"""Decisions that changed, each of which has two papers linked anew."""
+"""Changed decisions, each of which links two papers anew."""
 
 
 class Replica:
     """A copy of the graph behind `feed`, in a `folder` of its own, which processes share.
 
     `embedder` is called when something must be embedded. `model` is the name of the embedding model in force: an index
-    of another is made anew. With `background`, so is all that takes long, beside the answers. Safe to use from several
+    of another is built anew. With `background`, whatever takes long is a background task. Safe to use from several
     threads. Needs a file system with `flock`."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Replica:
         self._embedder = embedder
         self._model = model
         self._background = background
-        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, kept=0)
+        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, retained=0)
         self._turn = threading.Lock()
         self._maker: threading.Thread | None = None
         self._failure: XkgError | None = None
@@ -79,42 +79,42 @@ class Replica:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot | None]:
-        """The graph as it is now, or None while its index is being made in the background.
+        """The graph as it is now, or None while its index is being built in the background.
 
-        Raises `StoreError` where the graph cannot be reached, where the folder cannot be written, and what went wrong
-        in the background since the last call."""
+        Raises `StoreError` where the graph cannot be reached or the folder cannot be written, and the error of a
+        background task since the last call."""
         position = self._feed.position()
         if not self._reached(position) and not self._follow():
             yield None
             return
-        with contextlib.ExitStack() as held:
-            snapshot: EmbeddedSnapshot | None = held.enter_context(self._generations.snapshot())
+        with contextlib.ExitStack() as stack:
+            snapshot: EmbeddedSnapshot | None = stack.enter_context(self._generations.snapshot())
             at = snapshot.position if snapshot else None
             if at is None or at.graph != position.graph or at.counter < position.counter:
-                # What was made in the background begins where the graph was when that was begun.
-                snapshot = held.enter_context(self.snapshot())
+                # An index that was built in the background is of the graph at the time when that began.
+                snapshot = stack.enter_context(self.snapshot())
             try:
                 yield snapshot
             except CorruptStoreError:
-                # Of files that are read only when they are asked for: the next call makes all of it anew.
+                # In a file that is read on demand: the next call builds the whole index anew.
                 self._damaged = True
                 raise
 
     def rebuild(self) -> None:
-        """Makes all of it anew from what the graph holds, while the caller waits. Raises as `snapshot` does."""
+        """Builds the whole index anew from the graph, while the caller waits. Raises as `snapshot` does."""
         with self._turn:
             self._damaged = True
             self._make(False, wait=True)
 
     def wait(self) -> None:
-        """Returns when nothing is being made in the background. Raises what went wrong there."""
+        """Waits for the background task, and raises its error."""
         maker = self._maker
         if maker is not None:
             maker.join()
         self._raise_failure()
 
     def close(self) -> None:
-        """Ends what is being made in the background, and lets go of what is open."""
+        """Ends the background task, and closes what is open."""
         self._closing.set()
         if self._maker is not None:
             self._maker.join()
@@ -152,7 +152,7 @@ class Replica:
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Brings the copy to where the graph is; False where that goes on in the background."""
+        """Brings the copy to the graph's position; False where that continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -175,8 +175,8 @@ class Replica:
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Publishes what changed as a layer above the base, if that is large enough to be worth one. False, and nothing
-        done, where it is not, and where more changed than a layer may hold."""
+        """Publishes what changed as a layer above the base. False, and nothing done, where the base is too small to be
+        worth one, or more changed than a layer may hold."""
         from xkg.store.local.write_layers import add_layer, rows_of, size, unchanged
 
         with self._generations.opened() as start:
@@ -238,7 +238,7 @@ class Replica:
                 pass
             except XkgError as error:
                 self._failure = error
-            except Exception as error:  # a thread has nobody above it
+            except Exception as error:  # raised at the next call: a thread has no caller
                 log.exception("the index of %s cannot be made", self.folder)
                 self._failure = StoreError(f"the index in {self.folder} cannot be made ({error}): remove that folder")
                 self._failure.__cause__ = error
@@ -254,9 +254,9 @@ class Replica:
     # --- making all of it ---------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, limit: int | None = None, compact: bool = False) -> bool:
-        """Builds a whole index and publishes it, from what the copy has (`behind`) or from all that the graph holds; to
-        `compact`, even where it is not behind. False, and nothing done, where another process is at it, unless this one
-        is to wait for it, and where there are more techniques than `limit`."""
+        """Builds a whole index and publishes it, from the copy and its changes (`behind`) or from the whole graph,
+        with `compact` even if nothing changed. False, and nothing done, where another process does this, unless `wait`,
+        and where there are more techniques than `limit`."""
         self._claim()
         with one_line(self.folder), alone(self.folder / "replica.lock", wait=wait) as mine:
             if not mine:
@@ -319,17 +319,19 @@ class Replica:
                 here = fresh / file.name
                 yield bundles.read(here if here.exists() else self._generations.bundles / file.name, paper), file
 
-        made = making / "generation"
-        made.mkdir()
-        built = build_files(made, stored(), lambda _: self._stoppable(), None, settled, graph=False)
+        building = making / "generation"
+        building.mkdir()
+        built = build_files(building, stored(), lambda _: self._stoppable(), None, settled, graph=False)
         if start is not None:
-            start.close()  # what only the earlier generation needed may go with the step to this one
+            start.close()  # so that its files can be removed with the step to this one
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)
             decided = decisions.write(self.folder, settled.values())
-            # Another process may have gone on from the earlier index meanwhile; it is caught up with from this one.
-            self._generations.publish(current, lambda folder: _moved(made, folder, built), known, decided, changes.to)
+            # Another process may have advanced the earlier index meanwhile; the next step catches up with it.
+            self._generations.publish(
+                current, lambda folder: _moved(building, folder, built), known, decided, changes.to
+            )
         self._damaged = False
         return True
 
@@ -349,11 +351,11 @@ def _base_rows(generation: Generation) -> int:
 
 
 class _Closing(Exception):
-    """The replica is being closed: what is being made in the background is given up."""
+    """The replica is being closed: the background task ends."""
 
 
 class _Stoppable:
-    """An `Embedder` that is given up between two calls when `closing` is set."""
+    """An `Embedder` whose calls raise `_Closing` once `closing` is set."""
 
     def __init__(self, embedder: "Embedder", closing: threading.Event) -> None:
         self._embedder = embedder

@@ -1,15 +1,16 @@
 """Reading one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from xkg.embeddings.base import Reading
-from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError, UnknownIdError
+from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
-from xkg.store.concepts.citations import among, cited
+from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.indexes.late_interaction import interaction
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
@@ -33,7 +34,7 @@ _CHOICES = 16
 
 
 class EmbeddedSnapshot:
-    """`xkg.store.graph_store.Snapshot` over a held generation, or over nothing at all (generation 0).
+    """`xkg.store.graph_store.Snapshot` over a locked generation, or over an empty graph (generation 0).
 
     Opening costs a few milliseconds; an index is read, and FAISS or Tantivy imported, by the first search that needs
     it.
@@ -49,10 +50,9 @@ class EmbeddedSnapshot:
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
-        self._citations: list[tuple[str, str]] | None = None
-        self._graph_checked = False
-        self._chosen: dict[tuple[str, ...], list[int]] = {}
-        self._chosen_rows: dict[tuple[str, ...], list[int]] = {}
+        self._citations: tuple[tuple[str, str], ...] | None = None
+        self._numbers = functools.lru_cache(_CHOICES)(self._paper_numbers)
+        self._rows = functools.lru_cache(_CHOICES)(self._technique_rows)
         self._catalogue: Catalogue | LayeredCatalogue | None = None
         self.generation = 0
         if opened is not None:
@@ -71,13 +71,9 @@ class EmbeddedSnapshot:
                 self._opened.close()
             self._vectors = self._text = None
 
-    def embedding_model(self) -> str:
-        """The model of the vectors; empty where there are none."""
-        return self._opened.manifest.model if self._opened else ""
-
     @property
     def position(self) -> "Position | None":
-        """How far the graph was that this copies; None for what is a graph itself, and for nothing at all."""
+        """The state of the graph that this copies; None for a graph of its own, and for an empty one."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> Sequence[Paper]:
@@ -106,18 +102,18 @@ class EmbeddedSnapshot:
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
         if self._catalogue is None or self._catalogue.paper_file(paper) is None:
-            raise self._unknown("paper", paper)
+            raise unknown_id("paper", paper, self)
 
     def bundle(self, paper: str) -> PaperBundle:
         name = self._catalogue.paper_file(paper) if self._catalogue else None
         if name is None:
-            raise self._unknown("paper", paper)
+            raise unknown_id("paper", paper, self)
         return bundles.read(self._root / "bundles" / name, paper)
 
     def technique(self, technique: str) -> TechniqueView:
         found = self._catalogue.technique(technique) if self._catalogue else None
         if found is None:
-            raise self._unknown("technique", technique)
+            raise unknown_id("technique", technique, self)
         return found
 
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
@@ -126,7 +122,7 @@ class EmbeddedSnapshot:
     def code(self, code: str) -> Code:
         found = self._catalogue.code(code) if self._catalogue else None
         if found is None:
-            raise self._unknown("code", code)
+            raise unknown_id("code", code, self)
         return found
 
     def named(self, name: str) -> Sequence[str]:
@@ -143,7 +139,7 @@ class EmbeddedSnapshot:
         """Techniques by BM25. Raises `UnknownIdError` for a paper that is not here."""
         if self._catalogue is None or self._opened is None or k < 1:
             return []
-        numbers = self._paper_numbers(papers)
+        numbers = self._numbers(tuple(papers)) if papers else None
         return self._hits(self.text_index().search(query, k, numbers))
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
@@ -151,7 +147,7 @@ class EmbeddedSnapshot:
         `UnknownIdError` for a paper that is not here."""
         if self._catalogue is None or self._opened is None or k < 1:
             return []
-        numbers = self._paper_numbers(papers)
+        rows = self._rows(tuple(papers)) if papers else None
         manifest = self._opened.manifest
         if manifest.vectors is None:
             return []
@@ -160,7 +156,6 @@ class EmbeddedSnapshot:
                 f"the query vector has {vector.size} dimensions, the index of model {manifest.model!r} has "
                 f"{manifest.dimension}: use that model, or {REBUILD}"
             )
-        rows = None if numbers is None else self._rows_of(papers, numbers)
         return self._hits(self.vector_index().search(vector, k, rows))
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:
@@ -193,16 +188,14 @@ class EmbeddedSnapshot:
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
         return self._catalogue.facts(ids) if self._catalogue else {}
 
-    def citations(self) -> Sequence[tuple[str, str]]:
-        with self._turn:
-            if self._citations is None:
-                known = {paper.id for paper in self.papers()}
-                self._citations = [pair for pair in cited(self.papers())[1] if pair[1] in known]
-            return tuple(self._citations)
-
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         known = self._catalogue.citations_of(paper) if self._catalogue else (set(), set())
-        return among(self.citations(), paper) if known is None else known
+        if known is not None:
+            return known
+        with self._turn:
+            if self._citations is None:
+                self._citations = citations_among(self.papers())
+        return citations_of(self._citations, paper)
 
     def vector_index(self) -> "VectorIndex | LayeredVectors":
         """The vector index, checked and mapped once."""
@@ -217,14 +210,11 @@ class EmbeddedSnapshot:
             return self._vectors
 
     def graph_file(self) -> Path | None:
-        """The LadybugDB file of this generation, checked once, to be opened read-only while the snapshot is held."""
-        with self._turn:
-            if self._opened is None or GRAPH not in self._opened.manifest.files:
-                return None
-            if not self._graph_checked:
-                self._opened.verify(GRAPH)
-                self._graph_checked = True
-            return self._opened.folder / GRAPH
+        """The verified LadybugDB file of this generation, to be opened read-only while the snapshot is open."""
+        if self._opened is None or GRAPH not in self._opened.manifest.files:
+            return None
+        self._opened.verify(GRAPH)
+        return self._opened.folder / GRAPH
 
     def queries(self) -> "QueryProcess":
         """The process that runs Cypher over this generation, started by its first query. Raises `QueryFailedError`."""
@@ -256,29 +246,17 @@ class EmbeddedSnapshot:
             reason = str(error).splitlines()[0]
             raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}): {REBUILD}") from error
 
-    def _paper_numbers(self, papers: Sequence[str]) -> list[int] | None:
-        if not papers or self._catalogue is None:
-            return None
-        chosen = tuple(papers)
-        known = self._chosen.get(chosen)
-        if known is None:
-            numbers = self._catalogue.paper_numbers(papers)
-            for paper in papers:
-                if paper not in numbers:
-                    raise self._unknown("paper", paper)
-            known = list(numbers.values())
-            if len(self._chosen) >= _CHOICES:
-                self._chosen, self._chosen_rows = {}, {}  # whoever reads the old ones goes on doing so
-            self._chosen[chosen] = known
-        return known
-
-    def _rows_of(self, papers: Sequence[str], numbers: list[int]) -> list[int]:
-        """Rows of the techniques of papers, which have these numbers."""
+    def _paper_numbers(self, papers: tuple[str, ...]) -> list[int]:
         assert self._catalogue is not None
-        rows = self._chosen_rows.get(tuple(papers))
-        if rows is None:
-            rows = self._chosen_rows[tuple(papers)] = self._catalogue.rows_of(numbers)
-        return rows
+        numbers = self._catalogue.paper_numbers(papers)
+        for paper in papers:
+            if paper not in numbers:
+                raise unknown_id("paper", paper, self)
+        return list(numbers.values())
+
+    def _technique_rows(self, papers: tuple[str, ...]) -> list[int]:
+        assert self._catalogue is not None
+        return self._catalogue.rows_of(self._numbers(papers))
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         assert self._catalogue is not None
@@ -299,6 +277,3 @@ class EmbeddedSnapshot:
             return None if name is None else bundles.read(self._root / "bundles" / name)
         except CorruptStoreError:
             return None
-
-    def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
-        return unknown_id(kind, wanted, self)

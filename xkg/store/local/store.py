@@ -1,7 +1,7 @@
 """`EmbeddedStore`: one graph in one folder, without a server.
 
-Writers take one lock, build the next generation beside the current one from the bundles it is to hold, and switch. A
-writer that dies, or finds the disk full, changes nothing: what it left is removed by the next one.
+Writers take one lock, build the next generation from its bundles beside the current one, and switch. A writer that
+dies, or fills the disk, changes nothing: the next one removes what it left.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ class EmbeddedStore:
         """The generation that is current now; an empty one (number 0) where nothing was published yet.
 
         Snapshots of one generation share what they have open. Raises `CorruptStoreError` or `ModelMismatchError`, whose
-        message names the command that mends it."""
+        message names the command that repairs it."""
         return self._generations.snapshot()
 
     def publish(self, new: Sequence[PaperBundle]) -> int:
@@ -82,20 +82,19 @@ class EmbeddedStore:
     def connect(self) -> None:
         """Does nothing: each publish connects all papers."""
 
-    def decide(self, found: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, links all
-        papers anew, and gives the new generation's number. Raises as `publish` does."""
+    def decide(self, new: Iterable[Decision]) -> int:
+        """Adds decisions about pairs of techniques, which replace older ones, links all papers anew, and gives the new
+        generation's number. Raises as `publish` does."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
                 return current.generation
             known = decisions.read(self.folder, opened.manifest.decisions)
-            name = decisions.write(self.folder, [*known.values(), *found])
+            name = decisions.write(self.folder, [*known.values(), *new])
             return self._build(current, opened, opened.manifest.bundles, name)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
-        that are gone are left out. Gives the number of the generation that shows it, a new one if anything changed.
-        Raises as `publish` does."""
+        """Replaces each of these papers by `change(bundle)` under the write lock; papers that are gone are left out.
+        Gives the number of the generation that has it, a new one if anything changed. Raises as `publish` does."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in known.keys() & set(papers):
@@ -120,8 +119,8 @@ class EmbeddedStore:
             return self._build(current, opened, known)
 
     def rollback(self) -> int:
-        """Makes the generation before the current one current again, with its bundles, and gives its number; the last
-        two can be had. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
+        """Makes the generation before the current one current again, with its bundles, and gives its number; two are
+        retained. Raises `StoreError` where there is none, or `CorruptStoreError`, and changes nothing then."""
         self._require_content("go back to")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -141,11 +140,10 @@ class EmbeddedStore:
             return target.generation
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Makes all derived files anew with the embedding model in force, and gives the new generation's number.
+        """Builds all derived files anew with the embedding model in force, and gives the new generation's number.
 
-        Where `CURRENT` or the manifest cannot be read, the newest bundle of each paper is taken; the notes, one line
-        each, say so and name every file that could not be used. Raises as `publish` does, and `StoreError` where there
-        is no graph."""
+        If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; notes, one line each, say
+        so and name every unusable file. Raises as `publish` does, and `StoreError` where there is no graph."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -161,35 +159,33 @@ class EmbeddedStore:
                     current = Current(highest=current.highest)
             if notes:
                 notes.append("the newest bundle of each paper was taken; what was removed lately may be back")
-                found, problems = bundles.newest(self._generations.bundles)
+                newest, problems = bundles.newest(self._generations.bundles)
                 notes += problems
-                known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in found}
-                bundles.set_damaged_aside(self._generations.bundles)
+                known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in newest}
             decided, lost = decisions.readable(self.folder, decided)
             return self._build(current, None, known, decided), notes + lost
 
     def check(self) -> list[str]:
-        """What is wrong with the stored graph, one line each, every file read in full; empty where all is well."""
+        """The problems of the stored graph, one line each; reads every file in full."""
         from xkg.store.local.integrity import problems
 
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Every paper's bundle in id order. Raises `CorruptStoreError` at a damaged one; the others can still be had
-        by id."""
+        """Every paper's bundle in id order. Raises `CorruptStoreError` at a damaged one; others can be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
 
     def decisions(self) -> Sequence[Decision]:
-        """What was decided about pairs of techniques. Raises `CorruptStoreError`."""
+        """All decisions about pairs of techniques. Raises `CorruptStoreError`."""
         with self._generations.opened() as opened:
             return tuple(decisions.read(self.folder, opened.manifest.decisions).values()) if opened else ()
 
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a read-only statement in a process without file access; the guard looks at it first. Raises
+        """Runs a read-only statement that passes the guard, in a process without file access. Raises
         `QueryRefusedError` and `QueryFailedError`."""
         from xkg.store.cypher.guard import guard
 
@@ -202,7 +198,7 @@ class EmbeddedStore:
             snapshot.queries().start()
 
     def close(self) -> None:
-        """Lets go of the open generation; the store can be used again after it."""
+        """Closes the open generation; the store can be used again."""
         self._generations.close()
 
     def _require_content(self, purpose: str) -> None:

@@ -1,11 +1,10 @@
-"""The next generation from the one before and what changed: a layer above its base, at the cost of what changed.
+"""The next generation as a layer above the base of the previous one, at the cost of what changed.
 
-The base is shared by hard links, where the file system has them. Rows of papers that changed are dead below and new
-above. What links two papers follows from these two alone (`xkg.store.concepts.linking`), so only pairs of which one
-changed are looked at, and pairs about which something else was decided.
+The base is shared by hard links, where the file system has them. Rows of changed papers are dead in the base and new in
+the layer. The links of two papers follow from these two alone (`xkg.store.concepts.linking`), so only pairs with a
+changed paper are linked anew, and pairs about which decisions changed.
 """
 
-import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Sequence
@@ -20,11 +19,11 @@ from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decision, Decisions
-from xkg.store.index_entries import Entry, entries, vector_text
-from xkg.store.indexes.catalogue import CatalogueWriter
+from xkg.store.index_entries import Entry, vector_text
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import EXACT, SLACK, VectorIndex, VectorsInfo, build, neighbours, neighbours_of
-from xkg.store.local.build_files import finish_text
+from xkg.store.local.build_files import finish_text, index_paper
 from xkg.store.local.generation import BASE, CATALOGUE, TEXT, VECTORS, Generation, Layers
 from xkg.store.local.generations import Built
 from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors, open_catalogue
@@ -67,9 +66,9 @@ def add_layer(
     decisions: Decisions,
     decided: Iterable[Decision],
 ) -> Built:
-    """Fills the empty `folder` with what `start` holds, with `changed` papers added or replaced and others `removed`.
+    """Fills the empty `folder` with the content of `start`, with papers `changed` (added or replaced) and `removed`.
 
-    `decisions` are all that hold, `decided` those that did not before, or do no more. Raises `ModelMismatchError` where
+    `decisions` are all that hold, `decided` those that are new or hold no longer. Raises `ModelMismatchError` where
     `start` has vectors of another model, and what `build_files` raises. `start` must have vectors."""
     import numpy as np
 
@@ -86,7 +85,9 @@ def add_layer(
     try:
         gone = list(earlier.paper_numbers({*removed, *(bundle.paper.id for bundle, _ in changed)}).values())
         gone_rows = set(earlier.rows_of(gone))
-        kept = [] if before is None else [x for x in earlier.row_links() if gone_rows.isdisjoint((x.first, x.second))]
+        retained_links = (
+            [] if before is None else [x for x in earlier.row_links() if gone_rows.isdisjoint((x.first, x.second))]
+        )
         dead_rows = layers.dead_rows + sum(row < layers.base_rows for row in gone_rows)
     finally:
         earlier.close()
@@ -98,16 +99,9 @@ def add_layer(
     with CatalogueWriter(folder / CATALOGUE, rows=layers.rows, papers=layers.papers) as catalogue:
         catalogue.remove(number for number in gone if number >= layers.base_papers)
         for bundle, file in changed:
-            number = catalogue.papers
-            shown = list(entries(bundle))
-            composed = [vector_text(entry) for entry in shown]
-            hashes = [hashlib.sha256(t.encode("utf-8")).digest() for t in composed]
-            for row, entry in zip(
-                catalogue.add(bundle, file, list(zip(shown, hashes, strict=True))), shown, strict=True
-            ):
-                text.add(row, number, entry)
-                concepts.append(concept(row, number, entry))
-            texts += composed
+            indexed = index_paper(catalogue, text, bundle, file)
+            texts += indexed.texts
+            concepts += indexed.concepts
         catalogue.name(concepts)
         catalogue.close()
         layers = Layers(
@@ -120,22 +114,22 @@ def add_layer(
         )
     text.close()
     finish_text(folder)
-    found = documents(embedder, texts) if texts else None
-    matrix = None if found is None else np.ascontiguousarray(found.vectors, dtype=np.float32)
+    encoded = documents(embedder, texts) if texts else None
+    matrix = None if encoded is None else np.ascontiguousarray(encoded.vectors, dtype=np.float32)
     _write_vectors(start, folder, matrix)
-    above = _Above(folder, info, layers, embedder, decisions)
+    layer_links = _LayerLinks(folder, info, layers, embedder, decisions)
     try:
-        fresh = above.links_of(concepts, matrix) if matrix is not None else []
+        fresh = layer_links.links_of(concepts, matrix) if matrix is not None else []
         redone = {}
-        for pair in above.decided_anew(decided, {bundle.paper.id for bundle, _ in changed}):
-            ends, redone[pair] = above.links_between(pair)
-            kept = [x for x in kept if not {x.first, x.second} <= ends]
+        for pair in layer_links.decided_anew(decided, {bundle.paper.id for bundle, _ in changed}):
+            ends, redone[pair] = layer_links.links_between(pair)
+            retained_links = [x for x in retained_links if not {x.first, x.second} <= ends]
     finally:
-        above.close()
+        layer_links.close()
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
-        if found is not None:
-            catalogue.words((c.row, codes) for c, codes in zip(concepts, found.codes, strict=True) if codes)
-        catalogue.relink([*kept, *fresh, *chain.from_iterable(redone.values())], redone)
+        if encoded is not None:
+            catalogue.words((c.row, codes) for c, codes in zip(concepts, encoded.codes, strict=True) if codes)
+        catalogue.relink([*retained_links, *fresh, *chain.from_iterable(redone.values())], redone)
         catalogue.close()
     counts = {
         "vectors": manifest.counts["vectors"] - len(gone_rows) + len(texts),
@@ -145,7 +139,7 @@ def add_layer(
 
 
 def _share(start: Generation, folder: Path) -> None:
-    """Puts the base of `start`, its text index and a copy of what is above into `folder`."""
+    """Puts the base of `start`, its text index and a copy of its upper layer into `folder`."""
     layered = start.manifest.layers is not None
     (folder / BASE).mkdir()
     for name in (CATALOGUE, VECTORS):
@@ -171,16 +165,16 @@ def _write_vectors(start: Generation, folder: Path, matrix: "NDArray[np.float32]
     parts = [] if matrix is None else [matrix]
     if (start.manifest.layers is not None) and (start.folder / VECTORS).exists():
         earlier = VectorIndex(start.folder / VECTORS, EXACT)
-        above = earlier.exact_rows(range(len(earlier)))
-        assert above is not None
-        parts.insert(0, above)
+        upper = earlier.exact_rows(range(len(earlier)))
+        assert upper is not None
+        parts.insert(0, upper)
     if parts:
         rows = np.concatenate(parts)
         build(folder / VECTORS, rows, exact_up_to=len(rows))
 
 
-class _Above:
-    """What links the papers of the upper layer, in a `folder` where all but its links are written."""
+class _LayerLinks:
+    """Links the papers of the upper layer, in a `folder` where all but its links are written."""
 
     def __init__(
         self, folder: Path, info: VectorsInfo, layers: Layers, embedder: Embedder, decisions: Decisions
@@ -199,12 +193,12 @@ class _Above:
         import numpy as np
 
         catalogue = self._catalogue
-        numbers, found, scores = self._vectors.within(matrix, OPEN - SLACK)
+        numbers, near_rows, scores = self._vectors.within(matrix, OPEN - SLACK)
         own = np.array([c.row for c in concepts], dtype=np.int64)
         groups = np.full(self._layers.rows, -1, dtype=np.int64)
-        for row, paper in catalogue.row_papers(np.unique(np.concatenate([own, found])).tolist()):
+        for row, paper in catalogue.row_papers(np.unique(np.concatenate([own, near_rows])).tolist()):
             groups[row] = paper
-        near = neighbours_of(own[numbers], found, scores, groups)
+        near = neighbours_of(own[numbers], near_rows, scores, groups)
         partners = {row for pair in near for row in pair}
         for terse in (False, True):
             forms = {form for c in concepts for form in (c.names.terse if terse else c.names.telling)}
@@ -255,5 +249,5 @@ class _Above:
         rows = [concepts[n].row for n in order]
         place = {row: n for n, row in enumerate(rows)}
         together = [replace(concepts[n], row=place[concepts[n].row]) for n in order]
-        found = link(together, vectors[order], [(place[a], place[b]) for a, b in near], self._decisions, among)
-        return [replace(one, first=rows[one.first], second=rows[one.second]) for one in found]
+        links = link(together, vectors[order], [(place[a], place[b]) for a, b in near], self._decisions, among)
+        return [replace(edge, first=rows[edge.first], second=rows[edge.second]) for edge in links]

@@ -1,8 +1,8 @@
-"""`CITES` and `SAME_CONCEPT`, which follow from all papers together: drawn after what was written, as a difference.
+"""`CITES` and `SAME_CONCEPT`, which follow from all papers together: updated after papers were written.
 
-What is to be drawn is computed from a snapshot beside the graph, as the embedded store computes it, and written only
-where the graph has not moved on meanwhile. `(:Meta).connected` says up to which commit it is drawn, so what a writer
-that died left undone is done by the next one.
+The edges are computed from a snapshot beside the graph, as in the embedded store, and the difference is written only
+if the graph has not changed meanwhile. `(:Meta).connected` is the commit up to which the edges are drawn, so the next
+writer completes what one that died left undone.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from xkg.store.rows import NODES, citation_rows, same_concept_row
 _ATTEMPTS = 20
 _STUBS = (
     "MATCH (p:Paper) WHERE p.state = 'stub' AND NOT EXISTS { MATCH (b:Bundle {id: p.id}) WHERE NOT b.removed } "
-    "RETURN p.id AS id, properties(p) AS said"
+    "RETURN p.id AS id, properties(p) AS properties"
 )
 _CITES = "MATCH (a:Paper)-[:CITES]->(b:Paper) RETURN a.id AS a, b.id AS b"
 _SAME = (
@@ -35,7 +35,7 @@ Edge = tuple[str, str]
 
 
 class Drawing(NamedTuple):
-    """Stubs by key, citations, and one concept in two papers with what the edge says."""
+    """Stubs by key, citations, and `SAME_CONCEPT` with the score and origin of each edge."""
 
     stubs: dict[str, dict[str, Any]]
     cites: frozenset[Edge]
@@ -43,26 +43,26 @@ class Drawing(NamedTuple):
 
 
 class _Moved(Exception):
-    """The graph is not the one that was looked at."""
+    """The graph has changed since the snapshot was taken."""
 
 
 class _Drawn(Exception):
-    """All is drawn as it should be: nothing is to be committed."""
+    """All edges are up to date: nothing is to be committed."""
 
 
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot | None]]) -> int:
     """Draws what follows from all papers, and gives the number of the commit that shows it.
 
-    Raises `StoreBusyError` where others go on writing; what is not drawn then, is by the last of them."""
+    Raises `StoreBusyError` where others go on writing; the last of them draws what is missing then."""
     for _ in range(_ATTEMPTS):
         state = connection.read(read_state)
         if state.connected >= state.generation:
             return state.generation
-        with snapshot() as seen:
-            if seen is None or seen.generation != state.generation:
+        with snapshot() as current:
+            if current is None or current.generation != state.generation:
                 continue
-            generation = seen.generation
-            wanted = _wanted(seen)
+            generation = current.generation
+            wanted = _wanted(current)
         try:
             return connection.write(lambda transaction, w=wanted, g=generation: _draw(transaction, w, g))  # type: ignore[misc]
         except _Moved:
@@ -82,8 +82,10 @@ def _wanted(snapshot: Snapshot) -> Drawing:
     names = [name.removesuffix("[]") for name in NODES["Paper"].split()]
     for row in citation_rows(snapshot.papers()):
         if row.table == "Paper":
-            said = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            stubs[str(row.values[0])] = {name: value for name, value in said.items() if value is not None}
+            properties = {
+                name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)
+            }
+            stubs[str(row.values[0])] = {name: value for name, value in properties.items() if value is not None}
         else:
             cites.add((str(row.values[0]), str(row.values[1])))
     same: dict[Edge, tuple[float, str]] = {}
@@ -102,31 +104,31 @@ def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: in
     state = write.begin(transaction)
     if state.generation != generation + 1:
         raise _Moved
-    there = _there(transaction)
-    if there == wanted:
+    stored = _stored(transaction)
+    if stored == wanted:
         raise _Drawn
     run = transaction.run
-    uncited = sorted(there.stubs.keys() - wanted.stubs.keys())
+    uncited = sorted(stored.stubs.keys() - wanted.stubs.keys())
     run(f"UNWIND $ids AS id {seek('p', 'Paper', 'id')} DETACH DELETE p", ids=uncited)
-    changed = [said for one, said in sorted(wanted.stubs.items()) if there.stubs.get(one) != said]
+    changed = [stub for stub_key, stub in sorted(wanted.stubs.items()) if stored.stubs.get(stub_key) != stub]
     run("UNWIND $rows AS row MERGE (p:Paper {id: row.id}) SET p = row", rows=changed)
     pair = _pair("Paper")
-    run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:CITES]->(b) DELETE e", rows=_pairs(there.cites - wanted.cites))
-    run(f"UNWIND $rows AS row {pair} CREATE (a)-[:CITES]->(b)", rows=_pairs(wanted.cites - there.cites))
+    run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:CITES]->(b) DELETE e", rows=_pairs(stored.cites - wanted.cites))
+    run(f"UNWIND $rows AS row {pair} CREATE (a)-[:CITES]->(b)", rows=_pairs(wanted.cites - stored.cites))
     pair = _pair("Technique")
-    gone = frozenset(one for one, said in there.same.items() if wanted.same.get(one) != said)
-    run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:SAME_CONCEPT]->(b) DELETE e", rows=_pairs(gone))
+    outdated = frozenset(edge for edge, link in stored.same.items() if wanted.same.get(edge) != link)
+    run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:SAME_CONCEPT]->(b) DELETE e", rows=_pairs(outdated))
     new = [
-        {"a": one[0], "b": one[1], "score": said[0], "how": said[1]}
-        for one, said in sorted(wanted.same.items())
-        if there.same.get(one) != said
+        {"a": a, "b": b, "score": score, "how": how}
+        for (a, b), (score, how) in sorted(wanted.same.items())
+        if stored.same.get((a, b)) != (score, how)
     ]
     run(f"UNWIND $rows AS row {pair} CREATE (a)-[:SAME_CONCEPT {{score: row.score, how: row.how}}]->(b)", rows=new)
     write.stamp(transaction, state, 0, connected=state.generation)
     return state.generation
 
 
-def _there(transaction: neo4j.ManagedTransaction) -> Drawing:
+def _stored(transaction: neo4j.ManagedTransaction) -> Drawing:
     return Drawing(
         dict(iter(transaction.run(_STUBS))),
         frozenset((a, b) for a, b in transaction.run(_CITES)),

@@ -1,4 +1,4 @@
-"""A full look at a graph on Neo4j, for `xkg index check`."""
+"""A full check of a graph on Neo4j, for `xkg index check`."""
 
 from xkg.errors import StoreError
 from xkg.store.neo4j import read
@@ -14,31 +14,31 @@ _ORPHANS = {
     "Finding": "NOT EXISTS { ()-[:REPORTS]->(n) }",
     "Resource": "NOT EXISTS { ()-[:RELEASES]->(n) }",
 }
-_SHOWN = 3
+_EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """One line for each thing that is wrong: papers that are not what was written, nodes that hang on none, numbers of
-    nodes that are not those of the bundles, edges that are not drawn yet, and the embedding model."""
+    """One line for each problem: papers changed by hand, nodes without a paper, counts of nodes that differ from the
+    bundles, edges that are not drawn yet, and the embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
     counts = dict.fromkeys(NODES, 0)
     known = set()
     shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
-    for _, one in read.papers(connection):
+    for _, paper_key in read.papers(connection):
         try:
-            for stored in read.read(connection, [one]):
+            for stored in read.read(connection, [paper_key]):
                 bundle = stored.bundle
                 if not stored.as_written:
                     found.append(
                         f"paper {bundle.paper.id!a} was changed in the graph by hand since it was written: publish it "
                         "again to undo that (`xkg export` shows it as it is)"
                     )
-                known.add(one)
-                shown = {t.id for t in bundle.techniques if t.hidden is None}
-                counts["Technique"] += len(shown)
-                counts["Code"] += sum(code.technique in shown for code in bundle.code)
+                known.add(paper_key)
+                visible = {t.id for t in bundle.techniques if t.hidden is None}
+                counts["Technique"] += len(visible)
+                counts["Code"] += sum(code.technique in visible for code in bundle.code)
                 counts["Finding"] += len(bundle.findings)
                 counts["Resource"] += len(bundle.resources)
                 shared["Symbol"].update(key(symbol.id) for symbol in bundle.symbols)
@@ -77,7 +77,9 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
 def _orphans(connection: Connection) -> list[str]:
     found = []
     for label, condition in _ORPHANS.items():
-        statement = f"MATCH (n:{label}) WHERE {condition} RETURN count(n) AS number, collect(n.id)[..{_SHOWN}] AS ids"
+        statement = (
+            f"MATCH (n:{label}) WHERE {condition} RETURN count(n) AS number, collect(n.id)[..{_EXAMPLES}] AS ids"
+        )
         number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
         if number:
             found.append(

@@ -1,8 +1,8 @@
-"""A bundle beside the graph: what its nodes do not say, so that bundle → Neo4j → bundle is equal.
+"""What the nodes of a paper do not hold, stored beside them, so that bundle → Neo4j → bundle is equal.
 
-A value that a node holds as it is, is left out here and read back from the node; one that no engine can hold (half a
-surrogate pair, NUL) is kept here, and counts as long as the node still holds what was put in its place. Hidden
-techniques, orders of lists, and symbols and repositories, which papers share, are kept whole.
+A value that a node holds exactly is read back from the node. One that no engine can hold (half a surrogate pair, NUL)
+is stored here, and counts as long as the node still has what was put in its place. Hidden techniques, orders of lists,
+and symbols and repositories, which papers share, are stored whole.
 """
 
 import json
@@ -35,34 +35,34 @@ class Parts(NamedTuple):
 
 
 class Rest:
-    """What is beside the graph of one paper, at the commit `generation`. `keys` are those of its own nodes there."""
+    """What is stored beside the nodes of one paper, at the commit `generation`; `keys` are those of its own nodes."""
 
-    def __init__(self, said: dict[str, Any]) -> None:
-        self._said = said
-        self.generation = int(said["generation"])
-        self.paper: str = said["paper"]["id"]
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+        self.generation = int(fields["generation"])
+        self.paper: str = fields["paper"]["id"]
         self.keys = {
-            label: [key(one["id"]) for one in said[name] if "whole" not in one] for label, name in _LISTS.items()
+            label: [key(node["id"]) for node in fields[name] if "whole" not in node] for label, name in _LISTS.items()
         }
         self.keys["Paper"] = [key(self.paper)]
-        self.repositories = {key(one["id"]): one for one in said["repositories"]}
-        self.symbols = {key(one["id"]): key(one["repository"]) for one in said["symbols"]}
+        self.repositories = {key(node["id"]): node for node in fields["repositories"]}
+        self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """The bundle with what the graph says now. What was deleted there is gone, with what hangs on it. Raises
-        `CorruptStoreError` for what no bundle can hold."""
+        """The bundle as the graph has it now: what was deleted there is gone, with what hangs on it. Raises
+        `CorruptStoreError` for values that no bundle can hold."""
         try:
-            said = {name: value for name, value in self._said.items() if name != "generation"}
-            said["paper"] = _merged("Paper", said["paper"], found.nodes["Paper"].get(key(self.paper), {}))
+            fields = {name: value for name, value in self._fields.items() if name != "generation"}
+            fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
             for label, name in _LISTS.items():
                 there = found.nodes.get(label, {})
-                said[name] = [
-                    one["whole"] if "whole" in one else _merged(label, one, there[key(one["id"])])
-                    for one in said[name]
-                    if "whole" in one or key(one["id"]) in there
+                fields[name] = [
+                    node["whole"] if "whole" in node else _merged(label, node, there[key(node["id"])])
+                    for node in fields[name]
+                    if "whole" in node or key(node["id"]) in there
                 ]
-            _leave_out(said, found)
-            return PaperBundle.model_validate(said)
+            _leave_out(fields, found)
+            return PaperBundle.model_validate(fields)
         except (ValidationError, ValueError, TypeError, RecursionError) as error:
             if isinstance(error, ValidationError):
                 first = error.errors()[0]
@@ -70,51 +70,55 @@ class Rest:
             else:
                 line = str(error)
             raise CorruptStoreError(
-                f"paper {self.paper!a} was changed in the graph to what it cannot be ({line[:160]}): mend it there, or "
-                "build or import it again"
+                f"paper {self.paper!a} was changed in the graph to an invalid value ({line[:160]}): correct it there, "
+                "or build or import it again"
             ) from error
 
 
-def _leave_out(said: dict[str, Any], found: Parts) -> None:
+def _leave_out(fields: dict[str, Any], found: Parts) -> None:
     """Takes out what hangs on a node that is gone, and sets places as the graph has them."""
-    above: set[str | None] = {None}
-    kept = []
-    for one in said["techniques"]:
-        if one["parent"] in above:
-            above.add(one["id"])
-            kept.append(one)
-    shown = {one["id"] for one in kept if one["hidden"] is None}
-    said["techniques"] = kept
-    said["code"] = [one for one in said["code"] if one["technique"] in above]
-    code = {one["id"]: one["technique"] in shown for one in said["code"]}
-    drawn = found.edges.get("LOCATED_AT", {})
+    known: set[str | None] = {None}
+    techniques = []
+    for technique in fields["techniques"]:
+        if technique["parent"] in known:
+            known.add(technique["id"])
+            techniques.append(technique)
+    visible = {technique["id"] for technique in techniques if technique["hidden"] is None}
+    fields["techniques"] = techniques
+    fields["code"] = [code for code in fields["code"] if code["technique"] in known]
+    edges = found.edges.get("LOCATED_AT", {})
     places = []
-    for one in said["locations"]:
-        if one["technique"] not in shown:
-            places += [one] if one["technique"] in above else []
+    for place in fields["locations"]:
+        if place["technique"] not in visible:
+            places += [place] if place["technique"] in known else []
             continue
-        edges = drawn.get((key(one["technique"]), key(one["symbol"])), [])
-        if edges:
-            places.append({**one, **edges[0]} if len(edges) == 1 else one)
-    said["locations"] = places
-    drawn = found.edges.get("DERIVED_FROM", {})
-    said["derivations"] = [
-        one
-        for one in said["derivations"]
-        if one["code"] in code and (not code[one["code"]] or (key(one["code"]), key(one["symbol"])) in drawn)
+        drawn = edges.get((key(place["technique"]), key(place["symbol"])), [])
+        if drawn:
+            places.append({**place, **drawn[0]} if len(drawn) == 1 else place)
+    fields["locations"] = places
+    edges = found.edges.get("DERIVED_FROM", {})
+    technique_of = {code["id"]: code["technique"] for code in fields["code"]}
+    fields["derivations"] = [
+        source
+        for source in fields["derivations"]
+        if source["code"] in technique_of
+        and (technique_of[source["code"]] not in visible or (key(source["code"]), key(source["symbol"])) in edges)
     ]
 
 
-def pack(bundle: PaperBundle, shown: frozenset[str], generation: int) -> bytes:
-    """What is to be kept beside the graph, in which the techniques with ids in `shown` are."""
-    said = bundle.model_dump()
-    said["paper"] = _remaining("Paper", said["paper"])
-    technique = {"Technique": "id", "Code": "technique"}
+def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
+    """What is stored beside the graph of a bundle, whose techniques with ids in `visible` are nodes."""
+    fields = bundle.model_dump()
+    fields["paper"] = _remaining("Paper", fields["paper"])
+    technique_field = {"Technique": "id", "Code": "technique"}
     for label, name in _LISTS.items():
-        its = technique.get(label)
-        said[name] = [{"whole": one} if its and one[its] not in shown else _remaining(label, one) for one in said[name]]
-    said["generation"] = generation
-    return zlib.compress(json.dumps(said, separators=(",", ":")).encode("ascii"))
+        field = technique_field.get(label)
+        fields[name] = [
+            {"whole": node} if field and node[field] not in visible else _remaining(label, node)
+            for node in fields[name]
+        ]
+    fields["generation"] = generation
+    return zlib.compress(json.dumps(fields, separators=(",", ":")).encode("ascii"))
 
 
 def unpack(data: bytes) -> Rest:
@@ -126,17 +130,17 @@ def unpack(data: bytes) -> Rest:
 
 
 def _remaining(label: str, node: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a node that the graph has not, or not as they are."""
-    held = {name for name, _ in _COLUMNS[label] if _is_exact(label, name, node[name])}
-    return {name: value for name, value in node.items() if name not in held}
+    """The fields of a node that the graph does not have, or not exactly."""
+    exact = {name for name, _ in _COLUMNS[label] if _is_exact(label, name, node[name])}
+    return {name: value for name, value in node.items() if name not in exact}
 
 
-def _merged(label: str, kept: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """The fields of a node: as the graph has them, or as they were before it took them."""
-    node = dict(kept)
+def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
+    """The fields of a node: from the graph, or from `extras` where the graph still has what was put in their place."""
+    node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)
-        if name in kept and _projected(label, name, kept[name]) == value:
+        if name in extras and _projected(label, name, extras[name]) == value:
             continue
         if value is not None and (label, name) in _JSON:
             value = json.loads(value)

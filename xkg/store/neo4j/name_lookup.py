@@ -1,9 +1,8 @@
 """Techniques by their names, without a scan: bookkeeping nodes `(:Name {key, technique, paper, order})`, one for each
 different name of a technique.
 
-Neo4j indexes no lists, and no string above 8 KB, which a name may well have: `key` is the hash of what names share that
-differ in case, spaces and punctuation only. `technique` is the id as an ASCII JSON string, since an id may hold what no
-engine stores.
+Neo4j indexes no lists and no string above 8 KB, which a name may exceed: `key` is the hash of the name without case,
+spaces and punctuation. `technique` is the id as an ASCII JSON string, since an id may hold what no engine stores.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ WRITE = (
     "UNWIND $all.names AS row "
     "CREATE (:Name {key: row.key, technique: row.technique, paper: row.paper, order: row.order})",
 )
-"""Parts of the statement that writes papers: `names` in the place of all that the `papers`, keys, had."""
+"""Parts of the statement that writes papers: `names` replace all names of `papers`, which are keys."""
 
 _NAMED: LiteralString = "MATCH (n:Name {key: $key}) RETURN n.technique ORDER BY n.paper, n.order"
 

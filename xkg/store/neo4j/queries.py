@@ -1,8 +1,8 @@
-"""Queries of strangers on a Neo4j server: what the guard passes, in a transaction that reads and that the server ends.
+"""Untrusted queries on a Neo4j server: statements that the guard passes, in a read transaction with a time limit.
 
-The Community edition has no roles, so there the guard is what keeps files, network and procedures out of reach; a READ
-session and the planner's own word on the statement keep it from writing. A transaction's memory is bounded by the
-server (`db.memory.transaction.max`); no client can ask for less.
+The Community edition has no roles, so the guard alone denies files, network and procedures; a READ session and the
+planner's classification of the statement prevent writes. A transaction's memory is bounded by the server
+(`db.memory.transaction.max`); no client can ask for less.
 """
 
 import json
@@ -35,7 +35,7 @@ _turns = threading.BoundedSemaphore(_AT_ONCE)
 _OVERRAN = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration", "Terminated", "TransactionTerminated")
 _TOO_MUCH = ("MemoryPoolOutOfMemoryError", "TransactionOutOfMemoryError", "OutOfMemoryError")
 _NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
-_LONGEST_SAID = 240
+_LONGEST_MESSAGE = 240
 _BEYOND_DATES = "the query gives a date or time outside of the years 1 to 9999; take toString(…) of it"
 _MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
 
@@ -62,7 +62,7 @@ def read(
     driver's own errors where the server cannot be reached or does not let us in.
     """
     passed = guard(statement, parameters)
-    given = checked_parameters(parameters or {})
+    values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
         raise QueryFailedError(f"{_AT_ONCE} queries are at work already; try again when one has ended")
     answer: Future[Table] = Future()
@@ -70,14 +70,14 @@ def read(
 
     def ask() -> None:
         try:
-            answer.set_result(_table(driver, database, passed, given, rows, seconds, bytes, turn))
+            answer.set_result(_table(driver, database, passed, values, rows, seconds, bytes, turn))
         except BaseException as error:  # raised where the caller waits
             answer.set_exception(error)
         finally:
             turn.end()
 
-    # The server stops a query between two rows. One that gets nowhere near its next row must hold up neither its caller
-    # nor those who ask after it.
+    # The server stops a query between two rows. One that never reaches its next row must block neither its caller nor
+    # later queries.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
     if not answer.done():
@@ -90,8 +90,8 @@ def read(
 
 
 class _Turn:
-    """One of the queries that may be at work at a time, and the session that it runs in. It ends once, by itself or cut
-    off by whoever waited for it."""
+    """One of the slots for concurrent queries, and the session of its query. It ends once: with the query, or when the
+    waiting caller cuts it off."""
 
     cut_off = 0
     """How many queries of this process were cut off."""
@@ -102,22 +102,22 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """The session, which from now on can be cut off."""
+        """`session`, which `cut` ends from now on."""
         self.session = session
         return session
 
     def end(self) -> bool:
-        """Lets the next query in. Whether the turn was still held."""
+        """Frees the slot. False if it was free already."""
         if not self._once.acquire(blocking=False):
             return False
         self._turns.release()
         return True
 
     def cut(self) -> None:
-        """Closes the connection, so that the thread that reads from it ends, and lets the next query in, whatever the
-        server still does."""
-        # A session may be closed by its own thread alone; to end another's work is public in the asynchronous driver
-        # (`AsyncSession.cancel`), which does just this.
+        """Closes the connection, so that the thread that reads from it ends, and frees the slot, whatever the server
+        still does."""
+        # A session may be closed by its own thread alone; only the asynchronous driver has a public way to end it from
+        # another (`AsyncSession.cancel`), which does just this.
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
@@ -150,7 +150,7 @@ def _table(
         if planned.query_type != "r":
             raise QueryRefusedError(_MORE_THAN_READS)
         result = transaction.run(statement, parameters)
-        kept: list[tuple[Any, ...]] = []
+        fetched: list[tuple[Any, ...]] = []
         size = 0
         for record in result:
             try:
@@ -158,15 +158,14 @@ def _table(
             except (BrokenRecordError, ValueError, OverflowError):  # the driver and Python end at the year 9999
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
-            if len(kept) >= rows or size > bytes:
-                return Table(columns=tuple(result.keys()), rows=tuple(kept), truncated=True)
-            kept.append(row)
-        return Table(columns=tuple(result.keys()), rows=tuple(kept))
+            if len(fetched) >= rows or size > bytes:
+                return Table(columns=tuple(result.keys()), rows=tuple(fetched), truncated=True)
+            fetched.append(row)
+        return Table(columns=tuple(result.keys()), rows=tuple(fetched))
 
 
 def _value(value: Any) -> Any:
-    """A value of the driver in the terms in which the embedded engine gives it. Raises `ValueError` for one that Python
-    cannot hold."""
+    """A value of the driver in the form of the embedded engine. Raises `ValueError` for one that Python cannot hold."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -190,7 +189,7 @@ def _value(value: Any) -> Any:
             return {key: _value(item) for key, item in value.items()}
         case None | int() | float() | str() | bytes() | bytearray():
             return value
-    raise ValueError(value)  # what the driver puts in the place of what it cannot read inside of a list or a map
+    raise ValueError(value)  # the driver's placeholder for a value in a list or a map that it cannot read
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
@@ -210,7 +209,6 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):
         return error
-    # up to the place it names, which is one in what was sent, not in what a person wrote; and without a list of every
-    # clause that the grammar knows
-    said = (error.message or "").split(" (line ")[0]
-    return failure(said if len(said) <= _LONGEST_SAID else said.split(": expected")[0][:_LONGEST_SAID])
+    # without the position, which is that in the statement as sent, and without the list of all clauses of the grammar
+    message = (error.message or "").split(" (line ")[0]
+    return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

@@ -1,7 +1,7 @@
-"""Papers out of the graph, and what changed in it.
+"""Reading papers and changes from the graph.
 
-Neo4j shows a commit to readers piece by piece (read committed), so what was read is compared with the commit and the
-hash that its bundle carries, and read again where it is not whole. A difference that stays was made by hand.
+Neo4j shows a commit to readers piece by piece (read committed), so a paper is compared with the commit number and hash
+of its bundle, and read again until it is whole. A difference that stays was made by hand.
 """
 
 import json
@@ -23,7 +23,7 @@ from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""Papers that are read together: two round trips each, and some megabytes."""
+"""Papers that are read together in two round trips: some megabytes."""
 # A commit is shown within milliseconds, on a busy server within some tenths of a second.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
@@ -34,8 +34,8 @@ _BUNDLES = (
 )
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# As in `writing`: one plan, whatever the sizes. One record a kind: the driver takes longer over thousands of small ones
-# than over what is in them.
+# As in `write`: one plan, whatever the sizes. One record a kind: the driver takes longer for thousands of small records
+# than for their content.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
@@ -57,7 +57,7 @@ _NEWEST = "MATCH (m:Meta {id: 'graph'}) RETURN m.newest AS newest"
 
 
 class Stored(NamedTuple):
-    """A paper as it was read. `sha256` is that of the bundle that was written, another than that of `bundle` where the
+    """A paper as it was read. `sha256` is the hash of the bundle that was written; that of `bundle` differs where the
     graph was changed by hand since."""
 
     bundle: PaperBundle
@@ -70,90 +70,92 @@ class Stored(NamedTuple):
 
 
 Seen = Stored | CorruptStoreError | None
+Look = Callable[[Sequence[str]], dict[str, Seen]]
+"""Reads papers by key as they are visible at the moment."""
 
 
 def position(connection: Connection) -> Position:
-    """How far the graph is; an empty one where the database holds none. One round trip."""
+    """The graph's position, empty where the database holds no graph. One round trip."""
     state = require_schema(connection.read(read_state), connection)
     return Position(state.graph, state.generation)
 
 
 def papers(connection: Connection) -> list[tuple[str, str]]:
-    """The id and the key of every paper that the graph holds whole, by key."""
+    """The id and the key of every paper, by key; without stubs."""
     statement = "MATCH (b:Bundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
     rows = connection.read(lambda transaction: transaction.run(statement).values("paper", "id"))
-    return [(json.loads(paper), one) for paper, one in rows]
+    return [(json.loads(paper), paper_key) for paper, paper_key in rows]
 
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
-    """The papers with these keys, in order; those that are not there are left out, and waited for a moment where they
-    are `known` to be. Raises `CorruptStoreError` for what cannot be a bundle."""
-    for start in range(0, len(keys), BATCH):
-        part = keys[start : start + BATCH]
-        found = _settled(lambda keys: connection.read(lambda transaction: _look(transaction, keys)), part, known=known)
-        for one in part:
-            if one in found:
-                yield found[one]
+    """The papers with these keys, in order, without missing ones, which are waited for a moment if they are `known` to
+    exist. Raises `CorruptStoreError` for what cannot be a bundle."""
+    return _in_batches(lambda part: connection.read(lambda transaction: _look(transaction, part)), keys, known=known)
 
 
 def bundles(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> Iterator[PaperBundle]:
-    """Papers by their own ids, those that are not there left out. Raises as `read` does."""
-    for start in range(0, len(papers), BATCH):
-        part = [key(paper) for paper in papers[start : start + BATCH]]
-        found = _settled(lambda keys: _look(transaction, keys), part)
-        yield from (found[one].bundle for one in part if one in found)
+    """Papers by their own ids, without missing ones. Raises as `read` does."""
+    keys = [key(paper) for paper in papers]
+    return (stored.bundle for stored in _in_batches(lambda part: _look(transaction, part), keys))
+
+
+def _in_batches(look: Look, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
+    for start in range(0, len(keys), BATCH):
+        part = keys[start : start + BATCH]
+        settled = _settled(look, part, known=known)
+        yield from (settled[paper_key] for paper_key in part if paper_key in settled)
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
-    """The papers with these keys, by key, in a transaction that nobody writes beside. Raises as `read` does."""
-    found = {}
-    for one, stored in _look(transaction, keys).items():
+    """The papers with these keys, by key, in a transaction that holds the write lock. Raises as `read` does."""
+    result = {}
+    for paper_key, stored in _look(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
             raise stored
         if stored is not None:
-            found[one] = stored
-    return found
+            result[paper_key] = stored
+    return result
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """These papers as they are seen now, by key: what cannot be a bundle may be half of a commit."""
+    """These papers as they are visible now, by key. What cannot be a bundle may be half of a commit."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
-        one = record["id"]
+        paper_key = record["id"]
         if record["removed"]:
-            found[one] = None
+            found[paper_key] = None
             continue
         try:
-            rests[one] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
+            rests[paper_key] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
         except (ValueError, TypeError) as error:
             paper = json.loads(record["paper"] or "null")
             damaged = CorruptStoreError(
-                f"what is kept of paper {paper!a} beside the graph is not what was written: build or import it again, "
-                "or take it out with `xkg remove`"
+                f"the stored rest of paper {paper!a} is not what was written: build or import it again, or take it out "
+                "with `xkg remove`"
             )
             damaged.__cause__ = error
-            found[one] = damaged
-    asked = {label: [one for rest, _, _ in rests.values() for one in rest.keys[label]] for label in _NODES}
+            found[paper_key] = damaged
+    keys_by_label = {label: [node for rest, _, _ in rests.values() for node in rest.keys[label]] for label in _NODES}
     parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
     if rests:
-        for kind, seen in transaction.run(_PARTS, all=asked):
-            for one, to, said in seen:
+        for kind, seen in transaction.run(_PARTS, all=keys_by_label):
+            for node, to, properties in seen:
                 if kind in parts.nodes:
-                    parts.nodes[kind][one] = said
+                    parts.nodes[kind][node] = properties
                 else:
-                    parts.edges[kind].setdefault((one, to), []).append(said)
-    for one, (rest, sha256, generation) in rests.items():
+                    parts.edges[kind].setdefault((node, to), []).append(properties)
+    for paper_key, (rest, sha256, generation) in rests.items():
         try:
-            # A number of another commit than the one beside it: half of one was seen.
-            found[one] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
+            # Commit numbers that differ: half of a commit is visible.
+            found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
-            found[one] = error
+            found[paper_key] = error
     return found
 
 
 def changes(connection: Connection, since: Position | None) -> Changes:
-    """What changed since: see `xkg.store.change_feed.Feed`."""
+    """The changes since a position (`xkg.store.change_feed.Feed`)."""
     state, rows, decided = _seen(connection, since)
     to = Position(state.graph, state.generation)
     whole = _is_whole(state, since)
@@ -162,7 +164,7 @@ def changes(connection: Connection, since: Position | None) -> Changes:
     return Changes(
         to=to,
         whole=whole,
-        bundles=(one.bundle for one in read(connection, sorted(upserts), known=True)),
+        bundles=(stored.bundle for stored in read(connection, sorted(upserts), known=True)),
         removed=removed,
         decisions=all_decisions(connection) if decided else () if whole else None,
     )
@@ -174,12 +176,12 @@ def all_decisions(connection: Connection) -> tuple[Decision, ...]:
         if None not in rows:
             break
         time.sleep(pause)
-    found = (Decision.model_validate(json.loads(said)) for said in rows)
+    found = (Decision.model_validate(json.loads(decision)) for decision in rows)
     return tuple(sorted(found, key=lambda decision: decision.key))
 
 
 def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:
-    """The state, and what is newer, with all of the newest commit."""
+    """The state, the changed papers and the commits of changed decisions, with all of the newest commit."""
 
     def look(transaction: neo4j.ManagedTransaction) -> tuple[State, list[dict[str, Any]], list[int], str]:
         state = require_schema(read_state(transaction), connection)
@@ -211,27 +213,27 @@ def _is_whole(state: State, since: Position | None) -> bool:
     )
 
 
-def _settled(
-    look: Callable[[Sequence[str]], dict[str, Seen]], keys: Sequence[str], *, known: bool = False
-) -> dict[str, Stored]:
-    """Papers as they are once they are read as they were written, or the same twice with time between."""
+def _settled(look: Look, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
+    """Papers once they are as they were written, or the same in two reads with a pause between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)
     for pause in (*_PAUSES, None):
         found = look(waiting)
-        for one, stored in found.items():
+        for paper_key, stored in found.items():
             if isinstance(stored, CorruptStoreError):
                 if pause is None:
                     raise stored
             elif stored is not None and (
                 stored.as_written
                 or pause is None
-                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(one) == stored)
+                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(paper_key) == stored)
             ):
-                settled[one] = stored
-        gone = {one for one in waiting if (found[one] is None if one in found else not known)}
-        waiting = [one for one in waiting if one not in settled and one not in gone]
+                settled[paper_key] = stored
+        missing = {
+            paper_key for paper_key in waiting if (found[paper_key] is None if paper_key in found else not known)
+        }
+        waiting = [paper_key for paper_key in waiting if paper_key not in settled and paper_key not in missing]
         if not waiting or pause is None:
             break
         before = found

@@ -4,16 +4,15 @@ import json
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from cachetools import LRUCache
 from neo4j import ManagedTransaction
 
 from xkg.embeddings.base import Reading
-from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
-from xkg.store.concepts.citations import among, cited
+from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.index_entries import encodable, entries
 from xkg.store.indexes.catalogue import name_key
@@ -27,18 +26,16 @@ if TYPE_CHECKING:
     from xkg.store.neo4j.db.connection import Connection
 
 ReadBundles = Callable[[ManagedTransaction, Sequence[str]], Iterator[PaperBundle]]
-"""Papers by their own ids, those that are not there left out."""
+"""Papers by their own ids, without missing ones."""
 
 _MOST_BUNDLES = 256
-"""Papers that are kept once read: more than one answer speaks of."""
+"""Cached papers: more than one answer needs."""
 _MOST_NAMES = 10_000
-"""Looked-up names that are kept: every query is one."""
+"""Cached look-ups of names: every query is one."""
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
-"""How `rows.key` ends what stands for an id that no engine holds."""
+"""The end of a key that `rows.key` makes for an id that no engine holds."""
 
-_COUNT: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN count(b)"
 _IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
-_PRESENT: LiteralString = "UNWIND $papers AS id MATCH (b:Bundle {id: id}) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
     "MATCH (b:Bundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
 )
@@ -50,9 +47,9 @@ _LINKS: LiteralString = (
 class RemoteSnapshot:
     """`xkg.store.graph_store.Snapshot` over a Neo4j at or after `generation`.
 
-    What was read once is kept by id, so an answer that asks twice sees one state; what vanished between a search and a
-    look-up is left out of `techniques`. Names and ids are looked up; what needs the indexes of a copy finds nothing.
-    Safe to use from several threads. Raises what the connection raises."""
+    Papers are cached by id, so that an answer sees one state; `techniques` leaves out what vanished since a search.
+    Names and ids are looked up; methods that need the indexes of a copy find nothing. Safe to use from several threads.
+    Raises what the connection raises."""
 
     searchable = False
 
@@ -60,21 +57,15 @@ class RemoteSnapshot:
         self._connection = connection
         self._read_bundles = read_bundles
         self._turn = threading.RLock()
-        self._kept: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
-        self._present: set[str] = set()
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._cached: LRUCache[str, _PaperViews | None] = LRUCache(_MOST_BUNDLES)
+        self._names: LRUCache[str, tuple[str, ...]] = LRUCache(_MOST_NAMES)
         self._papers: tuple[Paper, ...] | None = None
-        self._count: int | None = None
+        self._paper_ids: list[str] | None = None
         self._citations: tuple[tuple[str, str], ...] | None = None
         self.generation = generation
 
-    def embedding_model(self) -> str:
-        """Empty: there are no vectors."""
-        return ""
-
     def papers(self) -> Sequence[Paper]:
-        """All papers in id order, as the graph's own nodes say them. What an imported file claims beyond the model is
-        only in bundles."""
+        """All papers in id order, from the graph's own nodes, without `claims` of imported files."""
         with self._turn:
             if self._papers is None:
                 papers = [_paper(json.loads(own), node) for own, node in self._read(_PAPERS)]
@@ -82,10 +73,7 @@ class RemoteSnapshot:
             return self._papers
 
     def paper_count(self) -> int:
-        with self._turn:
-            if self._count is None:
-                self._count = int(self._read(_COUNT)[0][0])
-            return self._count
+        return len(self.paper_ids())
 
     def called(self, words: str) -> Sequence[str]:
         if self._views([words])[words] is not None:
@@ -103,22 +91,22 @@ class RemoteSnapshot:
 
     def require_paper(self, paper: str) -> None:
         """Raises `UnknownIdError` where there is no such paper."""
-        self._require([paper])
+        self.bundle(paper)
 
     def bundle(self, paper: str) -> PaperBundle:
-        found = self._views([paper])[paper]
-        if found is None:
-            raise self._unknown("paper", paper)
-        return found.bundle
+        views = self._views([paper])[paper]
+        if views is None:
+            raise unknown_id("paper", paper, self)
+        return views.bundle
 
     def technique(self, technique: str) -> TechniqueView:
         found = self.techniques([technique])
         if not found:
-            raise self._unknown("technique", technique)
+            raise unknown_id("technique", technique, self)
         return found[0]
 
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]:
-        """Those of `ids` that are there, in the order asked for; the papers that they need are read at once."""
+        """Views of these techniques in order, without missing ones; their papers are read at once."""
         known = self._views([paper_of(technique) for technique in ids])
         found = ((known[paper_of(technique)], technique) for technique in ids)
         return [views.of[technique] for views, technique in found if views is not None and technique in views.of]
@@ -127,13 +115,11 @@ class RemoteSnapshot:
         views = self._views([paper_of(code)])[paper_of(code)]
         technique = None if views is None else views.of.get(code.rpartition("@")[0])
         if technique is None or technique.code is None or technique.code.id != code:
-            raise self._unknown("code", code)
+            raise unknown_id("code", code, self)
         return technique.code
 
     def named(self, name: str) -> Sequence[str]:
         with self._turn:
-            if len(self._names) > _MOST_NAMES:
-                self._names.clear()
             if name not in self._names:
                 found = self._connection.read(lambda transaction: name_lookup.named(transaction, name))
                 self._names[name] = tuple(found)
@@ -174,20 +160,19 @@ class RemoteSnapshot:
     def facts(self, ids: Sequence[str]) -> dict[str, Facts]:
         return {view.technique.id: _facts(view) for view in self.techniques(ids)}
 
-    def citations(self) -> Sequence[tuple[str, str]]:
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         with self._turn:
             if self._citations is None:
-                known = {paper.id for paper in self.papers()}
-                self._citations = tuple(pair for pair in cited(self.papers())[1] if pair[1] in known)
-            return self._citations
-
-    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        return among(self.citations(), paper)
+                self._citations = citations_among(self.papers())
+            return citations_of(self._citations, paper)
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 
     def paper_ids(self) -> Sequence[str]:
-        return sorted(json.loads(paper) for (paper,) in self._read(_IDS))
+        with self._turn:
+            if self._paper_ids is None:
+                self._paper_ids = sorted(json.loads(paper) for (paper,) in self._read(_IDS))
+            return self._paper_ids
 
     def technique_ids(self, paper: str) -> Sequence[str]:
         views = self._views([paper])[paper]
@@ -208,31 +193,17 @@ class RemoteSnapshot:
             own.update((key, known[key]) for key in strange if key in known)
         return own
 
-    def _unknown(self, kind: Literal["paper", "technique", "code"], wanted: str) -> UnknownIdError:
-        return unknown_id(kind, wanted, self)
-
-    def _require(self, papers: Sequence[str]) -> None:
-        with self._turn:
-            asked = [paper for paper in papers if paper not in self._present]
-            if asked:
-                found = self._read(_PRESENT, papers=[rows.key(paper) for paper in asked])
-                self._present.update(json.loads(paper) for (paper,) in found)
-            for paper in asked:
-                if paper not in self._present:
-                    raise self._unknown("paper", paper)
-
     def _views(self, papers: Sequence[str]) -> "dict[str, _PaperViews | None]":
-        """These papers, read at most once while they are among the last `_MOST_BUNDLES`; None for one that is not
-        there."""
+        """These papers, each read once while it is in the cache; None for a missing one."""
         wanted = dict.fromkeys(papers)
         with self._turn:
-            found = {paper: self._kept[paper] for paper in wanted if paper in self._kept}
+            found = {paper: self._cached[paper] for paper in wanted if paper in self._cached}
             missing = [paper for paper in wanted if paper not in found]
             if missing:
                 read = self._connection.read(lambda transaction: list(self._read_bundles(transaction, missing)))
                 by_id = {bundle.paper.id: _PaperViews(bundle) for bundle in read}
                 fresh = {paper: by_id.get(paper) for paper in missing}
-                self._kept.update(fresh)
+                self._cached.update(fresh)
                 found.update(fresh)
             return found
 
@@ -252,8 +223,8 @@ class _PaperViews:
 
     def __init__(self, bundle: PaperBundle) -> None:
         self.bundle = bundle
-        shown = list(entries(bundle))
-        visible = [entry.technique for entry in shown]
+        visible_entries = list(entries(bundle))
+        visible = [entry.technique for entry in visible_entries]
         self.of = {
             entry.technique.id: TechniqueView(
                 technique=entry.technique,
@@ -262,7 +233,7 @@ class _PaperViews:
                 children=tuple(t for t in visible if t.parent == entry.technique.id),
                 code=entry.code,
             )
-            for entry in shown
+            for entry in visible_entries
         }
 
 

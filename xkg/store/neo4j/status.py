@@ -1,4 +1,4 @@
-"""What `xkg doctor` says of a Neo4j: version, edition, rights, latency, and how far the graph is."""
+"""The line of `xkg doctor` about a Neo4j: version, edition, rights, latency, and the position of the graph."""
 
 import statistics
 import time
@@ -70,5 +70,5 @@ def _graph(connection: Connection) -> str:
     newest = migrations()[-1].number
     if not state.graph:
         return "no graph yet: the first build or import makes it"
-    mend = "" if state.schema == newest else f" ({MIGRATE})" if state.schema < newest else " (upgrade xkg)"
-    return f"schema {state.schema} of {newest}{mend}, counter {state.generation}"
+    remedy = "" if state.schema == newest else f" ({MIGRATE})" if state.schema < newest else " (upgrade xkg)"
+    return f"schema {state.schema} of {newest}{remedy}, counter {state.generation}"

@@ -4,7 +4,6 @@ Writers commit a paper in one transaction, one after another by the counter of t
 copy with its indexes beside the graph, which follows it.
 """
 
-import difflib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import neo4j
 
 from xkg.config import Settings
-from xkg.errors import StoreError, UnknownIdError
+from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
@@ -24,6 +23,7 @@ from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.snapshot import RemoteSnapshot
 from xkg.store.rows import key
+from xkg.store.unknown_id import unknown_id
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
@@ -35,7 +35,7 @@ _LARGEST_COMMIT = 16 << 20
 
 
 class Neo4jStore:
-    """`xkg.store.graph_store.GraphStore` on the Neo4j that the settings name; a `xkg.store.change_feed.Feed` too.
+    """`xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the Neo4j that the settings name.
 
     Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
     work. Safe to use from several threads, and in a forked child."""
@@ -55,8 +55,8 @@ class Neo4jStore:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """The graph as it is now: from its copy on this machine, or from the server while the copy is being made in the
-        background. Raises `StoreError` where it cannot be reached, and what the copy raises."""
+        """The graph as it is now: from its copy on this machine, or from the server while the copy is being built in
+        the background. Raises `StoreError` where it cannot be reached, and what the copy raises."""
         with self._replica().snapshot() as snapshot:
             yield self._direct(self.position()) if snapshot is None else snapshot
 
@@ -75,8 +75,8 @@ class Neo4jStore:
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Puts `change(bundle)` in the place of each of these papers as they are once no other writer is at work; those
-        that are gone are left out. Raises as `publish` does."""
+        """Replaces each of these papers by `change(bundle)` under the write lock; papers that are gone are left out.
+        Raises as `publish` does."""
         keys = [key(paper) for paper in dict.fromkeys(papers)]
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
         self._prepare()
@@ -84,16 +84,16 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
             revised = []
-            for one, stored in read.read_locked(transaction, keys).items():
-                # A transaction may be done twice; who counts in `change` is asked once for one bundle.
-                if one not in changed or changed[one][0] != stored.bundle:
-                    changed[one] = (stored.bundle, change(stored.bundle))
-                bundles.validate(changed[one][1])
-                if changed[one][1] != stored.bundle:
-                    revised.append(changed[one][1])
+            for paper_key, stored in read.read_locked(transaction, keys).items():
+                # A transaction may be repeated; `change` is called once for a bundle, since it may count.
+                if paper_key not in changed or changed[paper_key][0] != stored.bundle:
+                    changed[paper_key] = (stored.bundle, change(stored.bundle))
+                bundles.validate(changed[paper_key][1])
+                if changed[paper_key][1] != stored.bundle:
+                    revised.append(changed[paper_key][1])
             if not revised:
                 raise _Unchanged
-            write.replace(transaction, state, self._task(revised, ()))
+            write.replace(transaction, state, revised, (), self._model)
             return state.generation
 
         try:
@@ -101,10 +101,10 @@ class Neo4jStore:
         except _Unchanged:
             return self.position().counter
 
-    def decide(self, found: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques to those that are stored, newer ones in place of older, and draws
-        what follows from them. Raises as `publish` does."""
-        decisions = list({decision.key: decision for decision in found}.values())
+    def decide(self, new: Iterable[Decision]) -> int:
+        """Adds decisions about pairs of techniques, which replace older ones, and draws the edges that follow. Raises
+        as `publish` does."""
+        decisions = list({decision.key: decision for decision in new}.values())
         self._prepare()
         if self.position().counter == 0:
             return 0
@@ -122,7 +122,7 @@ class Neo4jStore:
         self._prepare()
 
     def connect(self) -> None:
-        """Draws `CITES` and `SAME_CONCEPT` for all that was written, by whomever. Raises as `publish` does."""
+        """Draws `CITES` and `SAME_CONCEPT` for all commits. Raises as `publish` does."""
         self._connect()
 
     def _connect(self) -> int:
@@ -138,9 +138,7 @@ class Neo4jStore:
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
             if paper not in known:
-                near = difflib.get_close_matches(paper, sorted(known)[:5000], n=3, cutoff=0.3) or sorted(known)[:3]
-                hint = f"nearest: {', '.join(near)}" if near else "it is empty, build or import a paper first"
-                raise UnknownIdError(f"no paper {paper[:120]!a} in this graph; {hint}")
+                raise unknown_id("paper", paper, self._direct(self.position()))
         return self._replace((), papers)
 
     def rollback(self) -> int:
@@ -151,14 +149,14 @@ class Neo4jStore:
         )
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Links all papers anew with the embedding model in force, and has every copy of the graph made anew; gives the
-        number of the commit, and notes."""
+        """Links all papers anew with the embedding model in force, and makes every copy of the graph rebuild itself;
+        gives the number of the commit, and notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         return self._connect(), []
 
     def check(self) -> list[str]:
-        """What is wrong with the graph, one line each, every paper read in full; empty where all is well."""
+        """The problems of the graph, one line each; reads every paper in full."""
         from xkg.store.neo4j.integrity import problems
 
         return problems(self.connection, self._model)
@@ -166,8 +164,7 @@ class Neo4jStore:
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a read-only statement; the guard looks at it first. Raises `QueryRefusedError` and
-        `QueryFailedError`."""
+        """Runs a read-only statement that passes the guard. Raises `QueryRefusedError` and `QueryFailedError`."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():
@@ -189,7 +186,7 @@ class Neo4jStore:
 
     def bundles(self) -> Iterator[PaperBundle]:
         """Every paper's bundle in id order. Raises `CorruptStoreError`."""
-        keys = [one for _, one in sorted(read.papers(self.connection))]
+        keys = [paper_key for _, paper_key in sorted(read.papers(self.connection))]
         return (stored.bundle for stored in read.read(self.connection, keys))
 
     def position(self) -> Position:
@@ -199,8 +196,8 @@ class Neo4jStore:
         return read.changes(self.connection, since)
 
     def close(self) -> None:
-        """Draws what follows from what was written, and lets go of the server; the store can be used again. Raises as
-        `connect` does: what was written is stored all the same."""
+        """Draws the edges for what was written, and disconnects; the store can be used again. Raises as `connect` does:
+        what was written is stored all the same."""
         try:
             if self._written:
                 self.connect()
@@ -213,12 +210,12 @@ class Neo4jStore:
             self.connection.close()
 
     def _direct(self, at: Position) -> RemoteSnapshot:
-        """What was read once serves every answer until the next commit."""
+        """A snapshot on the server, whose cache serves every answer until the next commit."""
         with self._turn:
-            held = self._remote
-            if held is None or held[0] != at:
-                self._remote = held = at, RemoteSnapshot(self.connection, at.counter, read.bundles)
-            return held[1]
+            cached = self._remote
+            if cached is None or cached[0] != at:
+                self._remote = cached = at, RemoteSnapshot(self.connection, at.counter, read.bundles)
+            return cached[1]
 
     def _replica(self) -> Replica:
         with self._turn:
@@ -230,11 +227,8 @@ class Neo4jStore:
         folder = self._settings.kg / "replica"
         return Replica(folder, self, self._embedder, model=self._model, background=background)
 
-    def _task(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> write.Write:
-        return write.Write(new, gone, self._model)
-
     def _prepare(self) -> migrations.State:
-        """The graph as it was before this store wrote to it, made where there was none: every commit looks again."""
+        """The graph's state before the first write, which makes the graph where there is none."""
         if self._prepared is None:
             self._prepared = migrations.prepare(self.connection)
         return self._prepared
@@ -242,10 +236,10 @@ class Neo4jStore:
     def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
         return migrations.require_schema(write.begin(transaction), self.connection)
 
-    def _replace(self, new: Sequence[PaperBundle], gone: Sequence[str]) -> int:
+    def _replace(self, new: Sequence[PaperBundle], removed: Sequence[str]) -> int:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
-            write.replace(transaction, state, self._task(new, gone))
+            write.replace(transaction, state, new, removed, self._model)
             return state.generation
 
         return self._write(work)

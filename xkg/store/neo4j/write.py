@@ -1,15 +1,15 @@
-"""Papers into the graph, in one transaction that may be done twice.
+"""Writing papers to the graph, in one transaction that may be repeated.
 
-It begins with the counter on `(:Meta)`, whose lock puts all writers one after another, so what it reads then holds
-until it commits. A paper's nodes are merged, so edges that other papers drew to them stay; its own edges are drawn
-anew; and what it had before and has no longer goes, unless another paper has it too.
+It begins with the counter on `(:Meta)`, whose lock serialises all writers, so what it reads then holds until it
+commits. A paper's nodes are merged, so edges from other papers to them stay; its own edges are drawn anew; nodes that
+it no longer has are removed, unless another paper has them too.
 """
 
 import hashlib
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import neo4j
 
@@ -31,7 +31,7 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# One property, and so never half of it: a reader counts that it sees all of the newest commit.
+# One property, so it is never half visible: a reader counts whether it sees all of the newest commit.
 _STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 _EARLIER = f"UNWIND $papers AS key {seek('b', 'Bundle', 'key')} RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
@@ -39,14 +39,6 @@ _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
     "WHERE NOT p.id IN $papers MATCH (b:Bundle {id: p.id}) RETURN id, b.id AS bundle, id IN b.official AS official"
 )
-
-
-class Write(NamedTuple):
-    """What one transaction is to do, and the embedding model that the graph is linked with."""
-
-    new: Sequence[PaperBundle]
-    gone: Sequence[str]
-    model: str
 
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
@@ -57,35 +49,40 @@ def begin(transaction: neo4j.ManagedTransaction) -> State:
     return State(**record.data())
 
 
-def replace(transaction: neo4j.ManagedTransaction, state: State, write: Write) -> None:
-    """Puts bundles in the place of what the graph has of their papers, and takes papers out, at the commit `state`.
-    Raises `ModelMismatchError` where the graph is linked with another embedding model."""
-    if write.new and state.model not in ("", write.model):
+def replace(
+    transaction: neo4j.ManagedTransaction,
+    state: State,
+    new: Sequence[PaperBundle],
+    removed: Sequence[str],
+    model: str,
+) -> None:
+    """Adds or replaces papers and takes others out, at the commit `state`. Raises `ModelMismatchError` where the graph
+    is linked with another embedding model."""
+    if new and state.model not in ("", model):
         raise ModelMismatchError(
-            f"the graph is linked with embedding model {state.model!r}, and {write.model!r} is set: set the "
+            f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set the "
             "first again, or run `xkg index rebuild` to link it anew"
         )
-    gone = [paper for paper in write.gone if paper not in {bundle.paper.id for bundle in write.new}]
-    papers = [key(bundle.paper.id) for bundle in write.new] + [key(paper) for paper in gone]
+    papers = [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed]
     earlier = _earlier(transaction, papers)
     rows = _Rows()
     stored = []
     names: list[NameRow] = []
-    for bundle in write.new:
-        shown = list(entries(bundle))
-        names += name_rows(bundle, shown)
-        for row in paper_rows(bundle, shown):
+    for bundle in new:
+        visible = list(entries(bundle))
+        names += name_rows(bundle, visible)
+        for row in paper_rows(bundle, visible):
             rows.add(row)
-        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in shown), state.generation))
-    stored += [_tombstone(paper, state.generation) for paper in gone]
+        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
+    stored += [_tombstone(paper, state.generation) for paper in removed]
     everything = {
         **rows.parameters(),
         **{f"gone_{label}": ids for label, ids in _gone(transaction, earlier, rows).items()},
-        "gone_Paper": [key(paper) for paper in gone],
+        "gone_Paper": [key(paper) for paper in removed],
         "papers": papers,
         "bundles": stored,
         "names": names,
-        **_stamp(state, len(stored), model=state.model or (write.model if write.new else "")),
+        **_stamp(state, len(stored), model=state.model or (model if new else "")),
     }
     transaction.run(_WRITE, all=everything)
     _drop_shared(transaction, earlier.values(), rows, papers)
@@ -106,8 +103,8 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
-    """Has all papers linked anew with an embedding model, and every copy of the graph made anew: the graph gets another
-    name, and tombstones, which nobody asks for then, go."""
+    """Marks all papers as not linked yet, with an embedding model, and gives the graph another name, so that every copy
+    is rebuilt; tombstones, which no copy needs then, are deleted."""
     transaction.run("MATCH (b:Bundle) WHERE b.removed DELETE b")
     transaction.run(
         "MATCH (m:Meta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
@@ -123,7 +120,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Ends a transaction: `changed` nodes carry the number of this commit."""
+    """Ends a transaction that has written the number of this commit to `changed` nodes."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -146,12 +143,12 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # Of papers with one repository, the one whose official it is says so; else the first of them.
+            # Of papers with the same repository, the one whose official it is counts; else the first of them.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
             names = ["a", "b", *EDGES[row.table][2].split()]
-            # A shared symbol is defined once; what a bundle says twice is drawn twice.
+            # A shared symbol is defined once; other edges that a bundle has twice are drawn twice.
             at: Any = row.values if row.table == "DEFINES" else len(table)
             table[at] = dict(zip(names, row.values, strict=True))
 
@@ -187,8 +184,8 @@ def _write_statement() -> str:
     for edge, (first, second, columns) in EDGES.items():
         if edge in ("CITES", "SAME_CONCEPT"):
             continue
-        said = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
-        drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{said}}}]->(b)"
+        properties = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
+        drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{properties}}}]->(b)"
         parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
     parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
     # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
@@ -198,7 +195,7 @@ def _write_statement() -> str:
 _WRITE = _write_statement()
 
 
-def _bundle_row(bundle: PaperBundle, shown: frozenset[str], generation: int) -> dict[str, Any]:
+def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -> dict[str, Any]:
     return {
         "id": key(bundle.paper.id),
         "paper": json.dumps(bundle.paper.id),
@@ -206,7 +203,7 @@ def _bundle_row(bundle: PaperBundle, shown: frozenset[str], generation: int) -> 
         "removed": False,
         "sha256": files.sha256(bundle),
         "official": [key(repository.id) for repository in bundle.repositories if repository.is_official],
-        "rest": pack(bundle, shown, generation),
+        "rest": pack(bundle, visible, generation),
     }
 
 
@@ -218,7 +215,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """What the graph has of these papers, None where that cannot be read."""
+    """What is stored beside the nodes of these papers, None where that cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:
@@ -246,7 +243,7 @@ def _gone(
 def _drop_shared(
     transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
-    """Takes out repositories and symbols that these papers had and no paper has now."""
+    """Deletes repositories and symbols that these papers had and no paper has now."""
     known = [rest for rest in earlier if rest is not None]
     symbols = {
         symbol: repository
@@ -257,10 +254,10 @@ def _drop_shared(
     repositories = {one for rest in known for one in rest.repositories} - rows.ids("Repository")
     if not symbols and not repositories:
         return
-    asked = sorted(repositories | set(symbols.values()))
+    shared = sorted(repositories | set(symbols.values()))
     sharers: dict[str, list[str]] = {}
     official: set[str] = set()
-    for record in transaction.run(_SHARERS, repositories=asked, papers=papers):
+    for record in transaction.run(_SHARERS, repositories=shared, papers=papers):
         sharers.setdefault(record["id"], []).append(record["bundle"])
         official.update([record["id"]] if record["official"] else [])
     lost = {symbol for symbol, repository in symbols.items() if repository not in sharers}

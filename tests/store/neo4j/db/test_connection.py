@@ -32,13 +32,13 @@ def secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refusal(settings: StoreSettings) -> str:
-    """What is said when the graph is asked, after a look that neither it nor its traceback tells the password."""
+    """What is message when the graph is asked, after a look that neither it nor its traceback tells the password."""
     with closing(Connection(settings)) as connection, pytest.raises(StoreError) as caught:
         connection.read(lambda transaction: transaction.run("RETURN 1").consume())
-    said = str(caught.value)
-    assert "\n" not in said
-    assert SECRET not in said + "".join(traceback.format_exception(caught.value)) + repr(connection.__dict__)
-    return said
+    message = str(caught.value)
+    assert "\n" not in message
+    assert SECRET not in message + "".join(traceback.format_exception(caught.value)) + repr(connection.__dict__)
+    return message
 
 
 @pytest.mark.usefixtures("no_environment")
@@ -74,10 +74,10 @@ def test_no_password_in_the_environment_says_both_ways() -> None:
 def test_a_server_that_is_down_is_named_with_what_to_do(scheme: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    said = refusal(StoreSettings(url=f"{scheme}://127.0.0.1:{port}"))
-    assert f"{scheme}://127.0.0.1:{port}" in said
-    assert "refused" in said
-    assert "xkg doctor" in said
+    message = refusal(StoreSettings(url=f"{scheme}://127.0.0.1:{port}"))
+    assert f"{scheme}://127.0.0.1:{port}" in message
+    assert "refused" in message
+    assert "xkg doctor" in message
 
 
 @pytest.mark.usefixtures("secret")
@@ -101,44 +101,44 @@ def web() -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("secret")
-def test_what_is_no_neo4j_is_told(web: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_no_neo4j_is_named_in_the_error(web: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.store.neo4j.db.connection._ACQUIRE_SECONDS", 1)
     assert "xkg doctor" in refusal(StoreSettings(url=f"bolt://127.0.0.1:{web}"))
 
 
-def test_encryption_that_a_server_has_not_is_told(server: Neo4jServer) -> None:
+def test_missing_encryption_is_named_in_the_error(server: Neo4jServer) -> None:
     for scheme in ("bolt+s", "neo4j+ssc"):
         url = server.url.replace("bolt", scheme)
         assert "encrypted" in refusal(StoreSettings(url=url))
 
 
-def test_a_wrong_password_and_a_wrong_database_are_told_apart(
+def test_a_wrong_password_and_a_wrong_database_have_different_errors(
     server: Neo4jServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "store.database" in (said := refusal(StoreSettings(url=server.url, database="nosuch")))
-    assert "'nosuch'" in said
+    assert "store.database" in (message := refusal(StoreSettings(url=server.url, database="nosuch")))
+    assert "'nosuch'" in message
     monkeypatch.setenv("NEO4J_PASSWORD", SECRET)
     for scheme in ("bolt", "neo4j"):
-        said = refusal(StoreSettings(url=server.url.replace("bolt", scheme)))
-        assert "'neo4j'" in said
-        assert "store.credentials" in said
+        message = refusal(StoreSettings(url=server.url.replace("bolt", scheme)))
+        assert "'neo4j'" in message
+        assert "store.credentials" in message
 
 
 @pytest.mark.parametrize(
-    ("agent", "said"), [("Neo4j/4.4.30", "4.4.30"), ("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "not a Neo4j")]
+    ("agent", "expected"), [("Neo4j/4.4.30", "4.4.30"), ("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "not a Neo4j")]
 )
 def test_a_server_that_is_too_old_is_named_with_its_version(
-    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, agent: str, said: str
+    server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, agent: str, expected: str
 ) -> None:
     from xkg.store.neo4j.db import connection
 
     opened = connection._opened
     monkeypatch.setattr(connection, "_opened", lambda *given: (opened(*given)[0], agent))
-    assert said in refusal(StoreSettings(url=server.url))
+    assert expected in refusal(StoreSettings(url=server.url))
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "expected"),
     [
         ("Neo.ClientError.Security.Forbidden", "give a writer"),
         ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "takes no writes"),
@@ -150,11 +150,11 @@ def test_a_server_that_is_too_old_is_named_with_its_version(
         ("Neo.DatabaseError.General.UnknownError", "xkg doctor"),
     ],
 )
-def test_what_a_server_refuses_says_what_to_do(code: str, said: str) -> None:
+def test_what_a_server_refuses_says_what_to_do(code: str, expected: str) -> None:
     from neo4j.exceptions import Neo4jError
 
     error = Neo4jError._hydrate_neo4j(code=code, message="a line\nand another")
     line = str(explained(error, "bolt://there", "neo4j", "ada"))
-    assert said in line
+    assert expected in line
     assert "there" in line
     assert "\n" not in line

@@ -93,9 +93,9 @@ def test_an_older_graph_is_refused_with_the_command_and_migrated_by_it(
     store.publish([a_paper()])
     known = migrations.migrations(later)
     monkeypatch.setattr(migrations, "migrations", lambda _=None: known)
-    for asked in (lambda: list(store.changes(None).bundles), lambda: store.publish([a_paper(2)]), store.position):
+    for refused in (lambda: list(store.changes(None).bundles), lambda: store.publish([a_paper(2)]), store.position):
         with pytest.raises(SchemaVersionError, match="xkg store migrate"):
-            asked()
+            refused()
     assert migrate_graph(settings_for(neo4j_database, tmp_path / "kg")) == [f"{NEWEST + 1:03}-later"]
     assert list(store.bundles()) == [a_paper()]
     store.publish([a_paper(2)])
@@ -106,9 +106,9 @@ def test_an_older_graph_is_refused_with_the_command_and_migrated_by_it(
 def test_a_newer_graph_asks_for_a_newer_xkg(connection: Connection, later: Path) -> None:
     prepare(connection)
     migrate(connection, later)
-    for asked in (lambda: prepare(connection), lambda: migrate(connection)):
+    for refused in (lambda: prepare(connection), lambda: migrate(connection)):
         with pytest.raises(SchemaVersionError, match="upgrade xkg"):
-            asked()
+            refused()
 
 
 def test_what_is_somebody_elses_is_left_alone(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""The way to a Neo4j: credentials, one driver a process, managed transactions, and faults told in one line."""
+"""The connection to a Neo4j: credentials, one driver a process, managed transactions, and errors of one line."""
 
 import logging
 import os
@@ -22,7 +22,7 @@ from xkg.version import __version__
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0
 _ACQUIRE_SECONDS = 10.0
-# A server that is gone is told in seconds; what is worth another try, a deadlock or an election, is over by then.
+# A lost server is reported within seconds; a deadlock or an election, which are worth a retry, is over by then.
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Credentials:
-    """Whom a server is told that we are; the password is not part of what is printed."""
+    """User and password; the password is never printed."""
 
     user: str
     password: str = field(repr=False)
@@ -47,14 +47,14 @@ def credentials(settings: StoreSettings) -> Credentials:
     """User and password from the file that the settings name, else from the environment. Raises
     `StoreUnreachableError` where there is no password."""
     if settings.credentials is None:
-        said = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
+        values = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
         where = "the environment"
     else:
-        said = _file(settings.credentials)
+        values = _file(settings.credentials)
         where = str(settings.credentials)
-    if not said.get("NEO4J_PASSWORD"):
+    if not values.get("NEO4J_PASSWORD"):
         raise StoreUnreachableError(f"{where} holds no password for {settings.url}: {_BOTH_WAYS}")
-    return Credentials(said.get("NEO4J_USERNAME") or "neo4j", said["NEO4J_PASSWORD"])
+    return Credentials(values.get("NEO4J_USERNAME") or "neo4j", values["NEO4J_PASSWORD"])
 
 
 def _file(path: Path) -> dict[str, str]:
@@ -69,10 +69,10 @@ def _file(path: Path) -> dict[str, str]:
 
 
 class Connection:
-    """A Neo4j that is reached when it is first asked. Safe to use from several threads and in a forked child.
+    """A Neo4j that is connected to at first use. Safe to use from several threads and in a forked child.
 
-    `address` is what a person calls it; `database` the database in force. Raises `StoreUnreachableError`,
-    `StoreBusyError` and `StoreError`, one line each."""
+    `address` is for messages; `database` is the database in force. Raises `StoreUnreachableError`, `StoreBusyError` and
+    `StoreError`, one line each."""
 
     def __init__(self, settings: StoreSettings) -> None:
         if settings.url is None:
@@ -88,7 +88,7 @@ class Connection:
 
     @property
     def driver(self) -> neo4j.Driver:
-        """The one driver of this process, for a server that was seen to be a Neo4j of 5.26 or later."""
+        """The one driver of this process, connected to a Neo4j of 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
                 # What a parent connected belongs to the parent.
@@ -103,7 +103,7 @@ class Connection:
 
     @property
     def version(self) -> str:
-        """What the server calls itself, such as `5.26.30`."""
+        """The server's version, such as `5.26.30`."""
         _ = self.driver
         return self._agent.removeprefix("Neo4j/")
 
@@ -113,8 +113,8 @@ class Connection:
             return session.execute_read(work)
 
     def write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """What `work` gives after it was committed. It may be run several times, also after a commit whose answer was
-        lost, so it must do no harm when it is done twice."""
+        """The result of `work` after its commit. It must be idempotent: it may run several times, also after a commit
+        whose answer was lost."""
         for _ in range(_UNKNOWN_COMMITS - 1):
             try:
                 with self._session(neo4j.WRITE_ACCESS, unknown=IncompleteCommit) as session:
@@ -125,7 +125,7 @@ class Connection:
             return session.execute_write(work)
 
     def close(self) -> None:
-        """Lets go of all connections; it can be used again after it."""
+        """Closes all connections; it can be used again."""
         with self._turn:
             driver, self._driver = self._driver, None
             if driver is not None and self._process == os.getpid():
@@ -133,7 +133,7 @@ class Connection:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Whatever the driver raises in the context is raised as the line that a person can use."""
+        """Turns errors of the driver into errors with a line for people."""
         try:
             yield
         except DRIVER_ERRORS as error:
@@ -171,7 +171,7 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """Why there is no connection: one that asks for a cluster's members first does not say."""
+        """Why there is no connection: a driver that asks for a cluster's members first hides it."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
         try:

@@ -1,4 +1,4 @@
-"""What a Neo4j or the way to it refused, in one line that says what to do."""
+"""Errors of a Neo4j, or of the connection to it, in one line that says what to do."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise in place of one of the driver's. Nothing of it holds a password."""
+    """The error to raise in place of one of the driver's, without any password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
-    chain = [type(one).__name__ for one in _chain(error)]
-    if any(isinstance(one, ssl.SSLError) for one in _chain(error)) or "BoltSecurityError" in chain:
-        reason = next((_line(one) for one in _chain(error) if isinstance(one, ssl.SSLError)), "no TLS there")
+    chain = [type(cause).__name__ for cause in _chain(error)]
+    if any(isinstance(cause, ssl.SSLError) for cause in _chain(error)) or "BoltSecurityError" in chain:
+        reason = next((_line(cause) for cause in _chain(error) if isinstance(cause, ssl.SSLError)), "no TLS there")
         return StoreUnreachableError(
             f"no encrypted connection to {address} ({reason}): check its certificate, take +ssc for one that it signed "
             "itself, or bolt:// or neo4j:// for a server without TLS"
@@ -42,15 +42,15 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
-            f"the Neo4j at {address} does not answer ({_reason(error)}): start it or mend store.url, "
+            f"the Neo4j at {address} does not answer ({_reason(error)}): start it or correct store.url, "
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
         return StoreBusyError(f"the Neo4j at {address} gave no connection in time: try again when it is less busy")
     if isinstance(error, ConfigurationError):
-        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): mend store.url")
+        return StoreUnreachableError(f"no connection to {address} can be made ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
-        return InputError("a number of the paper is larger than 64 bits: nothing was stored; mend it, then try again")
+        return InputError("a number of the paper is larger than 64 bits: nothing was stored; correct it and try again")
     return StoreError(f"the Neo4j at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
@@ -64,12 +64,12 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
-            f"{address} lets user {user!r} wait after too many wrong passwords: mend the password, then wait a moment"
+            f"{address} lets user {user!r} wait after too many wrong passwords: correct it, then wait a moment"
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
-            f"{address} does not let user {user!r} in: mend user or password, in NEO4J_USERNAME and NEO4J_PASSWORD or "
-            "in the file of store.credentials"
+            f"{address} does not let user {user!r} in: correct user or password, in NEO4J_USERNAME and NEO4J_PASSWORD "
+            "or in the file of store.credentials"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(
@@ -104,11 +104,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Why nobody answers, in a few words: the system's own where it has some."""
-    for one in _chain(error):
-        if isinstance(one, OSError) and one.strerror:
-            return one.strerror
-        if isinstance(one, TimeoutError):
+    """Why nobody answers, in a few words: the operating system's where there are some."""
+    for cause in _chain(error):
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        if isinstance(cause, TimeoutError):
             return "no answer in time"
     return _line(error)
 

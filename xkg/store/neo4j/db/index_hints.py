@@ -1,10 +1,10 @@
-"""Nodes by what they are indexed by, whatever the server believes of their number.
+"""Look-ups of nodes that use an index, whatever the server's statistics are.
 
-Neo4j counts what is in an index now and then, in the background. What it plans before that, as for a graph that is
-being filled, takes an index for empty and reads all of it for each row; and a plan that is kept stays so.
+Neo4j counts an index in the background. A plan made before that, as while a graph is being filled, assumes an empty
+index and scans all nodes for each row; and plans are cached.
 """
 
 
 def seek(variable: str, label: str, value: str, pattern: str = "", by: str = "id") -> str:
-    """The clause that finds a node by its index, and the edges of `pattern` from it on."""
+    """The clause that finds a node by its index, and follows `pattern` from it."""
     return f"MATCH ({variable}:{label} {{{by}: {value}}}){pattern} USING INDEX SEEK {variable}:{label}({by})"

@@ -29,7 +29,7 @@ _STATE = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Two that migrate at once draw two names, and the constraint lets one of them in.
+# Two concurrent migrations draw two names, of which the constraint admits one.
 _RECORD = (
     "MERGE (m:Meta {id: 'graph'}) "
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
@@ -39,8 +39,8 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'Bundle'))}) RETURN n.id AS id LIMIT 1
 
 
 class State(NamedTuple):
-    """What `(:Meta)` says: the graph's name, the number of its last commit, that of its last migration, the embedding
-    model that it is linked with, up to which commit it is linked, and from which on tombstones are kept. All zero and
+    """The node `(:Meta)`: the graph's name, the numbers of its last commit and last migration, the embedding model that
+    it is linked with, the commit up to which it is linked, and the one since which there are tombstones. All zero and
     empty in a database without a graph."""
 
     graph: str = ""
@@ -74,7 +74,7 @@ def read_state(transaction: neo4j.ManagedTransaction) -> State:
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
-    """`state` where this xkg can read and write such a graph. Raises `SchemaVersionError` naming what mends it."""
+    """`state` if this xkg can read and write such a graph. Raises `SchemaVersionError` that names the remedy."""
     newest = migrations(folder)[-1].number
     if state.schema > newest:
         raise SchemaVersionError(
@@ -130,7 +130,7 @@ def prepare(connection: Connection, folder: Path | None = None) -> State:
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
-    """Runs the statements, again where somebody else made the same thing at the same time."""
+    """Runs the statements, again where another process created the same thing at the same time."""
 
     def run(transaction: neo4j.ManagedTransaction) -> None:
         for statement in migration.statements:

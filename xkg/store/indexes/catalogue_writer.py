@@ -1,0 +1,144 @@
+"""Writing the catalogue of a generation (`xkg.store.indexes.catalogue`)."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Self
+
+from xkg.model import Paper, PaperBundle
+from xkg.store.bundles import BundleFile
+from xkg.store.concepts.citations import PaperIndex, cited_papers
+from xkg.store.concepts.linking import Concept, RowLink
+from xkg.store.index_entries import Entry
+from xkg.store.indexes.catalogue import id_key, id_of, name_key
+
+_SCHEMA = """
+CREATE TABLE paper (
+    number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, key TEXT, year INTEGER, body TEXT
+);
+CREATE INDEX paper_key ON paper (key);
+CREATE INDEX paper_year ON paper (year);
+CREATE TABLE cites (citing INTEGER, cited INTEGER, PRIMARY KEY (citing, cited)) WITHOUT ROWID;
+CREATE INDEX cites_cited ON cites (cited);
+CREATE TABLE technique (
+    row INTEGER PRIMARY KEY, id BLOB UNIQUE, paper INTEGER, parent INTEGER, path TEXT, text_sha256 BLOB, body TEXT
+);
+CREATE INDEX technique_parent ON technique (parent);
+CREATE INDEX technique_paper ON technique (paper);
+CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
+CREATE TABLE words (technique INTEGER PRIMARY KEY, codes BLOB);
+CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
+CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
+CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
+CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
+CREATE INDEX link_second ON link (second);
+"""
+
+_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class CatalogueWriter:
+    """Fills a new catalogue, or one that nobody reads yet; `close` leaves a finished file. Rows and papers are numbered
+    from `rows` and `papers`, which say afterwards how far."""
+
+    def __init__(self, path: Path, *, rows: int = 0, papers: int = 0) -> None:
+        schema = "" if path.exists() else _SCHEMA
+        self._db = sqlite3.connect(path)
+        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + schema)
+        self.papers = papers
+        self.rows = rows
+
+    def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
+        """Adds a paper with its visible techniques and the hashes of their vector texts; gives their rows."""
+        paper = self.papers
+        self.papers += 1
+        self._db.execute(
+            "INSERT INTO paper VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                paper,
+                id_key(bundle.paper.id),
+                _json(bundle.paper.title),
+                file.name,
+                name_key(bundle.paper.title),
+                bundle.paper.year,
+                _json(bundle.paper.model_dump()),
+            ),
+        )
+        rows: dict[str, int] = {}
+        for entry, text_sha256 in entries:
+            technique = entry.technique
+            row = self.rows
+            self.rows += 1
+            rows[technique.id] = row
+            parent = None if technique.parent is None else rows[technique.parent]
+            body = _json(technique.model_dump())
+            self._db.execute(
+                "INSERT INTO technique VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (row, id_key(technique.id), paper, parent, _json(entry.path), text_sha256, body),
+            )
+            if entry.code is not None:
+                code = entry.code
+                # Beside the body, which spans pages: filters ask for them of many.
+                facts = _json([code.level, code.language, code.packages])
+                values = (row, id_key(code.id), facts, _json(code.model_dump()))
+                self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
+            names = {name_key(name) for name in (technique.name, *technique.aliases)} - {""}
+            self._db.executemany("INSERT INTO name VALUES (?, ?)", [(name, row) for name in sorted(names)])
+        return list(rows.values())
+
+    def remove(self, papers: Iterable[int]) -> None:
+        """Takes papers out, with all but their links."""
+        for paper in papers:
+            own = "(SELECT row FROM technique WHERE paper = ?)"
+            for table in ("code", "words", "name", "form"):
+                self._db.execute(f"DELETE FROM {table} WHERE technique IN {own}", (paper,))
+            self._db.execute("DELETE FROM technique WHERE paper = ?", (paper,))
+            self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
+
+    def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
+        """Adds the codes of the words (`xkg.embeddings.base`) of techniques, by row."""
+        self._db.executemany("INSERT INTO words VALUES (?, ?)", codes)
+
+    def name(self, concepts: Iterable[Concept]) -> None:
+        """Adds the forms of names that link techniques (`xkg.store.concepts.names`)."""
+        for concept in concepts:
+            named = concept.names
+            for terse, forms in enumerate((named.telling, named.terse)):
+                self._db.executemany(
+                    "INSERT INTO form VALUES (?, ?, ?)", [(f, terse, concept.row) for f in sorted(forms)]
+                )
+
+    def link(self, links: Iterable[RowLink]) -> None:
+        """Adds pairs of techniques that are one concept, or may be."""
+        self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", map(astuple, links))
+
+    def relink(self, links: Iterable[RowLink], papers: Iterable[tuple[str, str]]) -> None:
+        """Puts `links` in the place of all; what a base says of two of these `papers` counts no more."""
+        self._db.execute("DELETE FROM link")
+        self.link(links)
+        pairs = [(id_key(first), id_key(second)) for first, second in papers]
+        self._db.executemany("INSERT OR IGNORE INTO relinked VALUES (?, ?)", pairs)
+
+    def cite(self) -> None:
+        """Adds which of the papers cite which."""
+        numbers = {id_of(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
+        index = PaperIndex(self._papers("json_remove(body, '$.references', '$.abstract', '$.claims', '$.code_files')"))
+        for paper in self._papers("body"):
+            pairs = [(numbers[paper.id], numbers[other]) for other in cited_papers(paper, index)]
+            self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
+
+    def _papers(self, body: str) -> Iterator[Paper]:
+        for (found,) in self._db.execute(f"SELECT {body} FROM paper ORDER BY id"):
+            yield Paper.model_validate(json.loads(found))
+
+    def close(self) -> None:
+        self._db.commit()
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
