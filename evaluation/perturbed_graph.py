@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.generated_graph import bundles as generated_bundles
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder, encode_documents
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
 from xkg.sandbox.evidence.static_checks import check_parsed
@@ -85,7 +85,7 @@ def source(papers: Iterable[PaperBundle], embedder: Embedder) -> Source:
     kept = [(bundle, shown) for bundle, shown in kept if shown]
     flat = [entry for _, shown in kept for entry in shown]
     definitions = [entry.technique.definition for entry in flat]
-    read = documents(embedder, [vector_text(entry) for entry in flat])
+    read = encode_documents(embedder, [vector_text(entry) for entry in flat])
     width = -(-embedder.dimension // 8) if any(read.codes) else 0
     codes = [np.frombuffer(of, np.uint8).reshape(-1, width) if width else _NO_CODES for of in read.codes]
     return Source(

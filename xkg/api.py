@@ -41,9 +41,9 @@ Folder = str | PathLike[str]
 def open(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "KnowledgeGraph":
     """The graph in `folder`, or the one on a Neo4j at `url`, whose user and password come from the environment.
 
-    What is not given comes from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the
-    commands; `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a graph that
-    is not there shows when it is asked. Raises `ConfigError` that names the setting.
+    Other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the commands;
+    `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a missing graph raises
+    when it is first used. Raises `ConfigError` that names the setting.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -54,7 +54,7 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
 
 
 def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, Any]) -> "Settings":
-    """The settings in force where these were given. Raises `ConfigError`."""
+    """The settings in force, with these over all others. Raises `ConfigError`."""
     from xkg.config import load
     from xkg.errors import ConfigError
 
@@ -208,7 +208,7 @@ class KnowledgeGraph:
         return self._service.cypher(query, parameters, _number(rows))
 
     def close(self) -> None:
-        """Lets go of the graph, for good. Calls under way end as they would."""
+        """Closes the graph, for good. Calls under way end normally."""
         self._service.close()
 
     def __enter__(self) -> Self:

@@ -24,12 +24,12 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # What was given may be a secret in the wrong place: an error names the setting, never its value.
+    # The value may be a secret in the wrong place: an error names the setting, never its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def plain_url(url: str) -> str:
-    """The address of an endpoint, as it was given. Raises `ValueError` where it is none, or holds a key."""
+    """`url` unchanged. Raises `ValueError` where it is no address of an endpoint, or holds a key."""
     try:
         parts = urlsplit(url)
         plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -41,7 +41,7 @@ def plain_url(url: str) -> str:
 
 
 def neo4j_url(url: str) -> str:
-    """The address of a Neo4j, as it was given. Raises `ValueError` where it is none, or holds a user or a password."""
+    """`url` unchanged. Raises `ValueError` where it is no address of a Neo4j, or holds a user or a password."""
     try:
         parts = urlsplit(url)
         plain = parts.scheme in NEO4J_SCHEMES and parts.hostname and parts.port != 0
@@ -69,8 +69,8 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; what a
-        server calls by the same name need not be the same model."""
+        """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; a server's
+        model of the same name may be another one."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
     @field_validator("base_url")
@@ -86,8 +86,8 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`auto` takes bubblewrap, and Landlock where that cannot be had. `unsafe-subprocess` runs code that nobody trusts
-    with your own rights: it must be asked for in words. `seconds` and `memory_mb` bound one run."""
+    """`auto` takes bubblewrap, or Landlock where there is none. `unsafe-subprocess` runs untrusted code with your own
+    rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
 
     runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
@@ -200,7 +200,7 @@ class HttpSettings(_Section):
 class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server takes; None takes none. `audience` is what
     they must be issued for, by default the server's address; `jwks` the address of the issuer's keys where its metadata
-    do not tell it."""
+    do not name it."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -209,7 +209,7 @@ class OAuthSettings(_Section):
     @field_validator("issuer", "jwks")
     @classmethod
     def _safe(cls, address: str | None) -> str | None:
-        """Who could change keys on their way could make tokens."""
+        """Whoever can change the keys in transit can forge tokens."""
         if address is not None and address.startswith("http:"):
             host = urlsplit(address).hostname or ""
             try:
@@ -222,10 +222,10 @@ class OAuthSettings(_Section):
 
 
 class ServeBuildSettings(_Section):
-    """Builds that clients of the server ask for. `allowed` says whether they may; over HTTP a caller also needs a token
-    with the scope `build`. `hosts` are those that repositories may be fetched from, and no others: a server that goes
-    wherever it is told reaches what its callers do not. `per_day` builds may be asked for within a day, each of which
-    may spend `llm.max_cost`."""
+    """Builds that clients of the server request. `allowed` says whether they may; over HTTP a caller also needs a token
+    with the scope `build`. Repositories are fetched from `hosts` alone: a server that fetches any address reaches
+    networks that its callers cannot. `per_day` builds may be requested within a day, each of which may spend
+    `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Annotated[tuple[str, ...], NoDecode] = (
@@ -319,7 +319,7 @@ def load(**flags: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"setting {name!r}: {first['msg']}; mend it in xkg.yaml or the environment") from error
+        raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
     except SettingsError as error:
         raise ConfigError(
             f"the environment's XKG_* cannot be read: {error}; set one value each (XKG_EMBEDDING__THREADS)"

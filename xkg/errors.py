@@ -12,13 +12,13 @@
     │   └── ModelMismatchError  the indexes were made by another embedding model
     ├── QueryRefusedError       a Cypher statement that the guard does not let through
     ├── QueryFailedError        a Cypher statement that the engine could not run, or that ran over its limits
-    ├── SandboxUnavailableError nothing here can contain code that nobody trusts
-    ├── PackagesError           the packages that code needs could not be had
+    ├── SandboxUnavailableError nothing here can contain untrusted code
+    ├── PackagesError           the packages that code needs could not be installed
     ├── EmbeddingError          no weights, or the provider does not answer
     ├── LanguageModelError      the language model gave nothing that can be used
-    │   ├── AnswerError         … to one question, after every attempt; what the question was about goes without
+    │   ├── AnswerError         … to one question, after every attempt; its subject is left out
     │   ├── ModelUnavailableError  … at all: no key, endpoint down, unknown model, quota
-    │   └── BudgetError         the dollars that were allowed are spent
+    │   └── BudgetError         the allowed dollars are spent
     └── ConfigError             a setting that cannot be used
 
 Every message is for a person: one line, what happened, then what to do. The command line prints it and exits

@@ -256,17 +256,17 @@ def slug(text: str) -> str:
 
 def unique_slugs(names: Iterable[str]) -> list[str]:
     """Slugs for siblings in order; a repeated one gets -2, -3, … and never meets a slug that another name has."""
-    taken: set[str] = set()
+    used: set[str] = set()
     counts: dict[str, int] = {}
     result = []
     for name in names:
         base = slug(name)
         candidate, n = base, counts.get(base, 1)
-        while candidate in taken:
+        while candidate in used:
             n += 1
             candidate = f"{base}-{n}"
         counts[base] = n
-        taken.add(candidate)
+        used.add(candidate)
         result.append(candidate)
     return result
 

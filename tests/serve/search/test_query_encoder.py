@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import EmbeddingError
 from xkg.serve.search.query_encoder import QueryReadings
@@ -29,7 +29,7 @@ class Model:
         return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
 
 
-def rows(readings: Sequence[Reading]) -> list[list[float]]:
+def rows(readings: Sequence[EncodedText]) -> list[list[float]]:
     return [reading.vector.tolist() for reading in readings]
 
 
@@ -124,7 +124,7 @@ def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
 def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:
     model = OnnxEmbedder()
     texts = ["", "a", "KL penalty", "low-rank factorisation of a weight matrix", "keep it " * 300, "學習率"]
-    for found, alone in zip(QueryReadings(lambda: model)(texts), model.read(texts), strict=True):
+    for found, alone in zip(QueryReadings(lambda: model)(texts), model.encode(texts), strict=True):
         assert np.abs(found.vector - alone.vector).max() < 1e-6
         assert found.words == alone.words
         assert np.bitwise_count(found.codes ^ alone.codes).sum() <= 2  # a number about 0 has either sign

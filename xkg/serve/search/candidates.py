@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.fusion import convex_combination
 from xkg.model import paper_of
 from xkg.serve.background import beside
@@ -31,7 +31,7 @@ PARTS = 0.5
 COMPANY = 0.3
 """Weight of the best technique of the same paper: who asks for several steps asks within one subject."""
 
-Read = Callable[[Sequence[str]], Sequence[Reading]]
+Read = Callable[[Sequence[str]], Sequence[EncodedText]]
 """What a model makes of each of some texts."""
 
 
@@ -45,7 +45,7 @@ class Candidates:
     needs: Sequence[dict[str, float]]
     cosine: dict[str, float]
     interaction: Mapping[str, float]
-    reading: Reading
+    reading: EncodedText
 
 
 def candidates(
@@ -54,7 +54,7 @@ def candidates(
     """What is worth a look, at least `wanted` techniques if the graph has as many. Where filters leave too few, the
     searches go deeper. Raises what `read` raises."""
     texts = [query, *parts(query)]
-    readings: Sequence[Reading] = ()
+    readings: Sequence[EncodedText] = ()
     depth = max(DEPTH, wanted)
     while True:
         search = partial(_by_text, snapshot, texts, depth, papers)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from cachetools import LRUCache
 
-from xkg.embeddings.base import Reading, read
+from xkg.embeddings.base import EncodedText, encode
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
@@ -25,7 +25,7 @@ KEPT = 1024
 class Together(Protocol):
     """An embedder that is quicker with several short texts at once, at the cost of the last bits."""
 
-    def read_together(self, texts: Sequence[str]) -> Sequence[Reading]: ...
+    def encode_together(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
 
 
 class QueryReadings:
@@ -34,12 +34,12 @@ class QueryReadings:
 
     def __init__(self, embedder: "Callable[[], Embedder]", kept: int = KEPT) -> None:
         self._embedder = embedder
-        self._readings: LRUCache[str, Reading] = LRUCache(kept)
+        self._readings: LRUCache[str, EncodedText] = LRUCache(kept)
         self._turn = threading.Lock()
         self._running = threading.Lock()
         self._next: _Run | None = None
 
-    def __call__(self, texts: Sequence[str]) -> list[Reading]:
+    def __call__(self, texts: Sequence[str]) -> list[EncodedText]:
         """A reading of each text. Raises what the model raises."""
         wanted = dict.fromkeys(texts)
         with self._turn:
@@ -52,7 +52,7 @@ class QueryReadings:
             known.update(made)
         return [known[text] for text in texts]
 
-    def _made(self, texts: Sequence[str]) -> dict[str, Reading]:
+    def _made(self, texts: Sequence[str]) -> dict[str, EncodedText]:
         with self._turn:
             first = self._next is None
             run = self._next = self._next or _Run()
@@ -73,9 +73,9 @@ class QueryReadings:
                 raise
             return self._through(texts)  # what another's text broke
 
-    def _through(self, texts: Sequence[str]) -> dict[str, Reading]:
+    def _through(self, texts: Sequence[str]) -> dict[str, EncodedText]:
         model = self._embedder()
-        readings = model.read_together(texts) if isinstance(model, Together) else read(model, texts)
+        readings = model.encode_together(texts) if isinstance(model, Together) else encode(model, texts)
         return dict(zip(texts, readings, strict=True))
 
 
@@ -85,4 +85,4 @@ class _Run:
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
         self.callers = 0
-        self.done: Future[dict[str, Reading]] = Future()
+        self.done: Future[dict[str, EncodedText]] = Future()

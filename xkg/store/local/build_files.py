@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
@@ -147,7 +147,7 @@ def _vectors(
         # Codes take more room than vectors: those of a million techniques would not fit into memory.
         left = iter(missing)
         while keys := list(islice(left, _READ_AT_ONCE)):
-            found = documents(source, [missing[sha256] for sha256 in keys])
+            found = encode_documents(source, [missing[sha256] for sha256 in keys])
             keep(zip(keys, found.codes, strict=True))
             reused.update(zip(keys, np.ascontiguousarray(found.vectors, dtype=np.float32), strict=True))
     return model, np.stack([reused[sha256] for sha256 in hashes])

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import ModelMismatchError
 from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import BundleFile
@@ -120,7 +120,7 @@ def add_layer(
         )
     text.close()
     finish_text(folder)
-    found = documents(embedder, texts) if texts else None
+    found = encode_documents(embedder, texts) if texts else None
     matrix = None if found is None else np.ascontiguousarray(found.vectors, dtype=np.float32)
     _write_vectors(start, folder, matrix)
     above = _Above(folder, info, layers, embedder, decisions)
