@@ -24,7 +24,7 @@ def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:
         kept = np.load(tmp_path / KEPT_VECTORS)
         assert np.array_equal(kept, all_vectors(of, papers))
         wanted = perturbed(of, 5).techniques[3]
-        assert search(snapshot, model.read, wanted.name).rows[0].name == wanted.name
+        assert search(snapshot, model.encode, wanted.name).rows[0].name == wanted.name
         (reading,) = model.encode([f"{wanted.name}. {wanted.definition}"])
         near = snapshot.interaction(reading, [t.id for t in perturbed(of, 5).techniques])
         assert max(near, key=lambda technique: near[technique]) == wanted.id

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from cachetools import LRUCache
 
 from xkg.errors import InputError, StoreError, XkgError
-from xkg.serve.search.query_encoder import QueryReadings
+from xkg.serve.search.query_encoder import QueryEncoder
 
 if TYPE_CHECKING:
     from xkg.build.grounding.working_copy import WorkingCopies
@@ -53,7 +53,7 @@ class Service:
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
-        self._read = QueryReadings(self._model)
+        self._read = QueryEncoder(self._model)
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What a search is narrowed to."""
+"""The filters of a search."""
 
 import re
 from collections.abc import Sequence
@@ -13,8 +13,7 @@ from xkg.store.graph_store import Facts, Snapshot
 class Filters:
     """`papers` (ids or titles): only these. `years`: first and last of publication, either may be None; papers without
     a year are left out. `level`: code of this level or a higher one. `packages`: code that needs all of these.
-    `language`: code in it. `exclude`: ids of papers, techniques and code that are not to be answered, such as those
-    already seen."""
+    `language`: code in it. `exclude`: ids of papers, techniques and code to leave out, such as those seen before."""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -39,27 +38,27 @@ class Filters:
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
 
     def admit(self, technique: str, facts: Facts) -> bool:
-        seen = {entry.partition("@")[0] for entry in self.exclude}
-        if technique in seen or paper_of(technique) in seen:
+        excluded = {entry.partition("@")[0] for entry in self.exclude}
+        if technique in excluded or paper_of(technique) in excluded:
             return False
-        needs = {_package(name) for name in facts.packages}
+        packages = {_package(name) for name in facts.packages}
         return (
             (self.level is None or facts.level.rank >= self.level.rank)
             and (not self.language or facts.language.casefold() == self.language.casefold())
-            and all(_package(name) in needs for name in self.packages)
+            and all(_package(name) in packages for name in self.packages)
             and (not self.with_code or bool(facts.language))
         )
 
-    def said(self) -> str:
-        """What is left of the techniques, for the answer's scope."""
-        wanted = [f"of level {self.level} or higher"] if self.level else []
-        wanted += [f"in {self.language}"] if self.language else []
-        wanted += [f"that needs {', '.join(self.packages)}"] if self.packages else []
-        if wanted:
-            left = f"only techniques with code {' '.join(wanted)}"
+    def describe(self) -> str:
+        """The techniques that remain, in words, for the scope of the answer."""
+        conditions = [f"of level {self.level} or higher"] if self.level else []
+        conditions += [f"in {self.language}"] if self.language else []
+        conditions += [f"that needs {', '.join(self.packages)}"] if self.packages else []
+        if conditions:
+            scope = f"only techniques with code {' '.join(conditions)}"
         else:
-            left = "only techniques with code" if self.with_code else "all techniques"
-        return left + (f" but {len(self.exclude)} excluded ids" if self.exclude else "")
+            scope = "only techniques with code" if self.with_code else "all techniques"
+        return scope + (f" but {len(self.exclude)} excluded ids" if self.exclude else "")
 
 
 def _package(name: str) -> str:
