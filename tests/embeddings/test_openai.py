@@ -417,7 +417,7 @@ def test_another_provider_is_refused_until_the_index_is_rebuilt(
 
 
 def test_the_doctor_says_what_answers(server: Server, tmp_path: Path) -> None:
-    def look() -> doctor.Finding:
+    def look() -> doctor.Check:
         report = doctor.examine(settings(server, tmp_path / "kg"))
         return next(finding for finding in report.findings if finding.name == "embedding model")
 

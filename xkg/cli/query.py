@@ -9,7 +9,7 @@ import typer
 from xkg.cli.output import Json, json_of, print_answer, settings_of
 
 LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
-"""Those of `xkg.model.Level` that code can have; loading that takes a tenth of a second."""
+"""The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
 
 Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
 
@@ -183,7 +183,7 @@ def cypher(
         typer.echo(table_formats.query_list(named_queries.queries(), as_json), nl=False)
         return
     if query is None:
-        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` tells the names")
+        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` lists the names")
     settings = settings_of(context)
     values = _values(param or (), typed=not named_queries.is_name(query))
     statement, parameters = named_queries.prepare(query, values, named_queries.engine(settings.store))
@@ -194,12 +194,12 @@ def cypher(
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
 
 
-def _values(given: Sequence[str], *, typed: bool) -> dict[str, Any]:
+def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
     """Parameters as `name=value`; `typed` ones are what JSON makes of them."""
     from xkg.store.cypher.named_queries import plain
 
     values: dict[str, Any] = {}
-    for each in given:
+    for each in options:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
             raise typer.BadParameter(f"--param {each[:80]}: write NAME=VALUE")

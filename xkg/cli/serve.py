@@ -1,4 +1,4 @@
-"""Commands about this installation: serve the graph, and say what is missing."""
+"""Commands of this installation: serve the graph, and check what is missing."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ def serve(
     allow_build: Annotated[
         bool,
         typer.Option(
-            "--allow-build", help="Let callers have papers built; over HTTP those whose token has the scope build."
+            "--allow-build", help="Let callers build papers; over HTTP those whose token has the scope build."
         ),
     ] = False,
     log_level: Annotated[
@@ -39,7 +39,7 @@ def serve(
 
 
 def doctor(context: typer.Context, as_json: Json = False) -> None:
-    """Say what is installed and reachable, and what each missing thing costs."""
+    """Check what is installed and reachable, and what does not work without it."""
     from xkg.commands.doctor import examine
 
     print_result(examine(settings_of(context)), as_json)

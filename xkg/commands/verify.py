@@ -1,4 +1,4 @@
-"""The job of `xkg verify`: the code nodes of a graph are run again, and their levels published as they hold today."""
+"""`xkg verify`: runs the code nodes of a graph again, and publishes their present levels."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """What a verification gave. `generation` is the one that shows it, `raised` and `lowered` count nodes whose level
-    changed, `causes` and `levels` count nodes; `notes` are what a person should know, one line each."""
+    """The result of a verification. `generation` is the one that holds it, `raised` and `lowered` count nodes whose
+    level changed, `causes` and `levels` count nodes; `notes` are for a person, one line each."""
 
     papers: int
     generation: int
@@ -71,8 +71,8 @@ def verify(
     jobs: int,
     notify: "Callable[[NodeResult], None]" = lambda _: None,
 ) -> VerifyResult:
-    """Verifies the named papers (none: all), and publishes in one step what came of it; papers that were built again
-    meanwhile keep their new nodes as they are. Interrupted, it leaves the graph as it was.
+    """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
+    keep their new nodes. Interrupted, it leaves the graph unchanged.
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
     `xkg.build.verify` and `GraphStore.publish` raise."""
@@ -85,15 +85,15 @@ def verify(
 
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
-    with open_store(settings) as store, ExitStack() as held:
+    with open_store(settings) as store, ExitStack() as opened:
         bundles = _bundles(store, papers)
-        runner, limits = held.enter_context(warmed(runner)), limits_for(settings.sandbox)
+        runner, limits = opened.enter_context(warmed(runner)), limits_for(settings.sandbox)
         results = run(bundles, folder, runner, environments, limits, jobs=jobs, notify=notify)
-        found = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
+        evidence = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
         hidden: Counter[bool] = Counter()
 
         def revised(bundle: "PaperBundle") -> "PaperBundle":
-            new = apply(bundle, found, settings.prune.min_level)
+            new = apply(bundle, evidence, settings.prune.min_level)
             for before, after in zip(bundle.techniques, new.techniques, strict=True):
                 if (before.hidden is None) != (after.hidden is None):
                     hidden[after.hidden is not None] += 1
@@ -106,7 +106,7 @@ def verify(
         generation=generation,
         raised=sum(r.level.rank > r.before.rank for r in results),
         lowered=sum(r.level.rank < r.before.rank for r in results),
-        causes={cause.value: len(found) for cause, found in by_cause(results).items()},
+        causes={cause.value: len(evidence) for cause, evidence in by_cause(results).items()},
         levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden)),
@@ -139,7 +139,7 @@ def _node(result: "NodeResult") -> VerifiedNode:
 
 
 def _missing(results: "Sequence[NodeResult]") -> list[str]:
-    """Packages that could not be had, with the number of nodes that each reason keeps from running."""
+    """Reasons why packages are missing, with the number of nodes that each keeps from running."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
@@ -149,9 +149,9 @@ def _missing(results: "Sequence[NodeResult]") -> list[str]:
 def _visibility(hidden: "Counter[bool]") -> list[str]:
     notes = []
     if hidden[True]:
-        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the level that is asked for")
+        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the required level")
     if hidden[False]:
-        notes.append(f"{_counted(hidden[False], 'technique')} shown again, at the level that is asked for")
+        notes.append(f"{_counted(hidden[False], 'technique')} visible again, at the required level")
     return notes
 
 

@@ -1,6 +1,6 @@
 """The MCP server over stdio. It answers `initialize` before anything but the SDK is loaded.
 
-Building the tools' schemas takes a tenth of the SDK's own start, so that too waits until `initialize` is answered.
+Building the tools' schemas takes a tenth of the SDK's own start, so it also waits until `initialize` is answered.
 """
 
 import asyncio
@@ -54,12 +54,12 @@ PREPARE_AFTER_SECONDS = 0.02
 
 
 def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
-    """The server over `service`. Its tools are there from the first message after `initialize` on; what a caller names
-    on this machine must lie under `roots`. None for `jobs` leaves out the tools that build."""
+    """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
+    caller names must lie under `roots`. None for `jobs` leaves out the tools that build."""
     from xkg.version import __version__
 
-    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
-    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING")
+    instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
+    server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
     add_completions(server, service)  # at once: what a server can do is said with `initialize`
     server.middleware.append(_preparing(server, service, roots, jobs))
     return server
@@ -80,25 +80,25 @@ def serve(settings: "Settings") -> None:
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs":
-    """Builds that end with this process, however it is told to end."""
+    """Builds that end with this process, also on SIGTERM."""
     from xkg.serve.jobs.jobs import Jobs
 
     jobs = Jobs(settings, roots=roots)
 
-    waiting, told = os.pipe()
+    waiting, signalled = os.pipe()
 
     def end() -> None:
         os.read(waiting, 1)
         jobs.close()
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def tell(number: int, _frame: object) -> None:
-        # Nothing more happens here: what was interrupted may hold a lock that closing waits for.
+    def on_signal(number: int, _frame: object) -> None:
+        # Nothing more here: the interrupted code may hold a lock that closing waits for.
         signal.signal(number, signal.SIG_DFL)
-        os.write(told, b".")
+        os.write(signalled, b".")
 
     threading.Thread(target=end, name="end", daemon=True).start()
-    signal.signal(signal.SIGTERM, tell)
+    signal.signal(signal.SIGTERM, on_signal)
     jobs.start()
     return jobs
 
@@ -106,7 +106,7 @@ def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs":
 def _preparing(
     server: MCPServer, service: Service, roots: Sequence[Path], jobs: "Jobs | None"
 ) -> ServerMiddleware[Any]:
-    """Registers the tools before the first message that can ask for them, and once the client is answered loads in the
+    """Registers the tools before the first message that can ask for them, and after the first answer loads in the
     background what the first search needs."""
     turn = threading.Lock()
     prepared = False

@@ -1,5 +1,4 @@
-"""What both views of a paper's context are written with: its nodes as they were chosen, and texts of others in lines of
-ours."""
+"""The parts that both views of a paper's context share: the chosen nodes, and quoting within lines."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ _MOST_INDENTED = 8
 
 @dataclass(frozen=True)
 class Chosen:
-    """One paper with the kinds of nodes that its context may have."""
+    """One paper with the kinds of nodes to include."""
 
     bundle: PaperBundle
     include: frozenset[Kind]
@@ -36,7 +35,7 @@ class Chosen:
 
     @cached_property
     def techniques(self) -> Sequence[Technique]:
-        """Those that are not hidden, in preorder."""
+        """The visible techniques, in preorder."""
         return [entry.technique for entry in self.entries]
 
     @cached_property
@@ -62,7 +61,7 @@ class Chosen:
 
     @cached_property
     def order(self) -> Sequence[str]:
-        """Ids, what is used before what uses it."""
+        """Ids in build order: each technique after those that it uses."""
         return build_order(self.uses)
 
     def name(self, technique: str) -> str:
@@ -90,7 +89,7 @@ def cut(flat: str, limit: int) -> str:
 
 
 def inline(text: str, limit: int) -> str:
-    """A text of others within a line of ours, without the signs that open code or markup."""
+    """A quoted text within a line, without the characters that open code or markup."""
     return cut(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
 
 

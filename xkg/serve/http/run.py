@@ -1,4 +1,4 @@
-"""Serving over HTTP: an address, one process or several on it, and an end that lets work finish."""
+"""Runs the HTTP server: an address, one process or several on it, and a graceful end."""
 
 import functools
 import logging
@@ -31,15 +31,15 @@ WORKER_SECONDS = 60
 """A worker that does not answer its parent for so long, as while it imports on a busy machine, is replaced."""
 
 LAST_SECONDS = 2.0
-"""A call that runs on after `serve.http.shutdown_seconds` is given up after this."""
+"""A call that runs on after `serve.http.shutdown_seconds` is aborted after this."""
 
 
 def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.Level = "info") -> None:
     """Serves the graph of `settings` at `address`, as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 is any that is
     free; the log's first line says which.
 
-    Raises `ConfigError` for an address that cannot be had, for one that others than this machine reach while nobody
-    would have to show a token, for builds that nothing bounds, and for settings that contradict each other."""
+    Raises `ConfigError` for an address that cannot be bound, for one that other machines reach without a token, for
+    builds without bounds, and for settings that contradict each other."""
     host, port = parse(address)
     _refuse_the_open(settings, host)
     open_roots(settings.serve.roots or ())
@@ -111,7 +111,7 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
         lifespan="on",
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # anybody on this machine could say that it is somebody else
+        proxy_headers=False,  # a local caller could claim any address
         server_header=False,
         backlog=BACKLOG,
         workers=workers,
@@ -122,7 +122,7 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
 
 
 def _process(settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
-    """The app of one process, with its logs and traces, which ends with its parent."""
+    """The app of one process, with its logs and traces; the process ends with its parent."""
     logs.configure(level)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -133,7 +133,7 @@ def _process(settings: Settings, host: str, url: str, level: logs.Level) -> ASGI
 
 
 class _Process:
-    """Ends the process where the app is to end and a call that cannot be cancelled does not."""
+    """Ends the process where a call that cannot be cancelled outlasts the shutdown of the app."""
 
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app
@@ -145,7 +145,7 @@ class _Process:
             self._stop_tracing()
 
     def _ending(self, receive: Receive) -> Receive:
-        async def told() -> Message:
+        async def receive_and_watch() -> Message:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
                 last = threading.Timer(LAST_SECONDS, _give_up)
@@ -153,11 +153,11 @@ class _Process:
                 last.start()
             return message
 
-        return told
+        return receive_and_watch
 
 
 def _give_up() -> None:
-    log.warning("a call under way was given up")
+    log.warning("a call under way was aborted")
     os._exit(0)
 
 
@@ -167,4 +167,4 @@ def _end_with(parent: Any) -> None:
 
 
 def _done(_number: int, _frame: Any) -> None:
-    """The signal has done what it was for."""
+    """Ignores the signal that uvicorn raises again."""

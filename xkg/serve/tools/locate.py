@@ -1,4 +1,4 @@
-"""The tool that says where a technique is in a repository."""
+"""The tool that locates a technique in a repository."""
 
 from collections.abc import Sequence
 from pathlib import Path

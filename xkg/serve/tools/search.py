@@ -18,7 +18,7 @@ from xkg.serve.service import Service
 from xkg.serve.tools.register import REPEATED, Cursor, Detail, Id, registering
 
 ROW_TOKENS = 170
-"""What a row takes with the beginning of its definition and ids that are long: who asks for ten rows wants ten."""
+"""The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -67,7 +67,7 @@ def add(server: MCPServer, service: Service) -> None:
         model, or why not: then rows are those of the search alone."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
-        answer = service.search(query, k + page.shown, filters=filters, verify=verify)
+        answer = service.search(query, k + page.seen, filters=filters, verify=verify)
         return _on_page(answer, k, page, detail)
 
     @tool("Find implementations", waits=True)
@@ -118,7 +118,7 @@ def add(server: MCPServer, service: Service) -> None:
 
 @lru_cache(REPEATED)
 def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail) -> SearchAnswer:
-    """The rows that were not shown before the page, at most `k`, as many as there is room for."""
+    """The rows that the cursor has not seen, at most `k`, as many as fit."""
     rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
 
     def more(n: int) -> str | None:
