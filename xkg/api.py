@@ -16,11 +16,11 @@ from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 if TYPE_CHECKING:
     from xkg.config import Settings
-    from xkg.model import Level, Paper
+    from xkg.model import Paper
     from xkg.serve.answers.types import (
         CodeAnswer,
         CypherAnswer,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
+    from xkg.serve.search.filters import FilterFields
     from xkg.serve.search.related import RelatedAnswer
 
 Folder = str | PathLike[str]
@@ -107,50 +108,25 @@ class KnowledgeGraph:
         return self._service.code(code, full=True)
 
     def search(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        papers: Sequence[str] = (),
-        years: tuple[int | None, int | None] = (None, None),
-        level: "Level | str | None" = None,
-        packages: Sequence[str] = (),
-        language: str | None = None,
-        exclude: Sequence[str] = (),
-        with_code: bool = False,
-        verify: bool = False,
+        self, query: str, k: int = 5, *, verify: bool = False, **filters: "Unpack[FilterFields]"
     ) -> "SearchAnswer":
         """At most `k` techniques for a step of an implementation, best first; none where nothing fits.
 
-        Searched are techniques of these `papers` (ids or titles), published in these years (first and last, either may
-        be None), with code of this level or a higher one, that needs all these packages, in this language; not those
-        in `exclude` (ids of papers, techniques or code). With `verify` the language model keeps what serves the step
-        and says how to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
+        The filters are `papers` (ids or titles), `years` (first and last of publication, either may be None), `level`
+        (code of it or a higher one), `packages` (code that needs all of them), `language`, `exclude` (ids of papers,
+        techniques or code), and `with_code`. With `verify` the language model retains what serves the step and says how
+        to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
         from xkg.serve.search.filters import Filters
 
-        chosen = Filters(papers, years, _level(level), packages, language, exclude, with_code)
-        return self._service.search(query, _number(k), filters=chosen, verify=verify)
+        return self._service.search(query, _number(k), filters=Filters.of(**filters), verify=verify)
 
-    def find_implementations(
-        self,
-        task: str,
-        k: int = 2,
-        *,
-        papers: Sequence[str] = (),
-        years: tuple[int | None, int | None] = (None, None),
-        level: "Level | str | None" = None,
-        packages: Sequence[str] = (),
-        language: str | None = None,
-        exclude: Sequence[str] = (),
-        with_code: bool = False,
-    ) -> "ImplementationsAnswer":
+    def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
         """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
         to apply them; without a model the parts are the task's own lines, and nothing is verified. The rest is as in
         `search`."""
         from xkg.serve.search.filters import Filters
 
-        chosen = Filters(papers, years, _level(level), packages, language, exclude, with_code)
-        return self._service.find_implementations(task, _number(k), filters=chosen, full=True)
+        return self._service.find_implementations(task, _number(k), filters=Filters.of(**filters), full=True)
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
@@ -218,16 +194,6 @@ class KnowledgeGraph:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _level(level: "Level | str | None") -> "Level | None":
-    from xkg.errors import InputError
-    from xkg.model import Level
-
-    try:
-        return None if level is None else Level(level)
-    except ValueError as error:
-        raise InputError(f"{level!a} is no level of code: choose from {', '.join(Level)}") from error
 
 
 def _number(k: int) -> int:

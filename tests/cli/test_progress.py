@@ -43,7 +43,7 @@ def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
     """The lines on stderr, which is no terminal, after these events."""
 
     def told(*events: object, papers: int = 1) -> list[str]:
-        with progress.shown(papers) as notify:
+        with progress.text_lines(papers) as notify:
             for event in events:
                 notify(event)
         captured = capsys.readouterr()
@@ -98,7 +98,7 @@ def test_what_is_no_event_of_a_build_is_not_told(plain: Callable[..., list[str]]
 
 
 def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress.told() as notify:
+    with progress.json_lines() as notify:
         for event in (PARSED, call(), call(cached=True), DAMPING, "something else", call(dollars=None)):
             notify(event)
     captured = capsys.readouterr()
@@ -168,7 +168,7 @@ def test_time_is_told_in_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_on_a_terminal_stages_stay_and_the_live_line_goes(terminal: Terminal) -> None:
-    with progress.shown() as notify:
+    with progress.text_lines() as notify:
         notify(PARSED)
         notify(call())
         notify(DAMPING)
@@ -179,7 +179,7 @@ def test_on_a_terminal_stages_stay_and_the_live_line_goes(terminal: Terminal) ->
 
 
 def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
-    with progress.shown() as notify:
+    with progress.text_lines() as notify:
         threads = [threading.Thread(target=lambda: [notify(call()) for _ in range(200)]) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -193,8 +193,8 @@ def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
 _SCRIPT = """
 import sys, time
 from xkg.build.stage_cache import Progress, StageReport
-from xkg.cli.progress import shown
-with shown(2) as notify:
+from xkg.cli.progress import text_lines
+with text_lines(2) as notify:
     notify(StageReport(name="parse", seconds=1.0, reused=False, summary="7 sections"))
     notify(Progress(stage="code", done=2, total=3, about="Damping"))
     time.sleep(0.6)

@@ -27,15 +27,15 @@ def serve(
     """Serve the graph to agents: MCP over stdin and stdout, or over HTTP.
 
     Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
+    from xkg.commands.serve import http_app, serve_stdio
+
     settings = settings_of(context, serve={"build": {"allowed": True}} if allow_build else None)
     if http is not None:
         from xkg.serve.http.run import serve_http
 
-        serve_http(settings, http, workers, log_level)
+        serve_http(settings, http, http_app, workers, log_level)
         return
-    from xkg.serve.stdio import serve as run
-
-    run(settings)
+    serve_stdio(settings)
 
 
 def doctor(context: typer.Context, as_json: Json = False) -> None:

@@ -4,8 +4,6 @@ Building the tools' schemas takes a tenth of the SDK's own start, so it also wai
 """
 
 import asyncio
-import os
-import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +13,10 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
-from xkg.serve.allowed_folders import open_roots
-from xkg.serve.completions import add_completions
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import PlainErrors
 
 if TYPE_CHECKING:
-    from xkg.config import Settings
     from xkg.serve.jobs.jobs import Jobs
 
 _ABOUT = """\
@@ -60,47 +55,8 @@ def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None
 
     instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
-    add_completions(server, service)  # at once: what a server can do is said with `initialize`
     server.middleware.append(_preparing(server, service, roots, jobs))
     return server
-
-
-def serve(settings: "Settings") -> None:
-    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots, and
-    for builds that nothing bounds."""
-    roots = open_roots(settings.serve.roots)
-    jobs = _jobs(settings, roots) if settings.serve.build.allowed else None
-    service = Service(settings)
-    try:
-        make_server(service, roots, jobs).run("stdio")
-    finally:
-        if jobs is not None:
-            jobs.close()
-        service.close()
-
-
-def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs":
-    """Builds that end with this process, also on SIGTERM."""
-    from xkg.serve.jobs.jobs import Jobs
-
-    jobs = Jobs(settings, roots=roots)
-
-    waiting, signalled = os.pipe()
-
-    def end() -> None:
-        os.read(waiting, 1)
-        jobs.close()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def on_signal(number: int, _frame: object) -> None:
-        # Nothing more here: the interrupted code may hold a lock that closing waits for.
-        signal.signal(number, signal.SIG_DFL)
-        os.write(signalled, b".")
-
-    threading.Thread(target=end, name="end", daemon=True).start()
-    signal.signal(signal.SIGTERM, on_signal)
-    jobs.start()
-    return jobs
 
 
 def _preparing(

@@ -8,7 +8,7 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xkg.errors import InputError
@@ -51,6 +51,12 @@ class Page:
     def after(self, keys: Sequence[str]) -> str:
         """The cursor after the first rows of a list, which have these keys."""
         return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
+
+    def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
+        """For a page of a list with these keys: the cursor after its first n rows, None where nothing follows.
+        `further`: the graph has more rows than the list."""
+        start = self.start(keys)
+        return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
 
     @property
     def reached(self) -> int:

@@ -28,8 +28,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
-from xkg.serve.allowed_folders import open_roots
-from xkg.serve.completions import add_completions
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
@@ -63,17 +61,16 @@ _UNREADY: Mapping[type[XkgError], str] = {
 }
 
 
-def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
-    """The app over the graph of `settings`, for a server that is bound to the host `bound` and that clients reach at
-    `url`. Raises `ConfigError` for settings that contradict each other."""
+def make_app(
+    settings: Settings, bound: str, url: str, service: Service, roots: Sequence[Path], jobs: Jobs | None
+) -> ASGIApp:
+    """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
+    `service` and `jobs`. Raises `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
-    roots = open_roots(settings.serve.roots or ())
-    service = Service(settings)
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
-    jobs = Jobs(settings, roots=roots) if settings.serve.build.allowed else None
     server = _mcp_server(service, roots, metrics, jobs)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)
@@ -128,7 +125,6 @@ def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs:
     server = PlainErrors(
         "xkg", instructions=instructions, version=__version__, log_level="WARNING", subscriptions=False
     )
-    add_completions(server, service)
     add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(

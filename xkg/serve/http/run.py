@@ -34,7 +34,13 @@ LAST_SECONDS = 2.0
 """A call that runs on after `serve.http.shutdown_seconds` is aborted after this."""
 
 
-def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.Level = "info") -> None:
+MakeApp = Callable[[Settings, str, str], ASGIApp]
+"""The app of settings, for a server that is bound to a host and that clients reach at an address."""
+
+
+def serve_http(
+    settings: Settings, address: str, make_app: MakeApp, workers: int = 1, level: logs.Level = "info"
+) -> None:
     """Serves the graph of `settings` at `address`, as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 is any that is
     free; the log's first line says which.
 
@@ -49,7 +55,7 @@ def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.L
     bound = f"[{host}]" if ":" in host else host
     url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"
     logs.configure(level)
-    config = _config(functools.partial(_process, settings, host, url, level), settings, workers)
+    config = _config(functools.partial(_process, make_app, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}
     log.info("listening", extra={"facts": facts})
     if url.startswith("http:") and not is_loopback(host):
@@ -121,14 +127,12 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
     )
 
 
-def _process(settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
+def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
     """The app of one process, with its logs and traces; the process ends with its parent."""
     logs.configure(level)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-    from xkg.serve.http.app import make_app
-
     return _Process(make_app(settings, host, url), logs.start())
 
 

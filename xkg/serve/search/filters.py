@@ -3,10 +3,24 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self, TypedDict, Unpack
 
+from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.lookup import resolve_paper
 from xkg.store.graph_store import Facts, Snapshot
+
+
+class FilterFields(TypedDict, total=False):
+    """The fields of `Filters` as keyword arguments; a level may be given by its name."""
+
+    papers: Sequence[str]
+    years: tuple[int | None, int | None]
+    level: Level | str | None
+    packages: Sequence[str]
+    language: str | None
+    exclude: Sequence[str]
+    with_code: bool
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,16 @@ class Filters:
     language: str | None = None
     exclude: Sequence[str] = ()
     with_code: bool = False
+
+    @classmethod
+    def of(cls, **fields: Unpack[FilterFields]) -> Self:
+        """Raises `InputError` for a name that is no level."""
+        level = fields.get("level")
+        try:
+            fields["level"] = None if level is None else Level(level)
+        except ValueError as error:
+            raise InputError(f"{level!a} is no level of code: choose from {', '.join(Level)}") from error
+        return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
         """Ids of the papers to search, () for all of them, None where none is left. Raises `UnknownIdError`."""

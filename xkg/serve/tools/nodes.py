@@ -31,12 +31,8 @@ def add(server: MCPServer, service: Service) -> None:
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
-        start = page.start(keys)
-
-        def more(n: int) -> str | None:
-            return page.after(keys[: start + n]) if start + n < len(keys) else None
-
-        return fitted(_from_technique(answer, start), detail, more=more, whole=uri("paper", answer.id))
+        rest = _from_technique(answer, page.start(keys))
+        return fitted(rest, detail, more=page.more(keys), whole=uri("paper", answer.id))
 
     @tool("Plan a paper")
     def plan_context(
