@@ -1,12 +1,22 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
 import os
+from collections.abc import Collection
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -30,29 +40,42 @@ class _Section(BaseModel):
 
 def plain_url(url: str) -> str:
     """`url` unchanged. Raises `ValueError` where it is no address of an endpoint, or holds a key."""
-    try:
-        parts = urlsplit(url)
-        plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        plain = False
-    if not plain or "@" in parts.netloc or parts.query or parts.fragment or not url.isascii() or " " in url:
+    parts = _plain_parts(url, ("http", "https"))
+    if parts is None or parts.query:
         raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
     return url
 
 
 def neo4j_url(url: str) -> str:
     """`url` unchanged. Raises `ValueError` where it is no address of a Neo4j, or holds a user or a password."""
-    try:
-        parts = urlsplit(url)
-        plain = parts.scheme in NEO4J_SCHEMES and parts.hostname and parts.port != 0
-    except ValueError:
-        plain = False
-    if not plain or "@" in parts.netloc or parts.path.strip("/") or parts.fragment or not url.isascii() or " " in url:
+    parts = _plain_parts(url, NEO4J_SCHEMES)
+    if parts is None or parts.path.strip("/"):
         raise ValueError(
             "give neo4j+s://host, bolt://host:7687 or their like; user and password come from NEO4J_USERNAME and "
             "NEO4J_PASSWORD, or a file that store.credentials names"
         )
     return url
+
+
+def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
+    """The parts of an address without user or fragment; None for any other."""
+    try:
+        parts = urlsplit(url)
+        plain = parts.scheme in schemes and parts.hostname and parts.port != 0
+    except ValueError:
+        return None
+    return (
+        parts if plain and "@" not in parts.netloc and not parts.fragment and url.isascii() and " " not in url else None
+    )
+
+
+def _listed(value: object) -> object:
+    """The environment gives `a, b`."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Url = Annotated[str, AfterValidator(plain_url)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class EmbeddingSettings(_Section):
@@ -65,18 +88,13 @@ class EmbeddingSettings(_Section):
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
     weights: Path | None = None
     threads: int = Field(default=2, ge=1)
-    base_url: str = OPENAI_URL
+    base_url: Url = OPENAI_URL
 
     @property
     def vectors(self) -> str:
         """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; a server's
         model of the same name may be another one."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str) -> str:
-        return plain_url(url)
 
     @model_validator(mode="after")
     def _named_model(self) -> Self:
@@ -125,17 +143,12 @@ class LlmSettings(_Section):
     code_model: str | None = None
     verifier_model: str | None = None
     expert_model: str | None = None
-    base_url: str | None = None
+    base_url: Url | None = None
     window: int = Field(default=128_000, ge=4_000)
     seconds: float = Field(default=300, gt=0)
     concurrency: int = Field(default=4, ge=1, le=64)
     max_cost: float | None = Field(default=None, ge=0)
     prices: dict[str, Price] = {}
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str | None) -> str | None:
-        return None if url is None else plain_url(url)
 
 
 class ArxivSettings(_Section):
@@ -156,19 +169,9 @@ class StoreSettings(_Section):
     their like. User and password come from `credentials`, a file as Aura hands it out (`NEO4J_USERNAME=…`,
     `NEO4J_PASSWORD=…`, a line each), or from the environment variables of these names."""
 
-    url: str | None = None
+    url: Annotated[str, AfterValidator(neo4j_url)] | None = None
     database: str = Field(default="neo4j", min_length=1)
     credentials: Path | None = None
-
-    @field_validator("url")
-    @classmethod
-    def _neo4j_url(cls, url: str | None) -> str | None:
-        return None if url is None else neo4j_url(url)
-
-
-def _listed(value: object) -> object:
-    """The environment gives `a, b`."""
-    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
 class HttpSettings(_Section):
@@ -181,8 +184,8 @@ class HttpSettings(_Section):
     most `body_kb` large and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
-    hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    origins: Annotated[tuple[str, ...], NoDecode] = ()
+    hosts: Names = ()
+    origins: Names = ()
     per_minute: int = Field(default=1200, ge=0)
     concurrency: int = Field(default=8, ge=1, le=256)
     queue: int = Field(default=256, ge=0)
@@ -190,11 +193,6 @@ class HttpSettings(_Section):
     body_kb: int = Field(default=1024, ge=1)
     request_seconds: float = Field(default=20, gt=0)
     shutdown_seconds: int = Field(default=10, ge=0)
-
-    @field_validator("hosts", "origins", mode="before")
-    @classmethod
-    def _as_a_list(cls, value: object) -> object:
-        return _listed(value)
 
 
 class OAuthSettings(_Section):
@@ -228,7 +226,7 @@ class ServeBuildSettings(_Section):
     `llm.max_cost`."""
 
     allowed: bool = False
-    hosts: Annotated[tuple[str, ...], NoDecode] = (
+    hosts: Names = (
         "github.com",
         "gitlab.com",
         "bitbucket.org",
@@ -236,11 +234,6 @@ class ServeBuildSettings(_Section):
         "huggingface.co",
     )
     per_day: int = Field(default=24, ge=1)
-
-    @field_validator("hosts", mode="before")
-    @classmethod
-    def _as_a_list(cls, value: object) -> object:
-        return _listed(value)
 
 
 class ServeSettings(_Section):

@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -37,7 +37,10 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     edit = _toml if path.suffix == ".toml" else _json
     old = "" if before is None else _decoded(before, path, wanted)
     known = _parsed(old, path, wanted)
-    text = edit(old, wanted, lambda why: _by_hand(path, why, wanted))
+    try:
+        text = edit(old, wanted)
+    except _UnfitError as error:
+        _by_hand(path, str(error), wanted)
     if before is not None and text == old:
         return "unchanged", None
     _check(path, known, _parsed(text, path, wanted), wanted)
@@ -111,18 +114,22 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return unique
 
 
-def _json(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = None) -> str:
+class _UnfitError(Exception):
+    """Why an entry cannot be added to a file."""
+
+
+def _json(old: str, wanted: Entry) -> str:
     mark = "\ufeff" if old.startswith("\ufeff") else ""
     body = old.removeprefix(mark)
     config: dict[str, Any] = json.loads(body) if body.strip() else {}
     servers = config.setdefault(wanted.servers, {})
     if not isinstance(servers, dict):
-        _refused(refuse, f"has something else than servers in {wanted.servers}")
+        raise _UnfitError(f"has something else than servers in {wanted.servers}")
     servers[wanted.name] = _merged(servers.get(wanted.name), wanted.server)
     if wanted.inputs:
         inputs = config.setdefault("inputs", [])
         if not isinstance(inputs, list):
-            _refused(refuse, "has something else than a list in inputs")
+            raise _UnfitError("has something else than a list in inputs")
         known = {each.get("id") for each in inputs if isinstance(each, dict)}
         inputs += [dict(each) for each in wanted.inputs if each["id"] not in known]
     if body.strip() and json.loads(body) == config:
@@ -134,7 +141,7 @@ def _json(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = No
     return mark + (text.replace("\n", "\r\n") if "\r\n" in body else text)
 
 
-def _toml(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = None) -> str:
+def _toml(old: str, wanted: Entry) -> str:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -156,8 +163,8 @@ def _toml(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = No
                 if known.get(key) != value:
                     known[key] = value
         return tomlkit.dumps(config)
-    except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError):
-        _refused(refuse, f"is written in a way that nothing can be added to {wanted.servers}")
+    except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise _UnfitError(f"is written in a way that nothing can be added to {wanted.servers}") from error
 
 
 def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,12 +187,6 @@ def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: En
 
     if rest(before) != rest(after):
         _by_hand(path, "holds values that would be written otherwise than they are", wanted)
-
-
-def _refused(refuse: Callable[[str], NoReturn] | None, why: str) -> NoReturn:
-    if refuse is None:
-        raise InputError(why)
-    refuse(why)
 
 
 def _by_hand(path: Path, why: str, wanted: Entry) -> NoReturn:

@@ -10,7 +10,6 @@ from xkg.errors import (
     InputError,
     StoreError,
     StoreUnreachableError,
-    UnknownIdError,
 )
 from xkg.value import Value
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.serve.answers.types import Answer
 
 
-from xkg.commands.open import open_service, open_store, outbox_when_unreachable, stored_paper
+from xkg.commands.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 
 
 class ImportResult(Value):
@@ -130,12 +129,8 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
     from xkg.store.exchange import export_folder
 
     with open_store(settings) as store, store.snapshot() as snapshot:
-        wanted = list(papers) or [p.id for p in snapshot.papers()]
-        if not wanted:
-            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
-        for paper in wanted:
-            snapshot.require_paper(paper)
-        files = export_folder((snapshot.bundle(paper) for paper in wanted), to, form)
+        chosen = chosen_papers(store, snapshot, papers)
+        files = export_folder((snapshot.bundle(paper) for paper in chosen), to, form)
     return ExportResult(files=tuple(str(file) for file in files))
 
 

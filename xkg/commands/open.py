@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.model import PaperBundle
     from xkg.sandbox.runner import Runner
     from xkg.serve.service import Service
-    from xkg.store.graph_store import GraphStore
+    from xkg.store.graph_store import GraphStore, Snapshot
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
@@ -79,6 +79,16 @@ def runner_in_force(settings: Settings) -> "Runner | None":
         return runner_for(settings.sandbox)
     except SandboxUnavailableError:
         return None
+
+
+def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[str]) -> list[str]:
+    """The ids of the named papers (none: all). Raises `UnknownIdError`, also for an empty graph."""
+    chosen = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
+    if not chosen:
+        raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+    for paper in chosen:
+        snapshot.require_paper(paper)
+    return chosen
 
 
 def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | None":

@@ -6,14 +6,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from xkg.config import Settings
-from xkg.errors import UnknownIdError
 from xkg.model import Level, paper_of
+from xkg.serve.answers.types import short
 from xkg.value import Value
 
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.build.verify import NodeResult
     from xkg.model import PaperBundle
-    from xkg.store.graph_store import GraphStore
 
 _EXAMPLE = 90
 
@@ -52,7 +51,7 @@ class VerifyResult(Value):
         lines = []
         for cause, count in self.causes.items():
             first = next((n.reason for n in self.nodes if n.cause == cause and n.reason), "") or ""
-            lines.append(f"  {count:5}  {cause:<24}{_cut(first)}".rstrip())
+            lines.append(f"  {count:5}  {cause:<24}{short(first, _EXAMPLE)}".rstrip())
         ended = [n for n in self.nodes if n.level.rank >= Level.EXECUTED.rank]
         levels = ", ".join(f"{n} {level}" for level, n in self.levels.items())
         return "\n".join(
@@ -78,7 +77,7 @@ def verify(
     `xkg.build.verify` and `GraphStore.publish` raise."""
     from xkg.build.verify import apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
-    from xkg.commands.open import open_store
+    from xkg.commands.open import chosen_papers, open_store
     from xkg.sandbox.evidence.failure_causes import Cause
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed
@@ -86,7 +85,8 @@ def verify(
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
     with open_store(settings) as store, ExitStack() as opened:
-        bundles = _bundles(store, papers)
+        with store.snapshot() as snapshot:
+            bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
         runner, limits = opened.enter_context(warmed(runner)), limits_for(settings.sandbox)
         results = run(bundles, folder, runner, environments, limits, jobs=jobs, notify=notify)
         evidence = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
@@ -111,16 +111,6 @@ def verify(
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden)),
     )
-
-
-def _bundles(store: "GraphStore", papers: Sequence[str]) -> "list[PaperBundle]":
-    with store.snapshot() as snapshot:
-        wanted = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
-        if not wanted:
-            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
-        for paper in wanted:
-            snapshot.require_paper(paper)
-        return [snapshot.bundle(paper) for paper in wanted]
 
 
 def _node(result: "NodeResult") -> VerifiedNode:
@@ -157,8 +147,3 @@ def _visibility(hidden: "Counter[bool]") -> list[str]:
 
 def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXAMPLE else f"{line[: _EXAMPLE - 1]}…"

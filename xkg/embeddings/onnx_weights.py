@@ -12,7 +12,6 @@ import importlib.util
 import json
 import logging
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -134,8 +133,4 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
 
 
 def _cache_folder() -> Path:
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return base.expanduser() / "xkg"
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"

@@ -8,6 +8,7 @@ from typing import Literal
 
 from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
+from xkg.serve.answers.types import short
 from xkg.serve.context.dependencies import build_order, uses
 from xkg.store.index_entries import Entry, entries
 
@@ -83,21 +84,16 @@ class Chosen:
         )
 
 
-def cut(flat: str, limit: int) -> str:
-    """A line, cut at a word where it is longer."""
-    return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"
-
-
 def inline(text: str, limit: int) -> str:
     """A quoted text within a line, without the characters that open code or markup."""
-    return cut(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
+    return short(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
 
 
 def first_words(text: str, limit: int) -> str:
     """The first sentence, or as much of it as the limit allows."""
     flat = one_line(text)
     end = re.search(r"(?<=[^\W\d_]{3})[.!?](?= [^\W\d_a-z])", flat[:limit])
-    return flat[: end.end()] if end else cut(flat, limit)
+    return flat[: end.end()] if end else short(flat, limit)
 
 
 def span(node_id: str) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from xkg.model import Finding, Resource, Symbol, Technique
 from xkg.serve.answers.quoting import one_line, quoted
+from xkg.serve.answers.types import short
 from xkg.serve.context.fitting import Step, document, reach, room
-from xkg.serve.context.parts import Chosen, cut, first_words, indent, inline, quoted_below, span
+from xkg.serve.context.parts import Chosen, first_words, indent, inline, quoted_below, span
 from xkg.serve.search.related import RelatedAnswer
 
 _ABSTRACT, _SENTENCE = 400, 200
@@ -41,7 +42,7 @@ def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAn
 
 def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Step]:
     """The steps, the most important ones first."""
-    short: list[Step] = []
+    definitions: list[Step] = []
     yield Step("head", (_HEAD,), chosen.head("Plan of the paper"))
     paper, include = chosen.bundle.paper, chosen.include
     if "code" in include and chosen.techniques:
@@ -53,18 +54,18 @@ def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Ste
             line = f"- {chosen.name(technique)} {chosen.key(technique)}: {_level(chosen, technique)}"
             yield Step("code", (_TREE, n), "\n## Code\n\n" * (n == 0) + line)
     if "paper" in include and paper.abstract.strip():
-        start = cut(one_line(paper.abstract), _ABSTRACT)
+        start = short(one_line(paper.abstract), _ABSTRACT)
         yield Step("abstract", (_ABOUT,), _about(chosen, start))
     if "techniques" in include and len(chosen.order) > 1:
         yield Step("build order", (_ORDER,), _order(chosen))
     if "code" in include and (packages := _packages(chosen)):
         yield Step("packages", (_PACKAGES,), packages)
     if "techniques" in include:
-        yield from (short := list(_definitions(chosen)))
+        yield from (definitions := list(_definitions(chosen)))
     if "repositories" in include:
         yield from _repositories(chosen)
     if "techniques" in include:
-        yield from _whole_definitions(chosen, short)
+        yield from _whole_definitions(chosen, definitions)
     if "findings" in include:
         yield from _named("findings", _FINDINGS, "Findings", chosen.bundle.findings)
     if "resources" in include:
@@ -123,9 +124,9 @@ def _definitions(chosen: Chosen) -> Iterator[Step]:
         yield Step("definitions", (_TREE, n, 1), _quoted(chosen, technique, first_words(text, _SENTENCE)))
 
 
-def _whole_definitions(chosen: Chosen, short: Sequence[Step]) -> Iterator[Step]:
+def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Iterator[Step]:
     """The definitions of more than one sentence, the shortest first."""
-    for step in sorted(short, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
+    for step in sorted(first_sentences, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
         technique = chosen.techniques[step.place[1]]
         if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
             yield Step("whole definitions", step.place, text)
