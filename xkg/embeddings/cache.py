@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder
@@ -126,9 +125,7 @@ class CachedEmbedder:
     def __enter__(self) -> CachedEmbedder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _loaded(self) -> Embedder:
