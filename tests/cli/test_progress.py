@@ -186,18 +186,21 @@ def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
         for thread in threads:
             thread.join()
         notify(DAMPING)
-        time.sleep(0.6)
-    assert "code 1/3  800 calls, 1,200,000 tokens, $8.00" in terminal.text
+        shown = "code 1/3  800 calls, 1,200,000 tokens, $8.00"
+        until = time.monotonic() + 30
+        while shown not in terminal.text and time.monotonic() < until:
+            time.sleep(0.02)
+    assert shown in terminal.text
 
 
 _SCRIPT = """
-import sys, time
+import sys
 from xkg.build.stage_cache import Progress, StageReport
 from xkg.cli.progress import text_lines
 with text_lines(2) as notify:
     notify(StageReport(name="parse", seconds=1.0, reused=False, summary="7 sections"))
     notify(Progress(stage="code", done=2, total=3, about="Damping"))
-    time.sleep(0.6)
+    sys.stdin.readline()
 print("done")
 """
 
@@ -205,20 +208,26 @@ print("done")
 def test_a_real_terminal_shows_both() -> None:
     outer, inner = pty.openpty()
     try:
-        run = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-c", _SCRIPT],
             cwd=ROOT,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=inner,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-        )
-        os.close(inner)
-        text = b"".join(_read(outer)).decode()
-        assert run.communicate()[0] == b"done\n"
+        ) as run:
+            os.close(inner)
+            assert run.stdin is not None
+            text = ""
+            for data in _read(outer):
+                text += data.decode(errors="replace")
+                if "paper 1/2, code 2/3" in text and not run.stdin.closed:
+                    run.stdin.close()  # it ends once its live line was seen
+            assert run.stdout is not None
+            assert run.stdout.read() == b"done\n"
     finally:
         os.close(outer)
     assert "parse           1.0 s  7 sections" in text
-    assert "paper 1/2, code 2/3" in text
 
 
 def _read(descriptor: int) -> Iterator[bytes]:

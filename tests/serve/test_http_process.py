@@ -74,7 +74,7 @@ def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
             said = ended(process)
             assert asked.exception(60) is not None or asked.result().status_code >= 500
         assert process.returncode == 0
-        assert "a call under way was given up" in [line["event"] for line in said]
+        assert "a call under way was aborted" in [line["event"] for line in said]
 
 
 def test_workers_answer_side_by_side_count_together_and_end_together(graph: Path) -> None:

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_THREADS = max(1, (os.cpu_count() or 1) // 2)
-_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="xkg-beside")
-_free = BoundedSemaphore(_THREADS)
+THREADS = max(1, (os.cpu_count() or 1) // 2)
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="xkg-beside")
+_free = BoundedSemaphore(THREADS)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def test_what_was_shown_is_not_shown_again_whatever_came_since(first: list[str],
     cursor = Page(None, "tool").beyond(first)
     assert cursor is not None
     page = Page(cursor, "tool")
-    assert page.shown == len(first)
+    assert page.seen == len(first)
     assert [second[place] for place in page.unseen(second)] == [key for key in second if key not in first]
 
 
