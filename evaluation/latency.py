@@ -42,7 +42,7 @@ QUERIES = (
 
 
 def ours(kg: Path) -> tuple[str, ...]:
-    return (sys.executable, "-m", "xkg.serve", "--kg", str(kg))
+    return (sys.executable, "-m", "xkg.commands.serve", "--kg", str(kg))
 
 
 class Pipe:

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.generated_graph import bundles as generated_bundles
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder, encode_documents
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
 from xkg.sandbox.evidence.static_checks import check_parsed
@@ -86,7 +86,7 @@ def source(papers: Iterable[PaperBundle], embedder: Embedder) -> Source:
     visible_papers = [(bundle, visible) for bundle, visible in visible_papers if visible]
     flat = [entry for _, visible in visible_papers for entry in visible]
     definitions = [entry.technique.definition for entry in flat]
-    read = documents(embedder, [vector_text(entry) for entry in flat])
+    read = encode_documents(embedder, [vector_text(entry) for entry in flat])
     width = -(-embedder.dimension // 8) if any(read.codes) else 0
     codes = [np.frombuffer(of, np.uint8).reshape(-1, width) if width else _NO_CODES for of in read.codes]
     return Source(

@@ -127,7 +127,7 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
     def seek(
         snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
     ) -> SearchAnswer:
-        return search(snapshot, embedder.read, query, k, filters, bar=bar)
+        return search(snapshot, embedder.encode, query, k, filters, bar=bar)
 
     console = Console(width=130)
     with store.snapshot() as snapshot:

@@ -33,7 +33,7 @@ from evaluation.metrics import recall_of
 from evaluation.perturbed_graph import VECTORS_FILE
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.search.candidates import DEPTH
-from xkg.serve.search.query_encoder import QueryReadings
+from xkg.serve.search.query_encoder import QueryEncoder
 from xkg.serve.service import ANSWERS
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
@@ -161,7 +161,7 @@ def together(embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
 
     rows = []
     for threads in (TOGETHER, 8 * TOGETHER):
-        batched = QueryReadings(lambda: embedder, kept=0)
+        batched = QueryEncoder(lambda: embedder, size=0)
         for name, way in (("each alone", embedder.embed), ("together", batched)):
             with ThreadPoolExecutor(threads) as pool:
                 started, before = time.perf_counter(), time.process_time()

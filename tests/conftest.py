@@ -45,7 +45,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
         environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
         prune=PruneSettings(min_level=Level.PARSED),
     )
-    build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
+    build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID)
     import_graphs(chosen, PEER)
     return folder
 

@@ -116,7 +116,7 @@ def test_threads_share_a_graph(published: Path) -> None:
     assert len(answers) == 1
 
 
-async def test_the_loop_goes_on_while_a_graph_is_asked(published: Path) -> None:
+async def test_the_loop_goes_on_while_a_graph_is_asked(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with xkg.open_async(published) as kg:
         inside, leave = threading.Event(), threading.Event()
 
@@ -125,7 +125,7 @@ async def test_the_loop_goes_on_while_a_graph_is_asked(published: Path) -> None:
             leave.wait()
             return ()
 
-        kg._graph.papers = slow  # type: ignore[method-assign]
+        monkeypatch.setattr(xkg.KnowledgeGraph, "papers", lambda _: slow())
         pending = asyncio.create_task(kg.papers())
         while not inside.is_set():
             await asyncio.sleep(0.001)
@@ -139,15 +139,17 @@ async def test_the_loop_goes_on_while_a_graph_is_asked(published: Path) -> None:
         await kg.paper(EXAMPLE_ID)
 
 
-async def test_a_call_that_is_cancelled_before_its_turn_is_never_made(published: Path) -> None:
+async def test_a_call_that_is_cancelled_before_its_turn_is_never_made(
+    published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with xkg.open_async(published) as kg:
         leave, asked = threading.Event(), []
 
-        def slow(paper: str, **_: object) -> None:
+        def slow(paper: str) -> None:
             asked.append(paper)
             leave.wait()
 
-        kg._graph.context = slow  # type: ignore[assignment, method-assign]
+        monkeypatch.setattr(xkg.KnowledgeGraph, "context", lambda _, paper: slow(paper))
         pending = [asyncio.create_task(kg.context(str(n))) for n in range(THREADS + 1)]
         while len(asked) < THREADS:
             await asyncio.sleep(0.001)

@@ -52,10 +52,10 @@ if not TYPE_CHECKING:  # a name that is not above stays an error to type checker
 
     def __getattr__(name: str) -> object:
         home = _HOMES.get(name, "xkg.errors" if name.endswith("Error") else None)
-        found = None if home is None else getattr(import_module(home), name, None)
-        if found is None:
+        value = None if home is None else getattr(import_module(home), name, None)
+        if value is None:
             raise AttributeError(f"module 'xkg' has no attribute {name!r}")
-        return found
+        return value
 
     def __dir__() -> list[str]:
         from xkg import errors

@@ -15,12 +15,11 @@ True
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 if TYPE_CHECKING:
     from xkg.config import Settings
-    from xkg.model import Level, Paper
+    from xkg.model import Paper
     from xkg.serve.answers.types import (
         CodeAnswer,
         CypherAnswer,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
+    from xkg.serve.search.filters import FilterFields
     from xkg.serve.search.related import RelatedAnswer
 
 Folder = str | PathLike[str]
@@ -41,9 +41,9 @@ Folder = str | PathLike[str]
 def open(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "KnowledgeGraph":
     """The graph in `folder`, or the one on a Neo4j at `url`, whose user and password come from the environment.
 
-    What is not given comes from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the
-    commands; `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a graph that
-    is not there shows when it is asked. Raises `ConfigError` that names the setting.
+    Other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the commands;
+    `settings` are sections of that file, such as `llm={"model": "none"}`. Opening reads nothing: a missing graph raises
+    when it is first used. Raises `ConfigError` that names the setting.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -54,7 +54,7 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
 
 
 def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, Any]) -> "Settings":
-    """The settings in force where these were given. Raises `ConfigError`."""
+    """The settings in force, with these over all others. Raises `ConfigError`."""
     from xkg.config import load
     from xkg.errors import ConfigError
 
@@ -107,50 +107,25 @@ class KnowledgeGraph:
         return self._service.code(code, full=True)
 
     def search(
-        self,
-        query: str,
-        k: int = 5,
-        *,
-        papers: Sequence[str] = (),
-        years: tuple[int | None, int | None] = (None, None),
-        level: "Level | str | None" = None,
-        packages: Sequence[str] = (),
-        language: str | None = None,
-        exclude: Sequence[str] = (),
-        with_code: bool = False,
-        verify: bool = False,
+        self, query: str, k: int = 5, *, verify: bool = False, **filters: "Unpack[FilterFields]"
     ) -> "SearchAnswer":
         """At most `k` techniques for a step of an implementation, best first; none where nothing fits.
 
-        Searched are techniques of these `papers` (ids or titles), published in these years (first and last, either may
-        be None), with code of this level or a higher one, that needs all these packages, in this language; not those
-        in `exclude` (ids of papers, techniques or code). With `verify` the language model keeps what serves the step
-        and says how to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
+        The filters are `papers` (ids or titles), `years` (first and last of publication, either may be None), `level`
+        (code of it or a higher one), `packages` (code that needs all of them), `language`, `exclude` (ids of papers,
+        techniques or code), and `with_code`. With `verify` the language model retains what serves the step and says how
+        to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
         from xkg.serve.search.filters import Filters
 
-        chosen = Filters(papers, years, _level(level), packages, language, exclude, with_code)
-        return self._service.search(query, _number(k), filters=chosen, verify=verify)
+        return self._service.search(query, _number(k), filters=Filters.of(**filters), verify=verify)
 
-    def find_implementations(
-        self,
-        task: str,
-        k: int = 2,
-        *,
-        papers: Sequence[str] = (),
-        years: tuple[int | None, int | None] = (None, None),
-        level: "Level | str | None" = None,
-        packages: Sequence[str] = (),
-        language: str | None = None,
-        exclude: Sequence[str] = (),
-        with_code: bool = False,
-    ) -> "ImplementationsAnswer":
+    def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
         """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
         to apply them; without a model the parts are the task's own lines, and nothing is verified. The rest is as in
         `search`."""
         from xkg.serve.search.filters import Filters
 
-        chosen = Filters(papers, years, _level(level), packages, language, exclude, with_code)
-        return self._service.find_implementations(task, _number(k), filters=chosen, full=True)
+        return self._service.find_implementations(task, _number(k), filters=Filters.of(**filters), full=True)
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
@@ -208,26 +183,14 @@ class KnowledgeGraph:
         return self._service.cypher(query, parameters, _number(rows))
 
     def close(self) -> None:
-        """Lets go of the graph, for good. Calls under way end as they would."""
+        """Closes the graph, for good. Calls under way end normally."""
         self._service.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _level(level: "Level | str | None") -> "Level | None":
-    from xkg.errors import InputError
-    from xkg.model import Level
-
-    try:
-        return None if level is None else Level(level)
-    except ValueError as error:
-        raise InputError(f"{level!a} is no level of code: choose from {', '.join(Level)}") from error
 
 
 def _number(k: int) -> int:

@@ -1,4 +1,4 @@
-"""The same graph for programs that run on an event loop, which none of its calls blocks.
+"""The same graph for programs on an event loop, which no call blocks.
 
 async with xkg.open_async("storage/default") as kg:
     answer = await kg.search("median heuristic")
@@ -9,7 +9,6 @@ import contextvars
 import functools
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from xkg.api import Folder, KnowledgeGraph, settings_of
@@ -32,7 +31,7 @@ def open_async(folder: Folder | None = None, *, url: str | None = None, **settin
 def _coroutine(
     method: Callable[Concatenate[KnowledgeGraph, P], R],
 ) -> Callable[Concatenate["AsyncKnowledgeGraph", P], Coroutine[Any, Any, R]]:
-    """The method as a coroutine that has it run in a thread."""
+    """The method as a coroutine that runs it in a thread."""
 
     @functools.wraps(method)
     async def call(self: "AsyncKnowledgeGraph", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -42,7 +41,7 @@ def _coroutine(
         run = functools.partial(contextvars.copy_context().run, ask, *args, **kwargs)
         try:
             pending = self._threads.submit(run)
-        except RuntimeError as error:  # the threads were let go
+        except RuntimeError as error:  # the threads were shut down
             raise StoreError("the graph was closed: open it again") from error
         return await asyncio.wrap_future(pending)
 
@@ -51,7 +50,7 @@ def _coroutine(
 
 class AsyncKnowledgeGraph:
     """`xkg.KnowledgeGraph` with the same methods as coroutines, each run in a thread. A call that is cancelled before
-    its turn is never made; one under way ends unheard and harms nothing."""
+    its turn is never made; the result of one under way is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)
@@ -70,14 +69,12 @@ class AsyncKnowledgeGraph:
     cypher = _coroutine(KnowledgeGraph.cypher)
 
     async def close(self) -> None:
-        """Lets go of the graph, for good. Calls under way end as they would."""
+        """Closes the graph, for good. Calls under way end normally."""
         await asyncio.to_thread(self._graph.close)
         self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()

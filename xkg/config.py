@@ -1,12 +1,22 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
 import os
+from collections.abc import Collection
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -24,35 +34,48 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # What was given may be a secret in the wrong place: an error names the setting, never its value.
+    # The value may be a secret in the wrong place: an error names the setting, never its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 def plain_url(url: str) -> str:
-    """The address of an endpoint, as it was given. Raises `ValueError` where it is none, or holds a key."""
-    try:
-        parts = urlsplit(url)
-        plain = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        plain = False
-    if not plain or "@" in parts.netloc or parts.query or parts.fragment or not url.isascii() or " " in url:
+    """`url` unchanged. Raises `ValueError` where it is no address of an endpoint, or holds a key."""
+    parts = _plain_parts(url, ("http", "https"))
+    if parts is None or parts.query:
         raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
     return url
 
 
 def neo4j_url(url: str) -> str:
-    """The address of a Neo4j, as it was given. Raises `ValueError` where it is none, or holds a user or a password."""
-    try:
-        parts = urlsplit(url)
-        plain = parts.scheme in NEO4J_SCHEMES and parts.hostname and parts.port != 0
-    except ValueError:
-        plain = False
-    if not plain or "@" in parts.netloc or parts.path.strip("/") or parts.fragment or not url.isascii() or " " in url:
+    """`url` unchanged. Raises `ValueError` where it is no address of a Neo4j, or holds a user or a password."""
+    parts = _plain_parts(url, NEO4J_SCHEMES)
+    if parts is None or parts.path.strip("/"):
         raise ValueError(
             "give neo4j+s://host, bolt://host:7687 or their like; user and password come from NEO4J_USERNAME and "
             "NEO4J_PASSWORD, or a file that store.credentials names"
         )
     return url
+
+
+def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
+    """The parts of an address without user or fragment; None for any other."""
+    try:
+        parts = urlsplit(url)
+        plain = parts.scheme in schemes and parts.hostname and parts.port != 0
+    except ValueError:
+        return None
+    return (
+        parts if plain and "@" not in parts.netloc and not parts.fragment and url.isascii() and " " not in url else None
+    )
+
+
+def _listed(value: object) -> object:
+    """The environment gives `a, b`."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+
+Url = Annotated[str, AfterValidator(plain_url)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class EmbeddingSettings(_Section):
@@ -65,18 +88,13 @@ class EmbeddingSettings(_Section):
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
     weights: Path | None = None
     threads: int = Field(default=2, ge=1)
-    base_url: str = OPENAI_URL
+    base_url: Url = OPENAI_URL
 
     @property
     def vectors(self) -> str:
-        """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; what a
-        server calls by the same name need not be the same model."""
+        """The name of the vectors: equal names mean comparable ones. Two local runtimes of one model agree; a server's
+        model of the same name may be another one."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str) -> str:
-        return plain_url(url)
 
     @model_validator(mode="after")
     def _named_model(self) -> Self:
@@ -86,8 +104,8 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`auto` takes bubblewrap, and Landlock where that cannot be had. `unsafe-subprocess` runs code that nobody trusts
-    with your own rights: it must be asked for in words. `seconds` and `memory_mb` bound one run."""
+    """`auto` takes bubblewrap, or Landlock where there is none. `unsafe-subprocess` runs untrusted code with your own
+    rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
 
     runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
@@ -125,17 +143,12 @@ class LlmSettings(_Section):
     code_model: str | None = None
     verifier_model: str | None = None
     expert_model: str | None = None
-    base_url: str | None = None
+    base_url: Url | None = None
     window: int = Field(default=128_000, ge=4_000)
     seconds: float = Field(default=300, gt=0)
     concurrency: int = Field(default=4, ge=1, le=64)
     max_cost: float | None = Field(default=None, ge=0)
     prices: dict[str, Price] = {}
-
-    @field_validator("base_url")
-    @classmethod
-    def _plain_url(cls, url: str | None) -> str | None:
-        return None if url is None else plain_url(url)
 
 
 class ArxivSettings(_Section):
@@ -156,19 +169,9 @@ class StoreSettings(_Section):
     their like. User and password come from `credentials`, a file as Aura hands it out (`NEO4J_USERNAME=…`,
     `NEO4J_PASSWORD=…`, a line each), or from the environment variables of these names."""
 
-    url: str | None = None
+    url: Annotated[str, AfterValidator(neo4j_url)] | None = None
     database: str = Field(default="neo4j", min_length=1)
     credentials: Path | None = None
-
-    @field_validator("url")
-    @classmethod
-    def _neo4j_url(cls, url: str | None) -> str | None:
-        return None if url is None else neo4j_url(url)
-
-
-def _listed(value: object) -> object:
-    """The environment gives `a, b`."""
-    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
 class HttpSettings(_Section):
@@ -181,8 +184,8 @@ class HttpSettings(_Section):
     most `body_kb` large and has arrived after `request_seconds`. Work under way at the end gets `shutdown_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
-    hosts: Annotated[tuple[str, ...], NoDecode] = ()
-    origins: Annotated[tuple[str, ...], NoDecode] = ()
+    hosts: Names = ()
+    origins: Names = ()
     per_minute: int = Field(default=1200, ge=0)
     concurrency: int = Field(default=8, ge=1, le=256)
     queue: int = Field(default=256, ge=0)
@@ -191,16 +194,11 @@ class HttpSettings(_Section):
     request_seconds: float = Field(default=20, gt=0)
     shutdown_seconds: int = Field(default=10, ge=0)
 
-    @field_validator("hosts", "origins", mode="before")
-    @classmethod
-    def _as_a_list(cls, value: object) -> object:
-        return _listed(value)
-
 
 class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server takes; None takes none. `audience` is what
     they must be issued for, by default the server's address; `jwks` the address of the issuer's keys where its metadata
-    do not tell it."""
+    do not name it."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -209,7 +207,7 @@ class OAuthSettings(_Section):
     @field_validator("issuer", "jwks")
     @classmethod
     def _safe(cls, address: str | None) -> str | None:
-        """Who could change keys on their way could make tokens."""
+        """Whoever can change the keys in transit can forge tokens."""
         if address is not None and address.startswith("http:"):
             host = urlsplit(address).hostname or ""
             try:
@@ -222,13 +220,13 @@ class OAuthSettings(_Section):
 
 
 class ServeBuildSettings(_Section):
-    """Builds that clients of the server ask for. `allowed` says whether they may; over HTTP a caller also needs a token
-    with the scope `build`. `hosts` are those that repositories may be fetched from, and no others: a server that goes
-    wherever it is told reaches what its callers do not. `per_day` builds may be asked for within a day, each of which
-    may spend `llm.max_cost`."""
+    """Builds that clients of the server request. `allowed` says whether they may; over HTTP a caller also needs a token
+    with the scope `build`. Repositories are fetched from `hosts` alone: a server that fetches any address reaches
+    networks that its callers cannot. `per_day` builds may be requested within a day, each of which may spend
+    `llm.max_cost`."""
 
     allowed: bool = False
-    hosts: Annotated[tuple[str, ...], NoDecode] = (
+    hosts: Names = (
         "github.com",
         "gitlab.com",
         "bitbucket.org",
@@ -236,11 +234,6 @@ class ServeBuildSettings(_Section):
         "huggingface.co",
     )
     per_day: int = Field(default=24, ge=1)
-
-    @field_validator("hosts", mode="before")
-    @classmethod
-    def _as_a_list(cls, value: object) -> object:
-        return _listed(value)
 
 
 class ServeSettings(_Section):
@@ -319,7 +312,7 @@ def load(**flags: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(f"setting {name!r}: {first['msg']}; mend it in xkg.yaml or the environment") from error
+        raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
     except SettingsError as error:
         raise ConfigError(
             f"the environment's XKG_* cannot be read: {error}; set one value each (XKG_EMBEDDING__THREADS)"

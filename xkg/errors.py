@@ -1,106 +1,86 @@
-"""What can go wrong, as a tree.
-
-    XkgError                    one line that says what happened and what to do
-    ├── InputError              what the caller gave cannot be used (paper, repository, archive, graph file)
-    │   └── UnsafeInputError    … because it reaches outside its folder, or is larger than any honest input
-    ├── UnknownIdError          no such paper, technique or code in this graph
-    ├── StoreError              the stored graph cannot be read or written as it is
-    │   ├── StoreBusyError      another process is writing to it
-    │   ├── StoreUnreachableError  the server that holds it does not answer, or does not let us in
-    │   ├── SchemaVersionError  it has the schema of another version of xkg
-    │   ├── CorruptStoreError   a stored file is not what was written
-    │   └── ModelMismatchError  the indexes were made by another embedding model
-    ├── QueryRefusedError       a Cypher statement that the guard does not let through
-    ├── QueryFailedError        a Cypher statement that the engine could not run, or that ran over its limits
-    ├── SandboxUnavailableError nothing here can contain code that nobody trusts
-    ├── PackagesError           the packages that code needs could not be had
-    ├── EmbeddingError          no weights, or the provider does not answer
-    ├── LanguageModelError      the language model gave nothing that can be used
-    │   ├── AnswerError         … to one question, after every attempt; what the question was about goes without
-    │   ├── ModelUnavailableError  … at all: no key, endpoint down, unknown model, quota
-    │   └── BudgetError         the dollars that were allowed are spent
-    └── ConfigError             a setting that cannot be used
-
-Every message is for a person: one line, what happened, then what to do. The command line prints it and exits
-with `exit_code`.
-"""
+"""What can go wrong, as a tree of exceptions."""
 
 
 class XkgError(Exception):
+    """An error for a person: one line that says what happened and what to do. The command line prints it and exits with
+    `exit_code`."""
+
     exit_code = 1
 
 
 class InputError(XkgError):
-    pass
+    """The input (paper, repository, archive, graph file) cannot be used."""
 
 
 class UnsafeInputError(InputError):
-    pass
+    """The input reaches outside its folder, or is larger than any honest input."""
 
 
 class UnknownIdError(XkgError):
-    pass
+    """No such paper, technique or code in this graph."""
 
 
 class StoreError(XkgError):
-    pass
+    """The stored graph cannot be read or written as it is."""
 
 
 class StoreBusyError(StoreError):
-    pass
+    """Another process is writing to it."""
 
 
 class StoreUnreachableError(StoreError):
-    pass
+    """The server that holds it does not answer, or does not let us in."""
 
 
 class SchemaVersionError(StoreError):
-    pass
+    """It has the schema of another version of xkg."""
 
 
 class CorruptStoreError(StoreError):
-    pass
+    """A stored file is not what was written."""
 
 
 class ModelMismatchError(StoreError):
-    pass
+    """The indexes were made by another embedding model."""
 
 
 class QueryRefusedError(XkgError):
-    pass
+    """A Cypher statement that the guard does not let through."""
 
 
 class QueryFailedError(XkgError):
-    pass
+    """A Cypher statement that the engine could not run, or that ran over its limits."""
 
 
 class SandboxUnavailableError(XkgError):
-    pass
+    """Nothing here can contain untrusted code."""
 
 
 class PackagesError(XkgError):
-    pass
+    """The packages that code needs could not be installed."""
 
 
 class EmbeddingError(XkgError):
-    pass
+    """No weights, or the provider does not answer."""
 
 
 class LanguageModelError(XkgError):
-    pass
+    """The language model gave nothing that can be used."""
 
 
 class AnswerError(LanguageModelError):
-    pass
+    """It gave no usable answer to one question, after every attempt; the subject of the question is left out."""
 
 
 class ModelUnavailableError(LanguageModelError):
-    pass
+    """It cannot be asked at all: no key, endpoint down, unknown model, quota."""
 
 
 class BudgetError(LanguageModelError):
-    pass
+    """The allowed dollars are spent."""
 
 
 class ConfigError(XkgError):
+    """A setting that cannot be used."""
+
     exit_code = 2

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, also after a crash; folders of one's own, and files of strangers."""
+"""Durable writes, locks between processes, private folders, and the reading of untrusted files."""
 
 import contextlib
 import errno
@@ -33,8 +33,8 @@ def sync_file(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` beside it. `mode` is
-    that of the file before the umask takes its part."""
+    """Replaces `path` by `data` in one step; a crash leaves the old file and at most a `.tmp` beside it. The umask
+    applies to `mode`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         partial.unlink(missing_ok=True)  # it may be there with another mode
@@ -52,14 +52,14 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 
 def private_folder(folder: Path) -> None:
-    """Makes a folder, and its parents where they lack, that its owner alone may look into. One that is there stays as
-    it was set. Raises `OSError`."""
+    """Makes a folder that only its owner may read, and its missing parents. An existing one keeps its rights. Raises
+    `OSError`."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def private_file(path: Path) -> None:
-    """Makes an empty file that its owner alone may read, where there is none. Raises `OSError`."""
+    """Makes an empty file that only its owner may read, where there is none. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
@@ -70,12 +70,12 @@ def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
     symbolic link."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW))
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
         data = file.read(most + 1)
         if len(data) > most:
-            size = max(found.st_size, len(data)) / 1e6
+            size = max(status.st_size, len(data)) / 1e6
             raise OSError(errno.EFBIG, f"{size:.0f} MB is more than {most / 1e6:.0f} MB", str(path))
     return data
 
@@ -91,21 +91,19 @@ def blake3_of(path: Path) -> str:
     O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises `OSError`."""
     from blake3 import blake3
 
-    found = blake3()
+    digest = blake3()
     with path.open("rb") as file:
         while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+            digest.update(block)
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager
 def writing(folder: Path, wait: float) -> Iterator[None]:
     """Holds the one write lock of a graph. Waits up to `wait` seconds, then raises `StoreBusyError`."""
-    path = folder / "write.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
+    with _lock_file(folder / "write.lock") as descriptor:
         deadline = time.monotonic() + wait
-        while not _try(descriptor, fcntl.LOCK_EX):
+        while not try_lock(descriptor):
             if time.monotonic() >= deadline:
                 holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
                 raise StoreBusyError(
@@ -116,25 +114,16 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode("ascii"), 0)
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
-def alone(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Holds a lock file of any name, and says whether it could be had: always, in time, for who waits."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
+def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
+    """Holds a lock between processes, by a file that is made where it lacks. False where another holds it and `wait` is
+    not set. Raises `OSError`."""
+    with _lock_file(path) as descriptor:
         if wait:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield wait or _try(descriptor, fcntl.LOCK_EX)
-    finally:
-        os.close(descriptor)
-
-
-def hold(descriptor: int) -> bool:
-    """Marks an open file as being read, until it is closed; False where it is being cleaned up."""
-    return _try(descriptor, fcntl.LOCK_SH)
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield wait or try_lock(descriptor, shared=shared)
 
 
 @contextlib.contextmanager
@@ -146,14 +135,24 @@ def unheld(path: Path) -> Iterator[bool]:
         yield True
         return
     try:
-        yield _try(descriptor, fcntl.LOCK_EX)
+        yield try_lock(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _try(descriptor: int, kind: int) -> bool:
+def try_lock(descriptor: int, *, shared: bool = False) -> bool:
+    """Locks an open file until it is closed, in all processes that have inherited it; False where another holds it."""
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+@contextlib.contextmanager
+def _lock_file(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -135,7 +135,7 @@ class Evidence(Node):
     that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
     implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
     tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
-    functions whose body it does not need. `repairs` is how often a language model mended code or test before."""
+    functions whose body it does not need. `repairs` is how often a language model repaired code or test before."""
 
     level: Level
     runner: str | None = None
@@ -158,7 +158,7 @@ class Evidence(Node):
 
 
 class Code(Node):
-    """`test` is empty where there is none. `evidence` ends with that of the level; where code was mended, it begins
+    """`test` is empty where there is none. `evidence` ends with that of the level; where code was repaired, it begins
     with that of its first run. `claims` is what an imported file said of itself, kept, never believed."""
 
     id: str
@@ -256,17 +256,17 @@ def slug(text: str) -> str:
 
 def unique_slugs(names: Iterable[str]) -> list[str]:
     """Slugs for siblings in order; a repeated one gets -2, -3, … and never meets a slug that another name has."""
-    taken: set[str] = set()
+    used: set[str] = set()
     counts: dict[str, int] = {}
     result = []
     for name in names:
         base = slug(name)
         candidate, n = base, counts.get(base, 1)
-        while candidate in taken:
+        while candidate in used:
             n += 1
             candidate = f"{base}-{n}"
         counts[base] = n
-        taken.add(candidate)
+        used.add(candidate)
         result.append(candidate)
     return result
 

@@ -1,5 +1,5 @@
-"""What chat completions and embeddings share of a server that speaks OpenAI's protocol: which key goes where, what its
-failures mean, and how long to wait before the next try.
+"""What chat completions and embeddings share of a server that speaks OpenAI's protocol: the choice of the key, the
+meaning of failures, and the pauses between retries.
 
 A key comes from the environment alone. `OPENAI_API_KEY` is used for OpenAI's own service, and for an address that the
 environment names: a settings file that names another server must not be enough to send it there. No key is part of a
@@ -23,15 +23,15 @@ from xkg.retry_after import seconds_to_wait
 if TYPE_CHECKING:
     import openai
 
-_SHOWN = 200
+_MESSAGE_CHARACTERS = 200
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 """Seconds between tries where the server asks for none, doubled each time."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Where a server is, and with which key; none where it is empty. `section` of the settings names it, `variables` of
-    the environment may hold the key."""
+    """The address and the key of a server; an empty key is none. `section` is that of its settings, `variables` are
+    those of the environment that may hold the key."""
 
     base_url: str
     section: str
@@ -53,7 +53,7 @@ class Access:
         words = " ".join(message.split()) if isinstance(message, str) else ""
         if self.key:
             words = words.replace(self.key, "[key]")
-        return ascii(words[:_SHOWN])[1:-1]
+        return ascii(words[:_MESSAGE_CHARACTERS])[1:-1]
 
 
 def is_openai(base_url: str) -> bool:
@@ -62,8 +62,8 @@ def is_openai(base_url: str) -> bool:
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
-    """The way to a server, with the key of `variable`, else, for OpenAI's own service and the addresses `named` by the
-    environment, of `OPENAI_API_KEY`. Raises `ConfigError` for a key that no header can carry."""
+    """Access to a server, with the key of `variable`, or else of `OPENAI_API_KEY` for OpenAI's own service and the
+    addresses `named` by the environment. Raises `ConfigError` for a key that no header can carry."""
     variables, key = variable, os.environ.get(variable, "").strip()
     if is_openai(base_url) or base_url.rstrip("/") in {url.rstrip("/") for url in named}:
         variables = f"OPENAI_API_KEY or {variable}"
@@ -74,7 +74,7 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
 
 
 class Failure(NamedTuple):
-    """Why there is no answer. What `passes` may be gone when tried again, after the `pause` in seconds that the server
+    """Why there is no answer. One that `passes` may succeed on a retry, after the `pause` in seconds that the server
     asks for."""
 
     line: str
@@ -106,7 +106,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     words = at.words(error.body)
     because = f" ({words})" if words else ""
     if status in (401, 403):
-        # A server's words on a key may hold the key.
+        # A server's message about a key may contain the key.
         return Failure(f"{at.at} refuses the key (HTTP {status}): set {at.variables} to one that may use {model}")
     if status == 402 or "insufficient_quota" in (error.code, error.type):
         return Failure(
@@ -133,15 +133,15 @@ class Patience:
     def left(self) -> float:
         return self._begin + self._seconds - time.monotonic()
 
-    def pause(self, asked: float) -> float | None:
-        """Seconds to wait, at least what the server asked for; None where that is more than are left."""
-        pause = max(asked, self._wait * random.uniform(0.5, 1))
+    def pause(self, requested: float) -> float | None:
+        """Seconds to wait, at least `requested` by the server; None where fewer are left."""
+        pause = max(requested, self._wait * random.uniform(0.5, 1))
         if pause >= self.left:
             return None
         self._wait = min(2 * self._wait, LONGEST_WAIT)
         return pause
 
-    def ended(self, line: str, asked: float) -> str:
-        """`line`, and that no further try is made."""
-        waits = f"; it asks for a pause of {asked:.0f} s" if asked > self._wait else ""
+    def give_up(self, line: str, requested: float) -> str:
+        """`line`, and that there are no more retries."""
+        waits = f"; it asks for a pause of {requested:.0f} s" if requested > self._wait else ""
         return f"{line}; given up after {time.monotonic() - self._begin:.0f} s of trying{waits}"

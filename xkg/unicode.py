@@ -1,8 +1,8 @@
-"""Text that UTF-8 can carry, and a line that a terminal can show."""
+"""Text that UTF-8 can encode, and lines that are safe on a terminal."""
 
 
 def encodable(text: str) -> str:
-    """`text` with `?` for what has no UTF-8: lone surrogates."""
+    """`text` with `?` for lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -12,6 +12,6 @@ def one_line(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """`text` in one line, with `?` for what is nothing to see: names come from papers and models, and a terminal must
-    find nothing in them to obey."""
+    """`text` in one line, with `?` for characters that are not printable: names come from papers and models, and must
+    hold no control sequences for a terminal."""
     return "".join(c if c.isprintable() else "?" for c in one_line(text))

@@ -1,4 +1,4 @@
-"""What most values are: frozen, with known fields alone."""
+"""The base of most values: frozen, without unknown fields."""
 
 from pydantic import BaseModel, ConfigDict
 

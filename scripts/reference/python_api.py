@@ -25,17 +25,17 @@ def python() -> str:
             prose(xkg.AsyncKnowledgeGraph.__doc__),
             "## Errors",
             "Each is `xkg.NAME`.",
-            *_tree(errors.__doc__ or ""),
+            prose(errors.XkgError.__doc__),
+            fenced("\n".join(_tree(errors.XkgError)), "text"),
         ],
     )
 
 
-def _tree(docstring: str) -> Iterator[str]:
-    """The indented lines as they stand, and the prose after them."""
-    lines = inspect.cleandoc(docstring).splitlines()
-    last = max(number for number, line in enumerate(lines) if line.startswith("    "))
-    yield fenced("\n".join(line.removeprefix("    ") for line in lines[2 : last + 1]), "text")
-    yield "\n".join(lines[last + 1 :])
+def _tree(error: type[errors.XkgError], depth: int = 0) -> Iterator[str]:
+    """The errors below one, a line each, with the first line of the docstring."""
+    for child in (each for each in error.__subclasses__() if each.__module__ == errors.__name__):
+        yield f"{'    ' * depth + child.__name__:<32}{(child.__doc__ or '').splitlines()[0]}"
+        yield from _tree(child, depth + 1)
 
 
 def _function(function: Callable[..., Any], heading: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ def plain(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[str]]:
     """The lines on stderr, which is no terminal, after these events."""
 
     def told(*events: object, papers: int = 1) -> list[str]:
-        with progress.shown(papers) as notify:
+        with progress.text_lines(papers) as notify:
             for event in events:
                 notify(event)
         captured = capsys.readouterr()
@@ -98,7 +98,7 @@ def test_what_is_no_event_of_a_build_is_not_told(plain: Callable[..., list[str]]
 
 
 def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress.told() as notify:
+    with progress.json_lines() as notify:
         for event in (PARSED, call(), call(cached=True), DAMPING, "something else", call(dollars=None)):
             notify(event)
     captured = capsys.readouterr()
@@ -168,7 +168,7 @@ def test_time_is_told_in_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_on_a_terminal_stages_stay_and_the_live_line_goes(terminal: Terminal) -> None:
-    with progress.shown() as notify:
+    with progress.text_lines() as notify:
         notify(PARSED)
         notify(call())
         notify(DAMPING)
@@ -179,25 +179,28 @@ def test_on_a_terminal_stages_stay_and_the_live_line_goes(terminal: Terminal) ->
 
 
 def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
-    with progress.shown() as notify:
+    with progress.text_lines() as notify:
         threads = [threading.Thread(target=lambda: [notify(call()) for _ in range(200)]) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         notify(DAMPING)
-        time.sleep(0.6)
-    assert "code 1/3  800 calls, 1,200,000 tokens, $8.00" in terminal.text
+        shown = "code 1/3  800 calls, 1,200,000 tokens, $8.00"
+        until = time.monotonic() + 30
+        while shown not in terminal.text and time.monotonic() < until:
+            time.sleep(0.02)
+    assert shown in terminal.text
 
 
 _SCRIPT = """
-import sys, time
+import sys
 from xkg.build.stage_cache import Progress, StageReport
-from xkg.cli.progress import shown
-with shown(2) as notify:
+from xkg.cli.progress import text_lines
+with text_lines(2) as notify:
     notify(StageReport(name="parse", seconds=1.0, reused=False, summary="7 sections"))
     notify(Progress(stage="code", done=2, total=3, about="Damping"))
-    time.sleep(0.6)
+    sys.stdin.readline()
 print("done")
 """
 
@@ -205,20 +208,26 @@ print("done")
 def test_a_real_terminal_shows_both() -> None:
     outer, inner = pty.openpty()
     try:
-        run = subprocess.Popen(
+        with subprocess.Popen(
             [sys.executable, "-c", _SCRIPT],
             cwd=ROOT,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=inner,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-        )
-        os.close(inner)
-        text = b"".join(_read(outer)).decode()
-        assert run.communicate()[0] == b"done\n"
+        ) as run:
+            os.close(inner)
+            assert run.stdin is not None
+            text = ""
+            for data in _read(outer):
+                text += data.decode(errors="replace")
+                if "paper 1/2, code 2/3" in text and not run.stdin.closed:
+                    run.stdin.close()  # it ends once its live line was seen
+            assert run.stdout is not None
+            assert run.stdout.read() == b"done\n"
     finally:
         os.close(outer)
     assert "parse           1.0 s  7 sections" in text
-    assert "paper 1/2, code 2/3" in text
 
 
 def _read(descriptor: int) -> Iterator[bytes]:

@@ -46,7 +46,7 @@ def test_what_is_no_paper_replaces_none(graph: Path, tmp_path: Path, name: str, 
     paper = tmp_path / name
     paper.write_bytes(content)
     with pytest.raises(InputError, match=name) as refused:
-        build.build(settings(graph), paper, None, given_id=EXAMPLE_ID)
+        build.build(settings(graph), paper, None, paper_id=EXAMPLE_ID)
     assert "\n" not in str(refused.value)
     assert stored(graph) == before
 
@@ -82,7 +82,7 @@ def test_a_build_mends_its_own_damaged_bundle(graph: Path) -> None:
     bundle.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(CorruptStoreError, match=EXAMPLE_ID):
         stored(graph)
-    built = build.build(settings(graph), EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID)
+    built = build.build(settings(graph), EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID)
     assert built.published
     assert EXAMPLE_ID in stored(graph)
     assert graphs.check_index(settings(graph)).problems == ()
@@ -118,7 +118,7 @@ def test_a_second_build_without_a_sandbox_shows_what_the_first_did(
 
     monkeypatch.setattr("xkg.sandbox.select.runner_for", refuse)
     first, second = (
-        build.build(settings(tmp_path), EXAMPLE / "paper", str(EXAMPLE / "code"), given_id=EXAMPLE_ID) for _ in range(2)
+        build.build(settings(tmp_path), EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID) for _ in range(2)
     )
     assert first.techniques > 0
     assert (second.techniques, second.hidden, second.levels) == (first.techniques, first.hidden, first.levels)

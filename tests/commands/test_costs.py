@@ -12,14 +12,14 @@ from xkg.commands.costs import costs
 from xkg.config import LlmSettings, Price
 from xkg.errors import CorruptStoreError, UnknownIdError
 from xkg.llm.endpoint import Ending, Reply
-from xkg.llm.ledger import LEDGER, Asked, Ledger
+from xkg.llm.ledger import LEDGER, Ledger, Question
 from xkg.llm.prices import Prices
 
-ONE = Asked("arxiv:1", "ground", "places", "Kernel", "o4-mini", "code_model", 1)
+ONE = Question("arxiv:1", "ground", "places", "Kernel", "o4-mini", "code_model", 1)
 TWO = replace(ONE, paper="arxiv:2", stage="extract", model="mine")
 
 
-def enter(ledger: Ledger, asked: Asked, ending: Ending = "ok") -> None:
+def enter(ledger: Ledger, asked: Question, ending: Ending = "ok") -> None:
     call = ledger.begin(asked, 0.01, None)
     ledger.end(call, asked, f"{asked}{ending}".encode(), Reply(ending, "text", 1_000_000, 500_000, 100_000, 2.5))
 

@@ -15,7 +15,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.socket, "create_connection", refuse)
 
 
-def by_name(report: doctor.Report, start: str) -> doctor.Finding:
+def by_name(report: doctor.Report, start: str) -> doctor.Check:
     return next(finding for finding in report.findings if finding.name.startswith(start))
 
 
@@ -37,7 +37,7 @@ def test_what_is_missing_says_its_cost_and_its_remedy(tmp_path: Path, monkeypatc
         assert not finding.ok
         assert finding.cost
         assert finding.remedy
-        assert f"| costs: {finding.cost} | mend: {finding.remedy}" in str(finding)
+        assert f"| costs: {finding.cost} | remedy: {finding.remedy}" in str(finding)
     assert "apt-get install git" in str(report)
     assert not (tmp_path / "new").exists()
 

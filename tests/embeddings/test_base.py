@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import Reading, Text, documents, read, words_of
+from xkg.embeddings.base import EncodedText, Text, encode, encode_documents, words_of
 
 
 class Wordless:
@@ -20,26 +20,26 @@ class Wordless:
 
 
 class Wordy(Wordless):
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         one = np.array([[7]], np.uint8)
-        return [Reading(vector, (text,), one) for text, vector in zip(texts, self.embed(texts), strict=True)]
+        return [EncodedText(vector, (text,), one) for text, vector in zip(texts, self.embed(texts), strict=True)]
 
 
 def test_a_model_of_whole_texts_alone_gives_no_words() -> None:
-    (reading,) = read(Wordless(), ["ab"])
+    (reading,) = encode(Wordless(), ["ab"])
     assert reading.vector.tolist() == [1, 2]
     assert reading.words == ()
-    found = documents(Wordless(), ["ab", "c"])
+    found = encode_documents(Wordless(), ["ab", "c"])
     assert found.vectors.tolist() == [[1, 2], [1, 1]]
     assert found.codes == [b"", b""]
 
 
 def test_a_model_of_words_gives_both() -> None:
-    assert read(Wordy(), ["ab"])[0].words == ("ab",)
-    found = documents(Wordy(), ["ab", "c"])
+    assert encode(Wordy(), ["ab"])[0].words == ("ab",)
+    found = encode_documents(Wordy(), ["ab", "c"])
     assert found.vectors.tolist() == [[1, 2], [1, 1]]
     assert found.codes == [b"\x07", b"\x07"]
-    assert documents(Wordy(), []).vectors.shape == (0, 2)
+    assert encode_documents(Wordy(), []).vectors.shape == (0, 2)
 
 
 def test_a_word_in_pieces_and_in_several_places_is_one() -> None:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.embeddings.cache import CachedEmbedder
 from xkg.errors import EmbeddingError
 
@@ -92,39 +92,39 @@ def test_lone_surrogates_and_many_texts(tmp_path: Path) -> None:
 class Wordy(Counting):
     """Also reads words, each with the code of its first letter."""
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         codes = [np.array([[ord(text[0]) % 256]], np.uint8) for text in texts]
-        return [Reading(v, (t,), code) for v, t, code in zip(self.embed(texts), texts, codes, strict=True)]
+        return [EncodedText(v, (t,), code) for v, t, code in zip(self.embed(texts), texts, codes, strict=True)]
 
 
 def test_what_was_read_is_read_once(tmp_path: Path) -> None:
     inner = Wordy()
     with opened(inner, tmp_path / "c.sqlite") as cached:
         vectors = cached.embed(["a"])
-        found = cached.documents(["a", "b", "a"])
+        found = cached.encode_documents(["a", "b", "a"])
         assert found.codes == [b"a", b"b", b"a"]
         assert np.array_equal(found.vectors[0], vectors[0])
     assert inner.asked == ["a", "a", "b"], "a vector alone says nothing of the words"
     with CachedEmbedder(refuse, tmp_path / "c.sqlite", "counting") as again:
-        known = again.documents(["b", "a"])
+        known = again.encode_documents(["b", "a"])
         assert known.codes == [b"b", b"a"]
         assert np.array_equal(again.embed(["b", "a"]), known.vectors)
 
 
 def test_a_model_without_words_gives_no_codes(tmp_path: Path) -> None:
     with opened(Counting(), tmp_path / "c.sqlite") as cached:
-        found = cached.documents(["a", "b"])
+        found = cached.encode_documents(["a", "b"])
         assert found.codes == [b"", b""]
         assert np.array_equal(found.vectors, cached.embed(["a", "b"]))
 
 
 def test_words_of_another_model_of_the_same_name_are_read_anew(tmp_path: Path) -> None:
     with opened(Wordy(dimension=8), tmp_path / "c.sqlite") as cached:
-        cached.documents(["a", "b"])
+        cached.encode_documents(["a", "b"])
     other = Wordy(dimension=5)
     with opened(other, tmp_path / "c.sqlite") as cached:
-        assert cached.documents(["a", "c"]).vectors.shape == (2, 5)
-        assert cached.documents(["b"]).vectors.shape == (1, 5)
+        assert cached.encode_documents(["a", "c"]).vectors.shape == (2, 5)
+        assert cached.encode_documents(["b"]).vectors.shape == (1, 5)
     assert other.asked == ["a", "c", "b"]
 
 
@@ -134,7 +134,7 @@ def test_a_cache_from_before_there_were_words_is_added_to(tmp_path: Path) -> Non
     with sqlite3.connect(tmp_path / "c.sqlite") as db:
         db.execute("DROP TABLE words")
     with opened(Wordy(), tmp_path / "c.sqlite") as cached:
-        assert cached.documents(["a"]).codes == [b"a"]
+        assert cached.encode_documents(["a"]).codes == [b"a"]
         assert np.array_equal(cached.embed(["a"]), vectors)
 
 
@@ -306,10 +306,10 @@ class Slow(Counting):
         return super().embed(texts)
 
 
-@pytest.mark.parametrize("what", ["embed", "documents"])
+@pytest.mark.parametrize("what", ["embed", "encode_documents"])
 def test_what_is_known_does_not_wait_for_what_is_embedded(tmp_path: Path, what: str) -> None:
     with opened(Wordy(), tmp_path / "c") as cached:
-        cached.documents(["known"])
+        cached.encode_documents(["known"])
     slow = Slow()
     with opened(slow, tmp_path / "c") as cached, ThreadPoolExecutor(2) as pool:
         embedding = pool.submit(cached.embed, ["unknown"])

@@ -157,25 +157,25 @@ def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEm
 @settings(max_examples=25, deadline=None)
 @given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
 def test_texts_in_one_row_are_read_as_they_are_alone(real: OnnxEmbedder, texts: list[str]) -> None:
-    alone = real.read(texts)
+    alone = real.encode(texts)
     for reading, vector in zip(alone, real.embed(texts), strict=True):
         assert np.array_equal(reading.vector, vector)
-    for together, reading in zip(real.read_together(texts), alone, strict=True):
+    for together, reading in zip(real.encode_together(texts), alone, strict=True):
         assert np.abs(together.vector - reading.vector).max() < 1e-6
         assert together.words == reading.words
         assert np.bitwise_count(together.codes ^ reading.codes).sum() <= 2  # a number about 0 has either sign
 
 
 def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:
-    (reading,) = real.read(["Keep the Replay-buffer: the buffer of Transitions!"])
+    (reading,) = real.encode(["Keep the Replay-buffer: the buffer of Transitions!"])
     assert reading.words == ("keep", "the", "replay", "buffer", "of", "transitions")
     assert reading.codes.shape == (6, 48)
-    assert [empty.codes.shape for empty in real.read(["", "?!", "\x00"])] == [(0, 48)] * 3
+    assert [empty.codes.shape for empty in real.encode(["", "?!", "\x00"])] == [(0, 48)] * 3
 
 
 def test_a_word_is_nearer_to_itself_in_the_same_sense(real: OnnxEmbedder) -> None:
     def bank(text: str) -> NDArray[np.uint8]:
-        (reading,) = real.read([text])
+        (reading,) = real.encode([text])
         code: NDArray[np.uint8] = reading.codes[reading.words.index("bank")]
         return code
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import socket
 import subprocess
 import sys
@@ -227,7 +228,7 @@ def test_a_spent_quota_is_not_tried_again(server: Server) -> None:
 @pytest.mark.usefixtures("fast")
 def test_a_server_that_stays_down_is_given_up(server: Server) -> None:
     server.faults = [status(503)] * 50
-    assert "HTTP 503: try again later; given up after 1 s" in refused(connected(server, patience=1.2))
+    assert re.search(r"HTTP 503: try again later; given up after \d+ s", refused(connected(server, patience=1.2)))
     assert 2 <= len(server.requests) < 50
 
 
@@ -416,7 +417,7 @@ def test_another_provider_is_refused_until_the_index_is_rebuilt(
 
 
 def test_the_doctor_says_what_answers(server: Server, tmp_path: Path) -> None:
-    def look() -> doctor.Finding:
+    def look() -> doctor.Check:
         report = doctor.examine(settings(server, tmp_path / "kg"))
         return next(finding for finding in report.findings if finding.name == "embedding model")
 
@@ -441,4 +442,4 @@ def test_a_server_starts_without_the_libraries_of_providers(library: str, tmp_pa
         "for provider in ('openai', 'sentence-transformers', 'onnx'):\n"
         "    Service(Settings(kg=sys.argv[1], embedding=EmbeddingSettings(provider=provider, model='m'))).close()\n"
     )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, cwd=ROOT)
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False, cwd=ROOT).returncode == 0

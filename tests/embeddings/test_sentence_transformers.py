@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.config import EmbeddingSettings
-from xkg.embeddings.base import Embedder, Reader, Text
+from xkg.embeddings.base import Embedder, Text, WordEncoder
 from xkg.embeddings.factory import make_embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import MINILM
@@ -55,15 +55,15 @@ def test_vectors_are_those_of_the_default_runtime(installed: Embedder, default: 
 
 
 def test_words_are_those_of_the_default_runtime(installed: Embedder, default: OnnxEmbedder) -> None:
-    assert isinstance(installed, Reader)
+    assert isinstance(installed, WordEncoder)
     texts = [*TEXTS, Text("Buffer. Replay. Keeps the samples of the stream.", 8, 14)]
-    for found, expected in zip(installed.read(texts), default.read(texts), strict=True):
+    for found, expected in zip(installed.encode(texts), default.encode(texts), strict=True):
         assert found.words == expected.words
         assert found.codes.shape == expected.codes.shape
         differing = np.bitwise_count(found.codes ^ expected.codes).sum()
         assert differing <= 0.002 * 8 * max(1, expected.codes.size), "a number about 0 has either sign"
         np.testing.assert_allclose(found.vector, expected.vector, atol=1e-4)
-    assert installed.read([]) == []
+    assert installed.encode([]) == []
 
 
 @settings(max_examples=20)

@@ -24,8 +24,8 @@ def test_a_graph_is_made_and_answers(tmp_path: Path) -> None:
         stored = np.load(tmp_path / VECTORS_FILE)
         assert np.array_equal(stored, all_vectors(of, papers))
         wanted = perturbed(of, 5).techniques[3]
-        assert search(snapshot, model.read, wanted.name).rows[0].name == wanted.name
-        (reading,) = model.read([f"{wanted.name}. {wanted.definition}"])
+        assert search(snapshot, model.encode, wanted.name).rows[0].name == wanted.name
+        (reading,) = model.encode([f"{wanted.name}. {wanted.definition}"])
         near = snapshot.interaction(reading, [t.id for t in perturbed(of, 5).techniques])
         assert max(near, key=lambda technique: near[technique]) == wanted.id
         assert 0.3 < near[wanted.id] < 0.9

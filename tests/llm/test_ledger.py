@@ -13,10 +13,10 @@ from xkg.commands.costs import costs
 from xkg.config import LlmSettings
 from xkg.errors import StoreError
 from xkg.llm.endpoint import Reply
-from xkg.llm.ledger import LEDGER, Asked, Ledger, answer_key
+from xkg.llm.ledger import LEDGER, Ledger, Question, answer_key
 from xkg.llm.prices import Prices
 
-ASKED = Asked("arxiv:1", "ground", "places", "Kernel", "o4-mini", "code_model", 1)
+ASKED = Question("arxiv:1", "ground", "places", "Kernel", "o4-mini", "code_model", 1)
 TEXT = st.text(st.characters(codec="utf-8"))
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import httpx2
 import uvicorn
 
+from xkg.commands.serve import http_app
 from xkg.config import (
     EmbeddingSettings,
     HttpSettings,
@@ -20,7 +21,6 @@ from xkg.config import (
     ServeSettings,
     Settings,
 )
-from xkg.serve.http.app import make_app
 from xkg.serve.http.connections import Connection
 
 SECONDS = 90
@@ -88,7 +88,7 @@ def running(
         port = listener.getsockname()[1]
         base = f"http://127.0.0.1:{port}"
         config = uvicorn.Config(
-            make_app(settings, "127.0.0.1", serve.http.url or f"{base}/mcp"),
+            http_app(settings, "127.0.0.1", serve.http.url or f"{base}/mcp"),
             http=Connection,
             ws="none",
             lifespan="on",

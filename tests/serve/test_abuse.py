@@ -157,7 +157,7 @@ def test_bytes_that_are_no_text_do_not_end_a_server_on_a_pipe(graph: Path) -> No
         message(5, "tools/call", **search, arguments={"query": "Scoring"}),
     ]
     process = subprocess.Popen(
-        [sys.executable, "-m", "xkg.serve", "--kg", str(graph)],
+        [sys.executable, "-m", "xkg.commands.serve", "--kg", str(graph)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

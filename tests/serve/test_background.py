@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from xkg.serve.background import _THREADS, beside
+from xkg.serve.background import THREADS, beside
 
 
 def test_work_goes_on_beside_the_callers_own() -> None:
@@ -49,7 +49,7 @@ def test_who_finds_no_thread_free_does_the_work_alone() -> None:
         with beside(lambda: go_on.wait(10)) as result:
             result()
 
-    others = [threading.Thread(target=occupied) for _ in range(_THREADS)]
+    others = [threading.Thread(target=occupied) for _ in range(THREADS)]
     for other in others:
         other.start()
     try:

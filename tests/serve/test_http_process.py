@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.serve.http_server import JSON, PING, Asking, call
+from xkg.commands.serve import http_app
 from xkg.config import HttpSettings, ServeSettings, Settings
 from xkg.errors import ConfigError
 from xkg.sandbox.isolation.watchdog import descendants
@@ -73,7 +74,7 @@ def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
             said = ended(process)
             assert asked.exception(60) is not None or asked.result().status_code >= 500
         assert process.returncode == 0
-        assert "a call under way was given up" in [line["event"] for line in said]
+        assert "a call under way was aborted" in [line["event"] for line in said]
 
 
 def test_workers_answer_side_by_side_count_together_and_end_together(graph: Path) -> None:
@@ -111,23 +112,23 @@ def test_other_machines_are_served_only_where_a_token_is_asked(tmp_path: Path) -
     settings = Settings(kg=tmp_path / "kg")
     for address in ("0.0.0.0:0", "[::]:0", "192.0.2.1:8321"):
         with pytest.raises(ConfigError, match=r"xkg token create NAME.*serve\.oauth"):
-            serve_http(settings, address)
+            serve_http(settings, address, http_app)
     behind_a_proxy = ServeSettings(http=HttpSettings(url="https://kg.example.org/mcp"))
     with pytest.raises(ConfigError, match=r"kg\.example\.org.*xkg token create NAME"):
-        serve_http(Settings(kg=tmp_path / "kg", serve=behind_a_proxy), "127.0.0.1:0")
+        serve_http(Settings(kg=tmp_path / "kg", serve=behind_a_proxy), "127.0.0.1:0", http_app)
     Tokens(settings.kg).create("gone")
     Tokens(settings.kg).revoke("gone")
     with pytest.raises(ConfigError, match="xkg token create NAME"):
-        serve_http(settings, "0.0.0.0:0")
+        serve_http(settings, "0.0.0.0:0", http_app)
     Tokens(settings.kg).create("laptop")
     with pytest.raises(ConfigError, match="cannot be served"):
-        serve_http(settings, "192.0.2.1:8321")  # an address of documentation: no machine has it
+        serve_http(settings, "192.0.2.1:8321", http_app)  # an address of documentation: no machine has it
 
 
 def test_oauth_for_other_machines_needs_the_address_that_they_use(tmp_path: Path) -> None:
     settings = Settings.model_validate({"kg": tmp_path, "serve": {"oauth": {"issuer": "https://login.example.org"}}})
     with pytest.raises(ConfigError, match=r"serve\.http\.url"):
-        serve_http(settings, "0.0.0.0:0")
+        serve_http(settings, "0.0.0.0:0", http_app)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_oauth_for_other_machines_needs_the_address_that_they_use(tmp_path: Path
 )
 def test_what_is_no_address_is_refused_in_one_line(tmp_path: Path, address: str) -> None:
     with pytest.raises(ConfigError, match="HOST:PORT"):
-        serve_http(Settings(kg=tmp_path), address)
+        serve_http(Settings(kg=tmp_path), address, http_app)
 
 
 def test_addresses_are_read() -> None:

@@ -345,7 +345,7 @@ async def test_a_reader_moves_on_to_a_new_generation_between_calls(tmp_path: Pat
 
 async def test_over_a_real_pipe(graph: Path) -> None:
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "xkg.serve", "--kg", str(graph)], env={**os.environ}
+        command=sys.executable, args=["-m", "xkg.commands.serve", "--kg", str(graph)], env={**os.environ}
     )
     async with Client(command) as client:
         assert (await ask(client, "search_techniques", query="Scoring"))["rows"][0]["score"] == 1.0

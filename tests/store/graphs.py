@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.model import (
     Code,
     Derivation,
@@ -44,17 +44,17 @@ class FakeHashEmbedder:
         matrix = np.stack(rows).astype(np.float32) - 127.5
         return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         return hashed_words(texts, self.embed(texts))
 
 
-def hashed_words(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[Reading]:
+def hashed_words(texts: Sequence[str], vectors: NDArray[np.float32]) -> list[EncodedText]:
     """Readings with these vectors, in which equal words have equal codes."""
     readings = []
     for text, vector in zip(texts, vectors, strict=True):
         words = tuple(dict.fromkeys(re.findall(r"\w+", text.lower())))
         digests = b"".join(hashlib.shake_128(word.encode()).digest(4) for word in words)
-        readings.append(Reading(vector, words, np.frombuffer(digests, np.uint8).reshape(-1, 4)))
+        readings.append(EncodedText(vector, words, np.frombuffer(digests, np.uint8).reshape(-1, 4)))
     return readings
 
 

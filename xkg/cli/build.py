@@ -1,4 +1,4 @@
-"""Commands that make a graph: build it, verify it, link it, and what that cost."""
+"""Commands that make a graph: build, verify, costs, link."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.output import Json, Papers, given, print_each, print_result, say, settings_of
+from xkg.cli.output import Json, Papers, present, print_each, print_result, print_text, settings_of
 from xkg.errors import InputError, XkgError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def build(
     repo: Annotated[
         list[str] | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")
     ] = None,
-    given_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
+    paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     llm: Annotated[
         str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' is static analysis, without key.")
     ] = None,
@@ -31,10 +31,10 @@ def build(
         float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what a build would ask and about what it would cost; ask nothing.")
+        bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
     ] = False,
     progress: Annotated[
-        Literal["text", "json"], typer.Option(help="How stages are told on stderr: for a person, or JSON a line.")
+        Literal["text", "json"], typer.Option(help="How stages are reported on stderr: for a person, or as JSON lines.")
     ] = "text",
     within: Annotated[
         list[str] | None, typer.Option(hidden=True, help="Folders that a repository lies under; '' opens none.")
@@ -45,31 +45,31 @@ def build(
 
     Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
     keep the others. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
-    from xkg.cli.progress import shown, told
+    from xkg.cli.progress import json_lines, text_lines
     from xkg.commands import build
 
-    settings = settings_of(context, llm=given(model=llm, max_cost=max_cost))
-    pairs = _pairs(paper, repo or [], given_id)
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    pairs = _pairs(paper, repo or [], paper_id)
     if dry_run:
-        plans = [build.plan(settings, one, its, given_id=given_id) for one, its in pairs]
+        plans = [build.plan(settings, source, repository, paper_id=paper_id) for source, repository in pairs]
         print_each(plans, as_json)
         return
     roots = None if within is None else [Path(folder) for folder in within if folder]
     results, failures = [], []
-    with told() if progress == "json" else shown(len(pairs)) as notify:
-        for one, its in pairs:
+    with json_lines() if progress == "json" else text_lines(len(pairs)) as notify:
+        for source, repository in pairs:
             try:
-                results.append(build.build(settings, one, its, given_id=given_id, notify=notify, roots=roots))
+                results.append(build.build(settings, source, repository, paper_id=paper_id, notify=notify, roots=roots))
             except XkgError as error:
                 if len(pairs) == 1:
                     raise
-                failures.append(f"{one}: {error}")
+                failures.append(f"{source}: {error}")
     for result in results:
         for note in result.notes:
-            say(f"note: {note}", err=True)
+            print_text(f"note: {note}", err=True)
         failures += [f"{result.paper}: {result.unfinished}"] if result.unfinished else []
     for failure in failures if len(pairs) > 1 else ():
-        say(f"failed: {failure}", err=True)
+        print_text(f"failed: {failure}", err=True)
     print_each(results, as_json, several=len(pairs) > 1)
     if failures:
         raise InputError(
@@ -88,7 +88,7 @@ def verify(
 
     result = verify.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node)
     for note in result.notes:
-        say(f"note: {note}", err=True)
+        print_text(f"note: {note}", err=True)
     print_result(result, as_json)
 
 
@@ -118,20 +118,20 @@ def link(
     """Find techniques of different papers that are one concept; a language model decides what is not plain."""
     from xkg.commands import link
 
-    settings = settings_of(context, llm=given(model=llm, max_cost=max_cost))
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     result = link.link(settings, None if settings.llm.model == "none" else lambda: link.model(settings))
     for note in result.notes:
-        say(f"note: {note}", err=True)
+        print_text(f"note: {note}", err=True)
     print_result(result, as_json)
 
 
 def _show_node(result: "NodeResult") -> None:
-    say(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
+    print_text(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
 
 
-def _pairs(papers: Sequence[str], repositories: Sequence[str], given_id: str | None) -> list[tuple[str, str | None]]:
+def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | None) -> list[tuple[str, str | None]]:
     """Each paper with its repository."""
-    if len(papers) > 1 and (given_id is not None or len(repositories) not in (0, len(papers))):
+    if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         raise InputError(
             f"{len(papers)} papers and {len(repositories)} repositories: give each --paper its --repo, in the same "
             "order, and --id for a single paper only"

@@ -1,6 +1,6 @@
-"""The `xkg` command, its commands in the order of its help, and how it ends: 0 done, 1 it could not be done, 2 usage.
+"""The `xkg` command, its commands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage.
 
-Commands are thin: parse arguments, call one function, print. They live in the modules beside this one."""
+Commands are thin: parse arguments, call one function, print. They are in the modules beside this one."""
 
 import io
 import sys
@@ -72,19 +72,19 @@ def _global_options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """The `xkg` command. Ends the process: 0, or one line on stderr and the error's code; `-v` adds the traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold what no terminal can show
-    given = list(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold characters that the terminal cannot encode
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = app(given or ["--help"], prog_name="xkg", standalone_mode=False)
+        code = app(words or ["--help"], prog_name="xkg", standalone_mode=False)
     except XkgError as error:
-        _fail(str(error), error.exit_code, given)
+        _fail(str(error), error.exit_code, words)
     except typer.TyperException as error:
-        _fail(_usage(error), error.exit_code, given)
+        _fail(_usage(error), error.exit_code, words)
     except Exception as error:  # a fault of xkg itself: still one line
         line = " ".join(f"{type(error).__name__}: {error}".split())
-        _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, given)
+        _fail(f"a fault of xkg itself ({line}); run again with -v and report what it shows", 1, words)
     if code == INTERRUPTED:
-        _fail("interrupted; what was stored is as it was, and the next run goes on from here", code, given)
+        _fail("interrupted; what was stored is as it was, and the next run goes on from here", code, words)
     sys.exit(code)
 
 

@@ -1,4 +1,4 @@
-"""`xkg mcp`: tells programs that speak MCP of this server."""
+"""`xkg mcp`: configures MCP clients for this server."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from xkg.errors import InputError
 if TYPE_CHECKING:
     from xkg.config import Settings
 
-mcp_app = typer.Typer(help="Tell agents and editors of this server.")
+mcp_app = typer.Typer(help="Configure agents and editors for this server.")
 
 ClientName = Literal["claude-code", "cursor", "vscode", "codex"]
 
@@ -66,8 +66,10 @@ def install(
     command = mcp_clients.add_command(client, wanted) if scope == "user" else None
     if write:
         path = mcp_clients.file_of(client, scope, folder)
-        done, kept = mcp_config.put(path, wanted, folder if scope == "project" else None)
-        typer.echo(f"{path}: {_SAID[done].format(name=name)}{f'; the file as it was is {kept}' if kept else ''}")
+        done, backup = mcp_config.put(path, wanted, folder if scope == "project" else None)
+        typer.echo(
+            f"{path}: {_OUTCOMES[done].format(name=name)}{f'; the file as it was is {backup}' if backup else ''}"
+        )
     elif command is not None:
         typer.echo(command)
     else:
@@ -79,7 +81,7 @@ def install(
         typer.echo(line, err=True)
 
 
-_SAID = {
+_OUTCOMES = {
     "created": "made, with the server {name}",
     "added": "the server {name} was added",
     "replaced": "the server {name} was replaced",
@@ -88,7 +90,7 @@ _SAID = {
 
 
 def _left_behind(settings: "Settings") -> list[str]:
-    """What holds here and not where a client starts the server."""
+    """Notes on what may differ where a client starts the server."""
     lines = []
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")

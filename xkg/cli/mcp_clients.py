@@ -1,4 +1,4 @@
-"""How programs that speak MCP are told of this server: the entry for each, its file, and how to see that it works.
+"""The configuration of MCP clients: the entry for each, its file, and how to check that it works.
 
 Formats as of November 2026: code.claude.com/docs/en/mcp, cursor.com/docs/mcp,
 code.visualstudio.com/docs/agents/reference/mcp-configuration, and Codex's `config.toml` (`[mcp_servers.NAME]`).
@@ -43,7 +43,7 @@ class Local:
 @dataclass(frozen=True)
 class Remote:
     """A server at an address. `token` names the environment variable that holds the caller's token, None where none is
-    needed: a token itself is never written down."""
+    needed: a token itself is never written to a file."""
 
     url: str
     token: str | None
@@ -51,8 +51,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """What a client's file is to hold: `server` under `name` in the table `servers`, and `inputs`, which VS Code asks
-    the person for."""
+    """The entry for a client's file: `server` under `name` in the table `servers`, and `inputs`, which VS Code asks the
+    user for."""
 
     servers: str
     name: str
@@ -62,7 +62,7 @@ class Entry:
 
 def local(kg: Path, *, allow_build: bool = False) -> Local:
     """This installation over the graph in `kg`, by absolute paths. Raises `InputError` for a path that clients would
-    read as something else."""
+    interpret."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve"]
     command += ["--allow-build"] if allow_build else []
     for part in command:
@@ -90,7 +90,7 @@ def remote(url: str, token: str | None) -> Remote:
 
 
 def own_command() -> list[str]:
-    """What starts this installation from any folder."""
+    """The command that starts this installation from any folder."""
     script = Path(sysconfig.get_path("scripts")) / "xkg"
     if os.access(script, os.X_OK):
         return [str(script)]
@@ -116,13 +116,13 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
             fields: dict[str, Any] = {**kind, "url": url}
             if token is not None:
                 fields["headers"] = {"Authorization": f"Bearer {_reference(client, token)}"}
-            asked = [_asked(token)] if token is not None and client == "vscode" else []
-            return Entry(servers, name, fields, asked)
+            inputs = [_token_input(token)] if token is not None and client == "vscode" else []
+            return Entry(servers, name, fields, inputs)
 
 
 def file_of(client: Client, scope: Scope, project: Path) -> Path:
-    """The file that holds the servers of a project, or of its user. Raises `InputError` where that is not to be
-    written by others than the client."""
+    """The file that holds the servers of a project, or of its user. Raises `InputError` where only the client may write
+    it."""
     match client, scope:
         case "claude-code", "project":
             return project / ".mcp.json"
@@ -144,14 +144,14 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def add_command(client: Client, wanted: Entry) -> str | None:
-    """The client's own command that adds the entry for a user, where that is the better way; else None."""
+    """The client's own command that adds the entry for a user; None where there is none."""
     if client != "claude-code":
         return None
     return shlex.join(["claude", "mcp", "add-json", "--scope", "user", wanted.name, json.dumps(wanted.server)])
 
 
 def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> list[str]:
-    """What a person is to do then, and how to see that it works: a line each."""
+    """What the user is to do next, and how to check that it works: a line each."""
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":
@@ -183,9 +183,9 @@ def _reference(client: Client, variable: str) -> str:
     }[client]
 
 
-def _asked(variable: str) -> dict[str, Any]:
-    told = f"Token of the xkg server (xkg token create), as in {variable}"
-    return {"type": "promptString", "id": _TOKEN_INPUT, "description": told, "password": True}
+def _token_input(variable: str) -> dict[str, Any]:
+    description = f"Token of the xkg server (xkg token create), as in {variable}"
+    return {"type": "promptString", "id": _TOKEN_INPUT, "description": description, "password": True}
 
 
 def _vscode_user() -> Path:

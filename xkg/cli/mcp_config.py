@@ -1,9 +1,9 @@
-"""An entry into a client's configuration file: everything else in it stays, or nothing is written."""
+"""Writes an entry into a client's configuration file without changing anything else in it."""
 
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -15,7 +15,7 @@ Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
 _OWN = frozenset(("type", "command", "args", "url", "headers", "bearer_token_env_var"))
-"""What an entry says of how to reach the server; the rest of one that is there (`env`, `timeout`, …) stays."""
+"""Fields of an entry that are replaced; others of an existing entry (`env`, `timeout`, …) stay."""
 
 
 def rendered(wanted: Entry, suffix: str) -> str:
@@ -24,12 +24,12 @@ def rendered(wanted: Entry, suffix: str) -> str:
 
 
 def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Path | None]:
-    """Writes the entry into the file at `path`, which is made where it is missing; an entry of that name is replaced,
-    and the file as it was then kept beside it, which is the second value. `within` is the folder that the file must lie
-    in, links resolved.
+    """Writes the entry into the file at `path`, which is made where it is missing. Where an entry of that name is
+    replaced, the second value is a backup of the file. `within` is the folder that the file must lie in, links
+    resolved.
 
-    Raises `InputError` where the file is not what it should be, or would lose something: it stays as it was then, and
-    the words say what to do by hand."""
+    Raises `InputError` where the file is malformed, or would lose something: it stays unchanged, and the message says
+    what to do by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link that leads out of {within}: write {target} yourself, if that is meant")
@@ -37,21 +37,24 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     edit = _toml if path.suffix == ".toml" else _json
     old = "" if before is None else _decoded(before, path, wanted)
     known = _parsed(old, path, wanted)
-    text = edit(old, wanted, lambda why: _by_hand(path, why, wanted))
+    try:
+        text = edit(old, wanted)
+    except _UnfitError as error:
+        _by_hand(path, str(error), wanted)
     if before is not None and text == old:
         return "unchanged", None
     _check(path, known, _parsed(text, path, wanted), wanted)
     replaced = wanted.name in (known.get(wanted.servers) or {})
-    kept = path.with_name(f"{path.name}.bak") if replaced else None
+    backup = path.with_name(f"{path.name}.bak") if replaced else None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = 0o666 if before is None else target.stat().st_mode & 0o777
-        if kept is not None and before is not None:
-            write_whole(kept, before, mode)
+        if backup is not None and before is not None:
+            write_whole(backup, before, mode)
         write_whole(target, text.encode(), mode)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}); it is as it was") from error
-    return "created" if before is None else "replaced" if replaced else "added", kept
+    return "created" if before is None else "replaced" if replaced else "added", backup
 
 
 def _read(path: Path, target: Path) -> bytes | None:
@@ -63,7 +66,9 @@ def _read(path: Path, target: Path) -> bytes | None:
         with target.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): mend its rights, then run this again") from error
+        raise InputError(
+            f"{path} cannot be read ({error.strerror}): correct its rights, then run this again"
+        ) from error
     if len(data) > _LARGEST:
         raise InputError(f"{path} is larger than any honest configuration: look at it first")
     return data
@@ -77,7 +82,7 @@ def _decoded(data: bytes, path: Path, wanted: Entry) -> str:
 
 
 def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
-    """Numbers as they are written, so that one that would change is told from one that stays."""
+    """The parsed file with numbers as text, so that any change of one is noticed."""
     try:
         if path.suffix == ".toml":
             value: Any = tomllib.loads(text, parse_float=str)
@@ -103,36 +108,40 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return unique
 
 
-def _json(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = None) -> str:
+class _UnfitError(Exception):
+    """Why an entry cannot be added to a file."""
+
+
+def _json(old: str, wanted: Entry) -> str:
     mark = "\ufeff" if old.startswith("\ufeff") else ""
     body = old.removeprefix(mark)
     config: dict[str, Any] = json.loads(body) if body.strip() else {}
     servers = config.setdefault(wanted.servers, {})
     if not isinstance(servers, dict):
-        _refused(refuse, f"has something else than servers in {wanted.servers}")
+        raise _UnfitError(f"has something else than servers in {wanted.servers}")
     servers[wanted.name] = _merged(servers.get(wanted.name), wanted.server)
     if wanted.inputs:
         inputs = config.setdefault("inputs", [])
         if not isinstance(inputs, list):
-            _refused(refuse, "has something else than a list in inputs")
+            raise _UnfitError("has something else than a list in inputs")
         known = {each.get("id") for each in inputs if isinstance(each, dict)}
         inputs += [dict(each) for each in wanted.inputs if each["id"] not in known]
     if body.strip() and json.loads(body) == config:
         return old
-    found = re.search(r"\n([ \t]+)\S", body)
-    text = json.dumps(config, indent=found[1] if found else 2, ensure_ascii=False) + "\n"
+    indentation = re.search(r"\n([ \t]+)\S", body)
+    text = json.dumps(config, indent=indentation[1] if indentation else 2, ensure_ascii=False) + "\n"
     if any("\ud800" <= char <= "\udfff" for char in text):
-        text = json.dumps(config, indent=found[1] if found else 2) + "\n"
+        text = json.dumps(config, indent=indentation[1] if indentation else 2) + "\n"
     return mark + (text.replace("\n", "\r\n") if "\r\n" in body else text)
 
 
-def _toml(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = None) -> str:
+def _toml(old: str, wanted: Entry) -> str:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -154,18 +163,18 @@ def _toml(old: str, wanted: Entry, refuse: Callable[[str], NoReturn] | None = No
                 if known.get(key) != value:
                     known[key] = value
         return tomlkit.dumps(config)
-    except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError):
-        _refused(refuse, f"is written in a way that nothing can be added to {wanted.servers}")
+    except (TOMLKitError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise _UnfitError(f"is written in a way that nothing can be added to {wanted.servers}") from error
 
 
 def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry, with what somebody added to it."""
+    """The entry, with fields that somebody added to the existing one."""
     added = {key: value for key, value in known.items() if key not in _OWN} if isinstance(known, dict) else {}
     return {**server, **added}
 
 
 def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: Entry) -> None:
-    """Raises `InputError` where anything but the entry would be other than before."""
+    """Raises `InputError` where anything but the entry would change."""
 
     def rest(config: dict[str, Any]) -> dict[str, Any]:
         servers = {name: value for name, value in (config.get(wanted.servers) or {}).items() if name != wanted.name}
@@ -178,12 +187,6 @@ def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: En
 
     if rest(before) != rest(after):
         _by_hand(path, "holds values that would be written otherwise than they are", wanted)
-
-
-def _refused(refuse: Callable[[str], NoReturn] | None, why: str) -> NoReturn:
-    if refuse is None:
-        raise InputError(why)
-    refuse(why)
 
 
 def _by_hand(path: Path, why: str, wanted: Entry) -> NoReturn:

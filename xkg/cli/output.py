@@ -1,4 +1,4 @@
-"""How commands print what they did: for a person, or as JSON."""
+"""Prints the results of commands, for a person or as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -9,12 +9,11 @@ import typer
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from xkg.serve.answer_text import Told
+    from xkg.serve.answer_text import AnyAnswer
 
 
-def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints for a person. Names and titles come from papers and repositories: nothing in them is for the terminal to
-    obey."""
+def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Prints for a person, without control sequences: names and titles come from papers and repositories."""
     from xkg.serve.answers.quoting import visible
 
     typer.echo(visible(text), err=err, nl=nl)
@@ -30,17 +29,17 @@ def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool =
 
 
 def print_result(result: "BaseModel", as_json: bool) -> None:
-    say(json_of(result.model_dump()) if as_json else str(result))
+    print_text(json_of(result.model_dump()) if as_json else str(result))
 
 
-def print_answer(answer: "Told", as_json: bool) -> None:
+def print_answer(answer: "AnyAnswer", as_json: bool) -> None:
     from xkg.serve.answer_text import text
 
-    say(json_of(answer.model_dump()) if as_json else text(answer))
+    print_text(json_of(answer.model_dump()) if as_json else text(answer))
 
 
 def json_of(value: dict[str, Any]) -> str:
-    """ASCII alone: half a surrogate pair in a paper has no UTF-8, and is still valid JSON."""
+    """ASCII alone: a lone surrogate in a paper has no UTF-8, and is still valid JSON."""
     return json.dumps(value, indent=2)
 
 
@@ -57,6 +56,6 @@ def settings_of(context: typer.Context, **flags: object) -> "Settings":
     return load(kg=context.obj["kg"], **flags)
 
 
-def given(**values: object) -> dict[str, object] | None:
-    """Those that are not None, or None without any."""
+def present(**values: object) -> dict[str, object] | None:
+    """The values that are not None, or None without any."""
     return {name: value for name, value in values.items() if value is not None} or None

@@ -1,4 +1,4 @@
-"""What a person sees of a build that is under way: one live line where there is a terminal, plain lines elsewhere."""
+"""The progress of a build on stderr: one live line on a terminal, plain lines elsewhere, or JSON lines."""
 
 import json
 import sys
@@ -17,9 +17,9 @@ from xkg.unicode import printable_line
 
 
 @contextmanager
-def shown(papers: int = 1) -> Iterator[Callable[[object], None]]:
-    """Shows on stderr what it is told of a build of so many papers: stages as they end, one line each, and below them,
-    on a terminal, where the build is: papers, stage, techniques, calls, tokens, dollars and time."""
+def text_lines(papers: int = 1) -> Iterator[Callable[[object], None]]:
+    """Shows the events of a build of so many papers: stages as they end, one line each, and below them, on a terminal,
+    the current state: papers, stage, techniques, calls, tokens, dollars and time."""
     console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
     display = _Display(console, papers)
     if not console.is_terminal:
@@ -30,10 +30,9 @@ def shown(papers: int = 1) -> Iterator[Callable[[object], None]]:
 
 
 @contextmanager
-def told() -> Iterator[Callable[[object], None]]:
-    """Tells programs on stderr what it is told of a build, one JSON object a line: `stage` when one ends, `progress`
-    within one, `calls` when the language model was asked. `dollars` is what was spent so far, null where a price is
-    unknown."""
+def json_lines() -> Iterator[Callable[[object], None]]:
+    """Writes the events of a build for programs, one JSON object a line: `stage` when one ends, `progress` within one,
+    `calls` when the language model was asked. `dollars` is the sum so far, null where a price is unknown."""
     display = _Display(Console(file=sys.stderr), 1)
     yield display.as_json
 
@@ -41,7 +40,7 @@ def told() -> Iterator[Callable[[object], None]]:
 class _Display:
     def __init__(self, console: Console, papers: int) -> None:
         self._console = console
-        self._lock = threading.Lock()  # calls are told by the threads that asked
+        self._lock = threading.Lock()  # calls are reported by the threads that asked
         self._papers = papers
         self._begun = 0
         self._at: Progress | None = None
@@ -65,26 +64,26 @@ class _Display:
         self._take(event)
         match event:
             case StageReport():
-                said: dict[str, object] = {"event": "stage", **event.model_dump()}
+                fields: dict[str, object] = {"event": "stage", **event.model_dump()}
             case Progress():
-                said = {"event": "progress", **event.model_dump()}
+                fields = {"event": "progress", **event.model_dump()}
             case Call(cached=False):
-                said = {"event": "calls"}
+                fields = {"event": "calls"}
             case _:
                 return
         dollars = None if self._unpriced else round(self._dollars, 6)
-        line = json.dumps({**said, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
-        sys.stderr.write(f"{line}\n")  # whole, since several threads tell of calls
+        line = json.dumps({**fields, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
+        sys.stderr.write(f"{line}\n")  # in one write, since several threads report calls
         sys.stderr.flush()
 
     def live(self, event: object) -> None:
-        """Stages as they end; all else is in the live line."""
+        """Stages as they end; the rest is in the live line."""
         self._take(event)
         if isinstance(event, StageReport):
             self._console.print(_ended(event))
 
     def line(self) -> Text:
-        """Where the build is."""
+        """The current state of the build."""
         seconds = int(time.monotonic() - self._started)
         parts = [f"paper {self._begun}/{self._papers}"] if self._papers > 1 else []
         if self._at is not None:
@@ -116,5 +115,5 @@ class _Display:
 
 
 def _ended(report: StageReport) -> str:
-    kept = " (kept)" if report.reused else ""
-    return f"  {report.name:<12}{report.seconds:7.1f} s  {printable_line(report.summary)}{kept}"
+    reused = " (kept)" if report.reused else ""
+    return f"  {report.name:<12}{report.seconds:7.1f} s  {printable_line(report.summary)}{reused}"

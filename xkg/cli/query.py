@@ -9,8 +9,10 @@ import typer
 from xkg.cli.output import Json, json_of, print_answer, settings_of
 
 LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
-"""Those of `xkg.model.Level` that code can have; loading that takes a tenth of a second."""
+"""The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
 
+InPapers = Annotated[list[str] | None, typer.Option("--paper", help="Search only this paper (repeatable).")]
+WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
 
 
@@ -18,10 +20,8 @@ def search(
     context: typer.Context,
     query: Annotated[str, typer.Argument(help="What the code should do, or the name of a technique.")],
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
-    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
-    with_code: Annotated[
-        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
-    ] = False,
+    paper: InPapers = None,
+    with_code: WithCode = False,
     first_year: Annotated[int | None, typer.Option(help="Only papers of this year or later.")] = None,
     last_year: Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")] = None,
     level: Annotated[LevelName | None, typer.Option(help="Only code of this level or a higher one.")] = None,
@@ -35,13 +35,12 @@ def search(
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
     from xkg.commands.open import open_service
-    from xkg.model import Level
     from xkg.serve.search.filters import Filters
 
-    filters = Filters(
+    filters = Filters.of(
         papers=tuple(paper or ()),
         years=(first_year, last_year),
-        level=None if level is None else Level(level),
+        level=level,
         packages=tuple(package or ()),
         language=language,
         exclude=tuple(exclude or ()),
@@ -62,10 +61,8 @@ def find(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="What is to be implemented, in your own words.")],
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many rows for one part of it.")] = 2,
-    paper: Annotated[list[str] | None, typer.Option(help="Search only this paper (repeatable).")] = None,
-    with_code: Annotated[
-        bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")
-    ] = False,
+    paper: InPapers = None,
+    with_code: WithCode = False,
     exclude: Exclude = None,
     as_json: Json = False,
 ) -> None:
@@ -183,7 +180,7 @@ def cypher(
         typer.echo(table_formats.query_list(named_queries.queries(), as_json), nl=False)
         return
     if query is None:
-        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` tells the names")
+        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` lists the names")
     settings = settings_of(context)
     values = _values(param or (), typed=not named_queries.is_name(query))
     statement, parameters = named_queries.prepare(query, values, named_queries.engine(settings.store))
@@ -194,12 +191,12 @@ def cypher(
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
 
 
-def _values(given: Sequence[str], *, typed: bool) -> dict[str, Any]:
+def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
     """Parameters as `name=value`; `typed` ones are what JSON makes of them."""
     from xkg.store.cypher.named_queries import plain
 
     values: dict[str, Any] = {}
-    for each in given:
+    for each in options:
         name, equals, value = each.partition("=")
         if not equals or not name.strip():
             raise typer.BadParameter(f"--param {each[:80]}: write NAME=VALUE")

@@ -1,4 +1,4 @@
-"""Commands about this installation: serve the graph, and say what is missing."""
+"""Commands of this installation: serve the graph, and check what is missing."""
 
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ def serve(
     allow_build: Annotated[
         bool,
         typer.Option(
-            "--allow-build", help="Let callers have papers built; over HTTP those whose token has the scope build."
+            "--allow-build", help="Let callers build papers; over HTTP those whose token has the scope build."
         ),
     ] = False,
     log_level: Annotated[
@@ -27,19 +27,19 @@ def serve(
     """Serve the graph to agents: MCP over stdin and stdout, or over HTTP.
 
     Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
+    from xkg.commands.serve import http_app, serve_stdio
+
     settings = settings_of(context, serve={"build": {"allowed": True}} if allow_build else None)
     if http is not None:
         from xkg.serve.http.run import serve_http
 
-        serve_http(settings, http, workers, log_level)
+        serve_http(settings, http, http_app, workers, log_level)
         return
-    from xkg.serve.stdio import serve as run
-
-    run(settings)
+    serve_stdio(settings)
 
 
 def doctor(context: typer.Context, as_json: Json = False) -> None:
-    """Say what is installed and reachable, and what each missing thing costs."""
+    """Check what is installed and reachable, and what does not work without it."""
     from xkg.commands.doctor import examine
 
     print_result(examine(settings_of(context)), as_json)

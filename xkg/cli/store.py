@@ -1,11 +1,11 @@
-"""Commands that look after what is stored: papers in and out, indexes, generations, the shared store."""
+"""Commands for the store: import and export, indexes, generations, the shared store."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.output import Json, Papers, print_result, say, settings_of
+from xkg.cli.output import Json, Papers, print_result, print_text, settings_of
 from xkg.errors import InputError, StoreError
 
 index_app = typer.Typer(help="Look after the indexes of the published graph.")
@@ -22,10 +22,10 @@ def import_(
 
     result = graphs.import_graphs(settings_of(context), folder)
     for problem in result.problems:
-        say(f"left out: {problem}", err=True)
+        print_text(f"left out: {problem}", err=True)
     print_result(result, as_json)
     if result.problems:
-        raise InputError(f"files of {folder} left out: {len(result.problems)}; mend them, then import again")
+        raise InputError(f"files of {folder} left out: {len(result.problems)}; correct them, then import again")
 
 
 def export(
@@ -47,7 +47,7 @@ def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Pa
 
     with open_store(settings_of(context)) as store:
         generation = store.remove([paper])
-    say(f"removed {paper}; the graph is generation {generation}")
+    print_text(f"removed {paper}; the graph is generation {generation}")
 
 
 @index_app.command("check")
@@ -69,8 +69,8 @@ def index_rebuild(context: typer.Context) -> None:
     with open_store(settings_of(context)) as store:
         generation, notes = store.rebuild()
     for note in notes:
-        say(f"note: {note}", err=True)
-    say(f"rebuilt; the graph is generation {generation}")
+        print_text(f"note: {note}", err=True)
+    print_text(f"rebuilt; the graph is generation {generation}")
 
 
 @store_app.command("copy")
@@ -92,7 +92,7 @@ def store_copy(
         open_store(copy.at(settings, source)) as first,
         open_store(copy.at(settings, target)) as second,
     ):
-        result = copy.copy(first, second, lambda papers: say(f"  {papers} papers", err=True))
+        result = copy.copy(first, second, lambda papers: print_text(f"  {papers} papers", err=True))
     print_result(result, as_json)
 
 
@@ -103,7 +103,7 @@ def store_push(context: typer.Context, as_json: Json = False) -> None:
 
     result = graphs.push(settings_of(context))
     for problem in result.problems:
-        say(f"not sent: {problem}", err=True)
+        print_text(f"not sent: {problem}", err=True)
     print_result(result, as_json)
     if result.problems:
         raise StoreError(f"{len(result.problems)} papers were not sent; do what their lines say")
@@ -115,7 +115,7 @@ def store_migrate(context: typer.Context) -> None:
     from xkg.store.neo4j.db.migrations import migrate_graph
 
     applied = migrate_graph(settings_of(context))
-    say("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
+    print_text("\n".join(f"applied {name}" for name in applied) or "the graph has the newest schema")
 
 
 @store_app.command("rollback")
@@ -125,4 +125,4 @@ def store_rollback(context: typer.Context) -> None:
 
     with open_store(settings_of(context)) as store:
         generation = store.rollback()
-    say(f"the graph is generation {generation} again" if generation else "the graph is empty again")
+    print_text(f"the graph is generation {generation} again" if generation else "the graph is empty again")

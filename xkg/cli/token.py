@@ -1,4 +1,4 @@
-"""`xkg token`: who may call the HTTP server."""
+"""`xkg token`: the tokens of the HTTP server."""
 
 import json
 from typing import TYPE_CHECKING, Annotated
@@ -36,8 +36,8 @@ def list_(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
     now = datetime.now(UTC)
     tokens = _tokens(context).all()
     if as_json:
-        told = [{**token.model_dump(mode="json", exclude={"sha256"}), "state": token.state(now)} for token in tokens]
-        typer.echo(json.dumps(told, indent=2))
+        rows = [{**token.model_dump(mode="json", exclude={"sha256"}), "state": token.state(now)} for token in tokens]
+        typer.echo(json.dumps(rows, indent=2))
         return
     for token in tokens:
         until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "no end"

@@ -1,5 +1,4 @@
-"""What the commands do, each a function of settings to a typed result; settings become stores, embedders and
-sandboxes.
+"""The commands, each a function from settings to a typed result, and the composition of stores, sandboxes and servers.
 
 May import: web, agents, serve, and what lies below.
 """

@@ -1,4 +1,4 @@
-"""Building one paper, and what that would cost."""
+"""`xkg build`: builds one paper, or plans what that would cost."""
 
 import re
 from collections import Counter
@@ -15,15 +15,15 @@ from xkg.errors import (
 )
 from xkg.value import Value
 
-if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.context import Built
 
 
 from xkg.commands.open import (
     embedder,
-    kept_for_push,
     language_model,
     open_store,
+    outbox_when_unreachable,
     require_folder,
     runner_in_force,
     stored_paper,
@@ -38,10 +38,10 @@ class StageSeconds(Value):
 
 
 class BuildResult(Value):
-    """What a build gave. `generation` is the one that shows it, `published` False where the graph already held it, or
-    holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
-    techniques by the reason why they are not shown. `incomplete` says, a line each, why `state` is `partial` and not
-    `complete`; `stopped` where and why the build was given up. `cost_usd` is that of all builds of this paper."""
+    """The result of a build. `generation` is the one that holds it, `published` False where the graph already held it,
+    or holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
+    techniques by the reason why they are hidden. `incomplete` says, a line each, why `state` is `partial` and not
+    `complete`; `stopped` where and why the build ended early. `cost_usd` is that of all builds of this paper."""
 
     paper: str
     title: str
@@ -59,7 +59,7 @@ class BuildResult(Value):
 
     @property
     def unfinished(self) -> str:
-        """What a person is to do about a build that is partial, in one line; empty for one that is complete."""
+        """What to do about a partial build, in one line; empty for a complete one."""
         if self.stopped:
             return f"{self.stopped}; run the same command again to go on from there"
         failed = len(self.incomplete)
@@ -86,8 +86,8 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """What a build would still ask of a language model, stage by stage, and about what that would cost: `dollars` is
-    None where the price of a model is unknown. `spent` dollars went into this paper before."""
+    """The remaining questions of a build to a language model, by stage, and about what they cost: `dollars` is None
+    where the price of a model is unknown. `spent` are the dollars of earlier builds of this paper."""
 
     paper: str
     title: str
@@ -108,7 +108,7 @@ class BuildPlan(Value):
             + ("price unknown" if row.dollars is None else f"${row.dollars:.3f}")
             for row in rows
         ]
-        note = "an estimate: how often code has to be mended is not known before"
+        note = "an estimate: the number of repairs is not known before"
         return "\n".join(
             [self.title, f"  {self.paper}, asked of {self.model}; spent before: ${self.spent:.2f}", *lines, f"  {note}"]
         )
@@ -122,14 +122,14 @@ def build(
     paper: str | Path,
     repository: str | None,
     *,
-    given_id: str | None = None,
+    paper_id: str | None = None,
     notify: "Callable[[object], None]" = lambda _: None,
     roots: Sequence[Path] | None = None,
 ) -> BuildResult:
     """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-    that, or holds it whole and this build was stopped. What a verification has found since of the same code stays.
-    `notify` hears of stages, their progress, and calls of the language model. A repository that is a folder lies, with
-    all that its `.git` leads to, under `roots`, where they are given.
+    that, or holds it whole and this build was stopped. Later verification results of the same code stay. `notify`
+    receives stages, their progress, and calls of the language model. A repository that is a folder lies, with all that
+    its `.git` leads to, under `roots`, if there are any.
 
     Raises what `build_paper` and `GraphStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
     key is there, and `InputError` for an id that no paper can have."""
@@ -141,8 +141,8 @@ def build(
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import warmed
 
-    if given_id is not None and not re.fullmatch(r"[^\s#]+", given_id):
-        raise InputError(f"{given_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+    if paper_id is not None and not re.fullmatch(r"[^\s#]+", paper_id):
+        raise InputError(f"{paper_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
     require_folder(settings.kg)
     with open_store(settings) as store:
         store.require_writable()
@@ -157,8 +157,8 @@ def build(
         if model is not None and runner is not None:
             runner = opened.enter_context(warmed(runner))
         context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots)
-        built = build_paper(paper, repository, context, given_id=given_id)
-    with kept_for_push(settings, [built.bundle]), open_store(settings) as store:
+        built = build_paper(paper, repository, context, given_id=paper_id)
+    with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
         known = stored_paper(store, built.bundle.paper.id)
         if known is not None:
             if built.stopped is not None and known[1].paper.state == "complete":
@@ -170,9 +170,9 @@ def build(
         return _result(built, store.publish([built.bundle]), published=True)
 
 
-def plan(settings: Settings, paper: str | Path, repository: str | None, *, given_id: str | None = None) -> BuildPlan:
-    """What `build` would do with a language model, and about what it would cost. Nothing is asked, run or published;
-    paper and repository are fetched and read. Raises as `build` does, and `ConfigError` without a model to plan for."""
+def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:
+    """What `build` would ask a language model, and about what it would cost. Nothing is asked, run or published; paper
+    and repository are fetched and read. Raises as `build` does, and `ConfigError` without a model."""
     from xkg.build.context import BuildContext
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
@@ -188,7 +188,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, given
     with embedder(settings) as embed, Parsers() as parsers:
         sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
         context = BuildContext(settings, embed, runner_in_force(settings), None, sources=sources, parsers=parsers)
-        opened, _ = open_paper(paper, repository, context, given_id)
+        opened, _ = open_paper(paper, repository, context, paper_id)
         stages = planned(opened, context)
     prices = [stage.dollars for stage in stages]
     return BuildPlan(

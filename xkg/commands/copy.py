@@ -1,4 +1,4 @@
-"""The job of `xkg store copy`: a graph goes from one place to another, and is compared there with what it was."""
+"""`xkg store copy`: copies a graph from one store to another, and compares the copies."""
 
 import hashlib
 from collections import Counter
@@ -13,12 +13,12 @@ from xkg.store.graph_store import GraphStore
 from xkg.value import Value
 
 BATCH = 50
-"""Papers in one step to a server: an interrupted copy keeps the steps that were made."""
+"""Papers published to a server at once: an interrupted copy keeps the finished batches."""
 
 
 class CopyResult(Value):
-    """What was copied: nodes by kind, the hash of all copied papers as they were found in both places, and the papers
-    that were in the target beside them."""
+    """The result of a copy: nodes by kind, the hash of all copied papers, equal in both stores, and the number of other
+    papers in the target."""
 
     source: str
     target: str
@@ -50,8 +50,8 @@ def at(settings: Settings, place: str) -> Settings:
 
 
 def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
-    """Adds every paper of `source`, and what was decided about pairs, to `target`, and reads it back from there.
-    `notify` hears how many papers are there.
+    """Adds every paper of `source`, and the decisions about pairs, to `target`, and reads it back from there. `notify`
+    receives the number of papers copied so far.
 
     Raises `UnknownIdError` for a source without papers, `StoreError` where the papers in the target are not those that
     were sent, and what reading and publishing raise."""
@@ -76,14 +76,14 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
         publish()
     if decided := source.decisions():
         target.decide(decided)
-    found, others = _Tally(), 0
+    received, others = _Tally(), 0
     for bundle in target.bundles():
         if bundle.paper.id in sent.digests:
-            found.add(bundle)
+            received.add(bundle)
         else:
             others += 1
-    if found.digests != sent.digests:
-        wrong = sorted(p for p, digest in sent.digests.items() if found.digests.get(p) != digest)
+    if received.digests != sent.digests:
+        wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
             f"{len(wrong)} of {len(sent.digests)} papers in {target.place} are not what was sent, first {wrong[0]!a}: "
             "somebody else may be writing there; copy again"
@@ -101,7 +101,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
 
 
 class _Tally:
-    """Papers by the hash of all that they hold, and nodes by kind."""
+    """Digests of papers, and counts of nodes by kind."""
 
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}

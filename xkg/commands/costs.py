@@ -1,4 +1,4 @@
-"""What the language model took, as the ledger of a graph has it (`xkg.llm.ledger`)."""
+"""`xkg costs`: what calls of the language model cost, from the ledger of a graph (`xkg.llm.ledger`)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ By = Literal["paper", "stage", "model"]
 
 
 class Cost(Value):
-    """What the calls of one paper, stage or model took. `unusable` of the `calls` gave no usable answer; `reused`
-    answers were kept from before and took nothing. `dollars` leaves out the calls counted in `unpriced`, whose model
+    """The calls of one paper, stage or model. `unusable` of the `calls` gave no usable answer; `reused` answers were
+    stored before and cost nothing. `dollars` leaves out the calls counted in `unpriced`, whose model
     has no known price."""
 
     name: str
@@ -53,7 +53,7 @@ class Costs(Value):
             return "no language model was asked for this graph yet"
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
         columns = (self.by, "calls", "unusable", "reused", "input", "cached", "output", "seconds", "dollars")
-        lines = _aligned([columns, *map(_shown, rows)])
+        lines = _aligned([columns, *map(_cells, rows)])
         if self.open:
             lines.append(
                 f"calls under way, or cut off with their process: {self.open}; they may be billed, at about "
@@ -85,18 +85,18 @@ def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = 
             continue
         if cost is None:
             unpriced.add(model)
-        made = 0 if outcome == "reused" else calls
+        answered = 0 if outcome == "reused" else calls
         entry = Cost(
             name=name,
-            calls=made,
-            unusable=0 if outcome == "ok" else made,
-            reused=calls - made,
+            calls=answered,
+            unusable=0 if outcome == "ok" else answered,
+            reused=calls - answered,
             input_tokens=counts[0],
             cached_tokens=counts[1],
             output_tokens=counts[2],
             seconds=seconds,
             dollars=cost or 0.0,
-            unpriced=made if cost is None else 0,
+            unpriced=answered if cost is None else 0,
         )
         rows[name] = rows[name] + entry if name in rows else entry
     if unknown := [paper for paper in papers if encodable(paper) not in seen]:
@@ -134,7 +134,7 @@ def _groups(path: Path, papers: Sequence[str], by: By) -> Iterator[tuple[Any, ..
         ) from error
 
 
-def _shown(row: Cost) -> tuple[str, ...]:
+def _cells(row: Cost) -> tuple[str, ...]:
     dollars = f"{row.dollars:.4f}" + (f" + {row.unpriced} calls" if row.unpriced else "")
     counts = (row.calls, row.unusable, row.reused, row.input_tokens, row.cached_tokens, row.output_tokens)
     return (row.name, *(f"{count:,}" for count in counts), f"{row.seconds:.0f}", dollars)

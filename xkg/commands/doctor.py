@@ -1,4 +1,4 @@
-"""What is installed and reachable here, and what each missing thing costs."""
+"""`xkg doctor`: what is installed and reachable, and what does not work without it."""
 
 import importlib.metadata
 import platform
@@ -14,8 +14,8 @@ from xkg.sandbox.isolation import programs
 from xkg.value import Value
 
 
-class Finding(Value):
-    """One thing looked at: whether it works, what was seen, and where it does not what that costs and what mends it."""
+class Check(Value):
+    """One thing examined: whether it works, what was seen, what does not work without it, and the remedy."""
 
     name: str
     ok: bool
@@ -26,20 +26,20 @@ class Finding(Value):
     def __str__(self) -> str:
         if self.ok:
             return f"ok      {self.name}: {self.seen}"
-        return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | mend: {self.remedy}"
+        return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | remedy: {self.remedy}"
 
 
 class Report(Value):
-    """Everything the doctor looked at, in the order in which a build needs it."""
+    """All checks, in the order in which a build needs them."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Check, ...]
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.findings))
 
 
 def examine(settings: Settings) -> Report:
-    """Looks at this machine and the graph in force. Never raises for what is missing."""
+    """Examines this machine and the graph in force. Never raises for what is missing."""
     return Report(
         findings=(
             *_programs(),
@@ -58,15 +58,15 @@ def examine(settings: Settings) -> Report:
     )
 
 
-def _programs() -> Iterator[Finding]:
-    yield Finding(name="python", ok=True, seen=f"{platform.python_version()} in {sys.prefix}")
+def _programs() -> Iterator[Check]:
+    yield Check(name="python", ok=True, seen=f"{platform.python_version()} in {sys.prefix}")
     git = shutil.which("git")
     if git is None:
         cost, seen = "repositories cannot be fetched; plain folders still can be read", "not found"
-        yield Finding(name="git", ok=False, seen=seen, cost=cost, remedy="apt-get install git")
+        yield Check(name="git", ok=False, seen=seen, cost=cost, remedy="apt-get install git")
         return
     wall = programs.wall()
-    yield Finding(
+    yield Check(
         name="git",
         ok=wall is not None,
         seen=f"{git}, contained by {wall or 'nothing: it runs with your rights'}",
@@ -75,8 +75,8 @@ def _programs() -> Iterator[Finding]:
     )
 
 
-def _embedding(settings: Settings) -> Finding:
-    """Loads the model, or asks the server, that the settings choose."""
+def _embedding(settings: Settings) -> Check:
+    """Loads the model of the settings, or asks its server."""
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import find_weights
 
@@ -98,10 +98,10 @@ def _embedding(settings: Settings) -> Finding:
     )
 
 
-def _sentence_transformers() -> Finding:
-    """Another way to embed: looked up, not imported, since torch takes seconds."""
+def _sentence_transformers() -> Check:
+    """Looked up, not imported, since torch takes seconds."""
     version = _version("sentence-transformers")
-    return Finding(
+    return Check(
         name="sentence-transformers",
         ok=version is not None,
         seen=version or "not installed",
@@ -110,8 +110,8 @@ def _sentence_transformers() -> Finding:
     )
 
 
-def _language_model(settings: Settings) -> Finding:
-    """Whether a build could ask; asking itself costs money, and is left to the build."""
+def _language_model(settings: Settings) -> Check:
+    """Whether there is a model and a key. Nothing is asked, since that costs money."""
     from xkg.llm.credentials import access
 
     def look() -> str:
@@ -128,7 +128,7 @@ def _language_model(settings: Settings) -> Finding:
     )
 
 
-def _vectors() -> Finding:
+def _vectors() -> Check:
     def look() -> str:
         both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
         if len(both) > 1:
@@ -147,7 +147,7 @@ def _vectors() -> Finding:
     )
 
 
-def _gpu() -> Finding:
+def _gpu() -> Check:
     from xkg.store.indexes.gpu import missing_gpu
     from xkg.store.indexes.vectors import EXACT_UP_TO
 
@@ -155,7 +155,7 @@ def _gpu() -> Finding:
         missing = missing_gpu()
     except ImportError:
         missing = "no faiss is installed"
-    return Finding(
+    return Check(
         name="GPU for vector indexes",
         ok=missing is None,
         seen=missing or "used",
@@ -164,7 +164,7 @@ def _gpu() -> Finding:
     )
 
 
-def _sandbox(settings: Settings) -> Finding:
+def _sandbox(settings: Settings) -> Check:
     from xkg.sandbox.runner import Job
     from xkg.sandbox.select import runner_for
 
@@ -184,35 +184,35 @@ def _sandbox(settings: Settings) -> Finding:
     )
 
 
-def _landlock() -> Finding:
+def _landlock() -> Check:
     from xkg.store.cypher.worker import landlock_version
 
     version = landlock_version()
-    return Finding(
+    return Check(
         name="landlock",
         ok=version > 0,
         seen=f"ABI {version}" if version else "not in this kernel",
-        cost="Cypher of strangers runs behind the guard and a read-only handle alone",
+        cost="untrusted Cypher runs behind the guard and a read-only handle alone",
         remedy="Linux 5.13 or later with Landlock enabled",
     )
 
 
-def _parsing() -> Finding:
+def _parsing() -> Check:
     from xkg.sandbox.isolation.confined_worker import walls
 
-    found = walls()
-    return Finding(
+    barriers = walls()
+    return Check(
         name="parsing",
-        ok=bool(found),
-        seen=f"in a process of its own: {', '.join(found)}" if found else "in a process with limits alone",
+        ok=bool(barriers),
+        seen=f"in a process of its own: {', '.join(barriers)}" if barriers else "in a process with limits alone",
         cost="a flaw in a parser gives a hostile paper or repository the rights of a process without files or network",
         remedy="Linux 5.13 or later with Landlock enabled, and libseccomp2",
     )
 
 
-def _environments(settings: Settings) -> Finding:
+def _environments(settings: Settings) -> Check:
     reachable = _registry_reachable()
-    return Finding(
+    return Check(
         name="package registry",
         ok=reachable and settings.environment.max_mb > 0,
         seen=("reachable" if reachable else "not reachable") + f", at most {settings.environment.max_mb} MB a set",
@@ -221,7 +221,7 @@ def _environments(settings: Settings) -> Finding:
     )
 
 
-def _neo4j(settings: Settings) -> Iterator[Finding]:
+def _neo4j(settings: Settings) -> Iterator[Check]:
     if settings.store.url is None:
         return
 
@@ -234,11 +234,11 @@ def _neo4j(settings: Settings) -> Iterator[Finding]:
         f"Neo4j at {settings.store.url}",
         look,
         cost="nothing of this graph can be read or written; what is built meanwhile waits for `xkg store push`",
-        remedy="what the line says: start the server, or mend store.url, store.database and the credentials",
+        remedy="what the line says: start the server, or correct store.url, store.database and the credentials",
     )
 
 
-def _graph(settings: Settings) -> Finding:
+def _graph(settings: Settings) -> Check:
     from xkg.commands.open import open_store
 
     def look() -> str:
@@ -273,8 +273,8 @@ def _registry_reachable() -> bool:
     return True
 
 
-def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Finding:
+def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Check:
     try:
-        return Finding(name=name, ok=True, seen=look(), cost=cost, remedy=remedy)
+        return Check(name=name, ok=True, seen=look(), cost=cost, remedy=remedy)
     except XkgError as error:
-        return Finding(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy)
+        return Check(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy)

@@ -1,4 +1,4 @@
-"""Graphs as a whole: import, export, push, check, and one node shown."""
+"""`xkg import`, `export`, `store push`, `index check` and `show`."""
 
 import re
 from collections.abc import Sequence
@@ -10,20 +10,19 @@ from xkg.errors import (
     InputError,
     StoreError,
     StoreUnreachableError,
-    UnknownIdError,
 )
 from xkg.value import Value
 
-if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.model import PaperBundle
     from xkg.serve.answers.types import Answer
 
 
-from xkg.commands.open import kept_for_push, open_service, open_store, stored_paper
+from xkg.commands.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
 
 
 class ImportResult(Value):
-    """Papers that came in, and one line for each file that did not. `generation` is 0 where nothing came in."""
+    """Imported papers, and one line for each file that was left out. `generation` is 0 where nothing was imported."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -37,7 +36,7 @@ class ImportResult(Value):
 
 
 class PushResult(Value):
-    """Papers that waited and are in the graph now, and one line for each that is not."""
+    """Papers of the outbox that are in the graph now, and one line for each that is not."""
 
     sent: tuple[str, ...]
     problems: tuple[str, ...]
@@ -60,8 +59,8 @@ class ExportResult(Value):
 
 
 class IndexReport(Value):
-    """What is wrong with the stored graph, one line each; empty where every file is as it was written. `generation` is
-    the one that was found whole, 0 for a graph that holds nothing, None where there are problems."""
+    """Problems of the stored graph, one line each; empty where every file matches its checksum. `generation` is the one
+    that was checked, 0 for an empty graph, None where there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
@@ -80,15 +79,14 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
     bundles, problems = import_folder(folder, check_parsed)
     generation = 0
     if bundles:
-        with kept_for_push(settings, bundles), open_store(settings) as store:
+        with outbox_when_unreachable(settings, bundles), open_store(settings) as store:
             generation = store.publish(bundles)
     return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers that were kept while the graph's server was away, reads them back there, and forgets each that
-    is what was sent; what verifications have found there since stays. Raises `StoreUnreachableError` where it is away
-    still."""
+    """Sends the papers of the outbox to the graph's server, reads them back, and deletes each that arrived unchanged;
+    later verification results there stay. Raises `StoreUnreachableError` while the server is unreachable."""
     from xkg.build.verify import apply, later
     from xkg.store import bundles, outbox
 
@@ -131,12 +129,8 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
     from xkg.store.exchange import export_folder
 
     with open_store(settings) as store, store.snapshot() as snapshot:
-        wanted = list(papers) or [p.id for p in snapshot.papers()]
-        if not wanted:
-            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
-        for paper in wanted:
-            snapshot.require_paper(paper)
-        files = export_folder((snapshot.bundle(paper) for paper in wanted), to, form)
+        chosen = chosen_papers(store, snapshot, papers)
+        files = export_folder((snapshot.bundle(paper) for paper in chosen), to, form)
     return ExportResult(files=tuple(str(file) for file in files))
 
 

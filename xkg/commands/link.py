@@ -1,5 +1,4 @@
-"""The job of `xkg link`: the papers of a graph are linked, and a language model decides what names and vectors leave
-open."""
+"""`xkg link`: links the papers of a graph; a language model decides the pairs that names and vectors leave open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +17,8 @@ if TYPE_CHECKING:  # imported by the job itself
 
 
 class LinkResult(Value):
-    """What linking gave. `linked` counts `SAME_CONCEPT` by what they rest on, `decided` what the model said just now,
-    by relation; `open` pairs wait for a decision. `notes` are what a person should know, one line each."""
+    """The result of linking. `linked` counts `SAME_CONCEPT` edges by their basis, `decided` the new decisions of the
+    model by relation; `open` pairs wait for a decision. `notes` are for a person, one line each."""
 
     generation: int
     linked: dict[str, int]
@@ -49,8 +48,8 @@ def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] 
     """Links the papers of the graph, and asks the model about open pairs; `asking` is called where there are any, and
     None leaves them open, as a model without a key does.
 
-    What was decided is published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model
-    gave up on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
+    Decisions are published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model fails
+    on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
     from xkg.commands.open import open_store
 
     notes: list[str] = []
@@ -96,7 +95,7 @@ def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
 def _decided(
     pairs: "Sequence[Pair]", ask: "Ask", concurrency: int, notes: list[str]
 ) -> "tuple[list[Decision], LanguageModelError | None]":
-    """What was decided, and why no more was, in the order of the pairs; a question that failed is noted."""
+    """The decisions, in the order of the pairs, and the error that ended them; a failed question is noted."""
     from xkg.store.concepts.ask_model import PAIRS, decide
 
     decisions: list[Decision] = []

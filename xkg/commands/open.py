@@ -1,4 +1,4 @@
-"""Settings become what the commands work with: a store, an embedder, a service, a sandbox, a language model."""
+"""Opens what commands work with, from the settings: store, embedder, service, sandbox, language model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -15,14 +15,14 @@ from xkg.errors import (
 )
 from xkg.files import private_folder
 
-if TYPE_CHECKING:  # what is heavy is imported by the job that needs it
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.embeddings.base import Embedder
     from xkg.embeddings.cache import CachedEmbedder
     from xkg.llm.client import LanguageModel
     from xkg.model import PaperBundle
     from xkg.sandbox.runner import Runner
     from xkg.serve.service import Service
-    from xkg.store.graph_store import GraphStore
+    from xkg.store.graph_store import GraphStore, Snapshot
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
@@ -50,7 +50,7 @@ def open_store(settings: Settings) -> "Iterator[GraphStore]":
 
 @contextmanager
 def open_service(settings: Settings) -> "Iterator[Service]":
-    """What answers questions about the graph in force, closed at the end. Opening reads nothing."""
+    """The service over the graph in force, closed at the end. Opening reads nothing."""
     from xkg.serve.service import Service
 
     with closing(Service(settings)) as service:
@@ -72,13 +72,23 @@ def require_folder(folder: Path) -> None:
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
-    """None where nothing here can contain code; a runner that was asked for in words and is not there is an error."""
+    """None where nothing here can contain code. A missing runner that the settings name is an error."""
     from xkg.sandbox.select import runner_for
 
     try:
         return runner_for(settings.sandbox)
     except SandboxUnavailableError:
         return None
+
+
+def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[str]) -> list[str]:
+    """The ids of the named papers (none: all). Raises `UnknownIdError`, also for an empty graph."""
+    chosen = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
+    if not chosen:
+        raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+    for paper in chosen:
+        snapshot.require_paper(paper)
+    return chosen
 
 
 def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | None":
@@ -90,8 +100,8 @@ def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | 
 
 
 @contextmanager
-def kept_for_push(settings: Settings, built: "Sequence[PaperBundle]") -> Iterator[None]:
-    """Keeps papers on disk where the server that they are for is away now."""
+def outbox_when_unreachable(settings: Settings, built: "Sequence[PaperBundle]") -> Iterator[None]:
+    """Puts papers into the outbox where their server is unreachable."""
     from xkg.store import outbox
 
     try:

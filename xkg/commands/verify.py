@@ -1,4 +1,4 @@
-"""The job of `xkg verify`: the code nodes of a graph are run again, and their levels published as they hold today."""
+"""`xkg verify`: runs the code nodes of a graph again, and publishes their present levels."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -6,14 +6,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from xkg.config import Settings
-from xkg.errors import UnknownIdError
 from xkg.model import Level, paper_of
+from xkg.serve.answers.types import short
 from xkg.value import Value
 
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.build.verify import NodeResult
     from xkg.model import PaperBundle
-    from xkg.store.graph_store import GraphStore
 
 _EXAMPLE = 90
 
@@ -34,8 +33,8 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """What a verification gave. `generation` is the one that shows it, `raised` and `lowered` count nodes whose level
-    changed, `causes` and `levels` count nodes; `notes` are what a person should know, one line each."""
+    """The result of a verification. `generation` is the one that holds it, `raised` and `lowered` count nodes whose
+    level changed, `causes` and `levels` count nodes; `notes` are for a person, one line each."""
 
     papers: int
     generation: int
@@ -52,7 +51,7 @@ class VerifyResult(Value):
         lines = []
         for cause, count in self.causes.items():
             first = next((n.reason for n in self.nodes if n.cause == cause and n.reason), "") or ""
-            lines.append(f"  {count:5}  {cause:<24}{_cut(first)}".rstrip())
+            lines.append(f"  {count:5}  {cause:<24}{short(first, _EXAMPLE)}".rstrip())
         ended = [n for n in self.nodes if n.level.rank >= Level.EXECUTED.rank]
         levels = ", ".join(f"{n} {level}" for level, n in self.levels.items())
         return "\n".join(
@@ -71,29 +70,30 @@ def verify(
     jobs: int,
     notify: "Callable[[NodeResult], None]" = lambda _: None,
 ) -> VerifyResult:
-    """Verifies the named papers (none: all), and publishes in one step what came of it; papers that were built again
-    meanwhile keep their new nodes as they are. Interrupted, it leaves the graph as it was.
+    """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
+    keep their new nodes. Interrupted, it leaves the graph unchanged.
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
     `xkg.build.verify` and `GraphStore.publish` raise."""
     from xkg.build.verify import apply, by_cause, forget, level_counts
     from xkg.build.verify import verify as run
-    from xkg.commands.open import open_store
+    from xkg.commands.open import chosen_papers, open_store
     from xkg.sandbox.evidence.failure_causes import Cause
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed
 
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
-    with open_store(settings) as store, ExitStack() as held:
-        bundles = _bundles(store, papers)
-        runner, limits = held.enter_context(warmed(runner)), limits_for(settings.sandbox)
+    with open_store(settings) as store, ExitStack() as opened:
+        with store.snapshot() as snapshot:
+            bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
+        runner, limits = opened.enter_context(warmed(runner)), limits_for(settings.sandbox)
         results = run(bundles, folder, runner, environments, limits, jobs=jobs, notify=notify)
-        found = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
+        evidence = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
         hidden: Counter[bool] = Counter()
 
         def revised(bundle: "PaperBundle") -> "PaperBundle":
-            new = apply(bundle, found, settings.prune.min_level)
+            new = apply(bundle, evidence, settings.prune.min_level)
             for before, after in zip(bundle.techniques, new.techniques, strict=True):
                 if (before.hidden is None) != (after.hidden is None):
                     hidden[after.hidden is not None] += 1
@@ -106,21 +106,11 @@ def verify(
         generation=generation,
         raised=sum(r.level.rank > r.before.rank for r in results),
         lowered=sum(r.level.rank < r.before.rank for r in results),
-        causes={cause.value: len(found) for cause, found in by_cause(results).items()},
+        causes={cause.value: len(evidence) for cause, evidence in by_cause(results).items()},
         levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden)),
     )
-
-
-def _bundles(store: "GraphStore", papers: Sequence[str]) -> "list[PaperBundle]":
-    with store.snapshot() as snapshot:
-        wanted = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
-        if not wanted:
-            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
-        for paper in wanted:
-            snapshot.require_paper(paper)
-        return [snapshot.bundle(paper) for paper in wanted]
 
 
 def _node(result: "NodeResult") -> VerifiedNode:
@@ -139,7 +129,7 @@ def _node(result: "NodeResult") -> VerifiedNode:
 
 
 def _missing(results: "Sequence[NodeResult]") -> list[str]:
-    """Packages that could not be had, with the number of nodes that each reason keeps from running."""
+    """Reasons why packages are missing, with the number of nodes that each keeps from running."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
@@ -149,16 +139,11 @@ def _missing(results: "Sequence[NodeResult]") -> list[str]:
 def _visibility(hidden: "Counter[bool]") -> list[str]:
     notes = []
     if hidden[True]:
-        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the level that is asked for")
+        notes.append(f"{_counted(hidden[True], 'technique')} hidden now, below the required level")
     if hidden[False]:
-        notes.append(f"{_counted(hidden[False], 'technique')} shown again, at the level that is asked for")
+        notes.append(f"{_counted(hidden[False], 'technique')} visible again, at the required level")
     return notes
 
 
 def _counted(number: int, thing: str) -> str:
     return f"{number} {thing}" + ("" if number == 1 else "s")
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _EXAMPLE else f"{line[: _EXAMPLE - 1]}…"

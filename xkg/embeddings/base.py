@@ -1,10 +1,10 @@
-"""The `Embedder` protocol, and what a model makes of a text: one vector of the whole, and one of each of its words, for
-late interaction.
+"""The `Embedder` protocol, and encoded texts: one vector of the whole text, and one of each of its words for late
+interaction.
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
-SIGIR 2020. Here no model is trained for it: the vectors are those that a sentence embedding model would pool. Of each
-number only the sign is kept, 48 bytes a word where there are 384, and a word that stands several times in a text once,
-as the mean of its places. Neither cost recall on our queries.
+SIGIR 2020. Here no model is trained for it: the vectors are those that a sentence embedding model would pool. Only the
+sign of each number is stored, 48 bytes a word for 384 numbers, and a repeated word once, as the mean of its
+occurrences. Neither cost recall on our queries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-READ_CHARACTERS = 50_000
+ENCODED_CHARACTERS = 50_000
 
 
 class Embedder(Protocol):
@@ -32,7 +32,7 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
 
-class Reading(NamedTuple):
+class EncodedText(NamedTuple):
     """`vector` has unit length. `words` are different and in lower case, without punctuation; row i of `codes`, of
     shape (words, dimension / 8), has the signs of the vector of words[i]. Both are empty where a model gives none."""
 
@@ -42,21 +42,21 @@ class Reading(NamedTuple):
 
 
 class Text(str):
-    """A text that says from `start` to `end` what it belongs to: that counts for its vectors, and its words are not the
+    """A text whose part from `start` to `end` names its context: it counts for the vectors, but its words are not the
     text's own."""
 
     __slots__ = ("end", "start")
 
     def __new__(cls, text: str, start: int, end: int) -> Self:
-        made = super().__new__(cls, text)
-        made.start, made.end = start, end
-        return made
+        instance = super().__new__(cls, text)
+        instance.start, instance.end = start, end
+        return instance
 
     start: int
     end: int
 
 
-class Documents(NamedTuple):
+class EncodedDocuments(NamedTuple):
     """Vectors of shape (texts, dimension), and the codes of each text's words as bytes."""
 
     vectors: NDArray[np.float32]
@@ -64,48 +64,48 @@ class Documents(NamedTuple):
 
 
 @runtime_checkable
-class Reader(Protocol):
-    """An embedder that also gives the words of texts. Raises `EmbeddingError`."""
+class WordEncoder(Protocol):
+    """An embedder that also encodes the words of texts. Raises `EmbeddingError`."""
 
-    def read(self, texts: Sequence[str]) -> Sequence[Reading]: ...
+    def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
 
 
 @runtime_checkable
-class KeepsDocuments(Protocol):
-    """An embedder that remembers what it gave of texts. Raises `EmbeddingError`."""
+class DocumentEncoder(Protocol):
+    """An embedder that caches encoded texts. Raises `EmbeddingError`."""
 
-    def documents(self, texts: Sequence[str]) -> Documents: ...
+    def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments: ...
 
 
-def read(embedder: Embedder, texts: Sequence[str]) -> Sequence[Reading]:
-    """What `embedder` makes of queries. Raises `EmbeddingError`."""
+def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
+    """Encodes queries. Raises `EmbeddingError`."""
     import numpy as np
 
-    if isinstance(embedder, Reader):
-        return embedder.read(texts)
+    if isinstance(embedder, WordEncoder):
+        return embedder.encode(texts)
     none = np.empty((0, 0), np.uint8)
-    # Vectors of their own: a view would keep the whole of what was embedded together.
-    return [Reading(vector.copy(), (), none) for vector in embedder.embed(texts)]
+    # Copies: a view would keep the vectors of the whole batch in memory.
+    return [EncodedText(vector.copy(), (), none) for vector in embedder.embed(texts)]
 
 
-def documents(embedder: Embedder, texts: Sequence[str]) -> Documents:
-    """What `embedder` makes of the texts of an index. Raises `EmbeddingError`."""
+def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocuments:
+    """Encodes the texts of an index. Raises `EmbeddingError`."""
     import numpy as np
 
-    if isinstance(embedder, KeepsDocuments):
-        return embedder.documents(texts)
-    if isinstance(embedder, Reader):
-        readings = embedder.read(texts)
+    if isinstance(embedder, DocumentEncoder):
+        return embedder.encode_documents(texts)
+    if isinstance(embedder, WordEncoder):
+        readings = embedder.encode(texts)
         if readings:
-            return Documents(np.stack([r.vector for r in readings]), [r.codes.tobytes() for r in readings])
-    return Documents(embedder.embed(texts), [b""] * len(texts))
+            return EncodedDocuments(np.stack([r.vector for r in readings]), [r.codes.tobytes() for r in readings])
+    return EncodedDocuments(embedder.embed(texts), [b""] * len(texts))
 
 
 def words_of(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    """The own words of a text and their codes, from the vector of each of its tokens, row i of `hidden`: which word a
-    token is of (None for those that stand for no text), and where in the text it stands."""
+    """The own words of a text and their codes, from row i of `hidden`, the vector of token i: `word_ids` has the
+    word of each token (None for special tokens), `offsets` its span in the text."""
     import numpy as np
 
     spans: dict[int, tuple[int, int]] = {}

@@ -1,29 +1,24 @@
-"""No text is embedded twice: vectors, and codes of words, kept in SQLite, shared by processes, in front of any
-`Embedder`."""
+"""A cache of vectors and word codes in front of any `Embedder`, in SQLite, shared by processes: no text is embedded
+twice."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import logging
-import os
 import sqlite3
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from xkg.embeddings.base import Documents, Embedder, Reader
+from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder
 from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
+from xkg.sqlite_files import open_wal, set_aside, transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,13 +36,13 @@ _T = TypeVar("_T")
 
 
 class CachedEmbedder:
-    """An `Embedder` that asks `make` for the real one only when a text is not in the cache file at `path`.
+    """An `Embedder` that calls `make` for the real one only when a text is not in the cache file at `path`.
 
     The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored as soon as its
     chunk is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is set aside
-    (`<name>.corrupt-<time>`) and begun anew, one that cannot be written is read only, and without any the vectors are
-    remembered in memory; each is warned of once. Safe to call from several threads, and from processes side by side:
-    who asks for what is known never waits for what another has embedded, and of the latter for one chunk at most.
+    (`<name>.corrupt-<time>`) and replaced by an empty one, one that cannot be written is only read, and without any the
+    vectors are cached in memory; each is logged once as a warning. Safe to call from several threads and processes at
+    once: a hit never waits for a miss of another thread, and a miss for at most one chunk.
 
     Raises `EmbeddingError` when `make` does, or when it gives another model than `model`.
     """
@@ -66,7 +61,7 @@ class CachedEmbedder:
     def dimension(self) -> int:
         if self._embedder is None:
             query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
-            rows = self._tried("read", partial(_rows_of, query, (self.model,))) or []
+            rows = self._try("read", partial(_rows_of, query, (self.model,))) or []
             if rows:
                 return int(rows[0][0])
         return self._loaded().dimension
@@ -74,53 +69,53 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         keys, wanted = _keyed(texts)
         dimension = self.dimension
-        found = self._read(list(wanted), dimension)
-        missing = [key for key in wanted if key not in found]
+        vectors = self._read(list(wanted), dimension)
+        missing = [key for key in wanted if key not in vectors]
         if missing and self._loaded().dimension != dimension:
-            dimension, found, missing = self._begun_anew(), {}, list(wanted)
+            dimension, vectors, missing = self._drop_vectors(), {}, list(wanted)
         for chunk in _chunks(missing):
             with self._embedding:
-                found |= self._read(chunk, dimension)  # another thread may have embedded them meanwhile
-                left = [key for key in chunk if key not in found]
-                if left:
-                    made = dict(zip(left, self._loaded().embed([wanted[key] for key in left]), strict=True))
-                    self._store("vectors", {key: _bytes(vector) for key, vector in made.items()})
-                    found |= made
-        return _rows(found, keys, dimension)
+                vectors |= self._read(chunk, dimension)  # another thread may have embedded them meanwhile
+                absent = [key for key in chunk if key not in vectors]
+                if absent:
+                    fresh = dict(zip(absent, self._loaded().embed([wanted[key] for key in absent]), strict=True))
+                    self._store("vectors", {key: _bytes(vector) for key, vector in fresh.items()})
+                    vectors |= fresh
+        return _rows(vectors, keys, dimension)
 
-    def documents(self, texts: Sequence[str]) -> Documents:
-        """Also the codes of the words, where the model gives such."""
+    def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments:
+        """As `embed`, with the codes of the words where the model gives them."""
         keys, wanted = _keyed(texts)
         dimension = self.dimension
-        found = self._read(list(wanted), dimension)
+        vectors = self._read(list(wanted), dimension)
         codes = self._stored("words", list(wanted))
-        missing = [key for key in wanted if key not in found or key not in codes]
+        missing = [key for key in wanted if key not in vectors or key not in codes]
         model = self._loaded() if missing else None
-        if model is not None and not isinstance(model, Reader):
-            return Documents(self.embed(texts), [b""] * len(texts))
+        if model is not None and not isinstance(model, WordEncoder):
+            return EncodedDocuments(self.embed(texts), [b""] * len(texts))
         if model is not None and model.dimension != dimension:
-            dimension, found, codes, missing = self._begun_anew(), {}, {}, list(wanted)
+            dimension, vectors, codes, missing = self._drop_vectors(), {}, {}, list(wanted)
         for chunk in _chunks(missing):
-            assert isinstance(model, Reader)
+            assert isinstance(model, WordEncoder)
             with self._embedding:
-                found |= self._read(chunk, dimension)  # as in `embed`
+                vectors |= self._read(chunk, dimension)  # as in `embed`
                 codes |= self._stored("words", chunk)
-                left = [key for key in chunk if key not in found or key not in codes]
-                if left:
-                    readings = dict(zip(left, model.read([wanted[key] for key in left]), strict=True))
-                    made = {key: reading.codes.tobytes() for key, reading in readings.items()}
+                absent = [key for key in chunk if key not in vectors or key not in codes]
+                if absent:
+                    readings = dict(zip(absent, model.encode([wanted[key] for key in absent]), strict=True))
+                    fresh = {key: reading.codes.tobytes() for key, reading in readings.items()}
                     self._store("vectors", {key: _bytes(reading.vector) for key, reading in readings.items()})
-                    self._store("words", made)
-                    found |= {key: reading.vector for key, reading in readings.items()}
-                    codes |= made
-        return Documents(_rows(found, keys, dimension), [codes[key] for key in keys])
+                    self._store("words", fresh)
+                    vectors |= {key: reading.vector for key, reading in readings.items()}
+                    codes |= fresh
+        return EncodedDocuments(_rows(vectors, keys, dimension), [codes[key] for key in keys])
 
-    def _begun_anew(self) -> int:
-        """The dimension of the model that the name stands for now: what is stored under it cannot be compared."""
+    def _drop_vectors(self) -> int:
+        """Deletes the vectors of an earlier model of this name, and returns the dimension of the present one."""
         self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")
         for table in _SCHEMA:
             forget = f"DELETE FROM {table} WHERE model = ?"
-            self._tried("write", methodcaller("execute", forget, (self.model,)))
+            self._try("write", methodcaller("execute", forget, (self.model,)))
         return self._loaded().dimension
 
     def close(self) -> None:
@@ -130,9 +125,7 @@ class CachedEmbedder:
     def __enter__(self) -> CachedEmbedder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _loaded(self) -> Embedder:
@@ -155,24 +148,24 @@ class CachedEmbedder:
         return {key: np.frombuffer(blob, "<f4") for key, blob in stored.items() if len(blob) == 4 * dimension}
 
     def _stored(self, table: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
+        blobs: dict[bytes, bytes] = {}
         for chunk in _chunks(keys):
             query = f"SELECT * FROM {table} WHERE model = ? AND text IN ({','.join('?' * len(chunk))})"
-            rows = self._tried("read", partial(_rows_of, query, (self.model, *chunk))) or []
-            found |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
-        return found
+            rows = self._try("read", partial(_rows_of, query, (self.model, *chunk))) or []
+            blobs |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
+        return blobs
 
     def _store(self, table: str, blobs: dict[bytes, bytes]) -> None:
         rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs.items()]
 
         def insert(connection: sqlite3.Connection) -> None:
-            with connection:
+            with transaction(connection):
                 connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?, ?)", rows)
 
-        self._tried("write", insert)
+        self._try("write", insert)
 
-    def _tried(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """What the operation gives, or None where the file does not let it."""
+    def _try(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
+        """The result of the operation, or None where the file cannot be used."""
         with self._lock:
             try:
                 return operation(self._connection)
@@ -182,7 +175,7 @@ class CachedEmbedder:
             except sqlite3.ProgrammingError as error:
                 if "closed" not in str(error):
                     raise
-                return None  # whoever is still at work goes without
+                return None  # calls under way go on without the cache
             except sqlite3.DatabaseError as error:
                 self._connection.close()
                 self._connection = self._reopened(error)
@@ -191,8 +184,7 @@ class CachedEmbedder:
     def _open(self) -> sqlite3.Connection:
         try:
             private_folder(self._path.parent)
-            with _turn(self._path, fcntl.LOCK_SH):
-                return _connect(self._path)
+            return open_wal(self._path, _SCHEMA, "NORMAL")
         except (sqlite3.OperationalError, OSError) as error:
             return self._read_only(error)
         except sqlite3.DatabaseError as error:
@@ -200,7 +192,7 @@ class CachedEmbedder:
 
     def _read_only(self, error: Exception) -> sqlite3.Connection:
         try:
-            # Without write access SQLite can open a WAL file only when it is told that nobody changes it.
+            # Without write access SQLite can open a WAL file only as immutable.
             connection = sqlite3.connect(
                 f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
             )
@@ -214,25 +206,12 @@ class CachedEmbedder:
         return connection
 
     def _reopened(self, error: Exception) -> sqlite3.Connection:
-        """A sound file in place of a corrupt one: another process may have put it there already. While it is set aside
-        nobody opens it, or what is swept away beside it could be the log of a file that is new."""
-        with _turn(self._path, fcntl.LOCK_EX):
-            return self._replaced(error)
-
-    def _replaced(self, error: Exception) -> sqlite3.Connection:
+        """A sound file in place of a corrupt one: another process may have put it there already."""
         try:
-            with closing(_connect(self._path)) as connection:
-                sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-        except sqlite3.DatabaseError:
-            sound = False
-        try:
-            if not sound:
-                aside = self._path.with_name(f"{self._path.name}.corrupt-{time.time_ns()}")
-                self._path.replace(aside)
-                for end in ("-wal", "-shm"):
-                    self._path.with_name(self._path.name + end).unlink(missing_ok=True)
-                log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
-            return _connect(self._path)
+            with set_aside(self._path, _SCHEMA, "NORMAL") as (connection, aside):
+                if aside is not None:
+                    log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
+                return connection
         except (sqlite3.Error, OSError) as again:
             return self._read_only(again)
 
@@ -242,48 +221,8 @@ class CachedEmbedder:
             log.warning(message)
 
 
-@contextlib.contextmanager
-def _turn(path: Path, kind: int) -> Iterator[None]:
-    """Holds a lock between processes, `LOCK_SH` to open the file and `LOCK_EX` to replace it. Where nothing can be
-    written nothing is replaced, and none is needed."""
-    try:
-        descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        yield
-        return
-    try:
-        fcntl.flock(descriptor, kind)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connection) -> list[Any]:
     return connection.execute(query, values).fetchall()
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=30, check_same_thread=False)
-    try:
-        for attempt in range(100):
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:
-                # SQLite does not wait its time-out for this one statement.
-                if "locked" not in str(error) or attempt == 99:
-                    raise
-                time.sleep(0.05)
-        connection.execute("PRAGMA synchronous = NORMAL")
-        there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
-        for table, statement in _SCHEMA.items():
-            if table not in there:
-                with connection:
-                    connection.execute(statement)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
 
 
 def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
@@ -292,12 +231,12 @@ def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
     return keys, dict(zip(keys, texts, strict=True))
 
 
-def _rows(found: dict[bytes, NDArray[np.float32]], keys: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
+def _rows(vectors: dict[bytes, NDArray[np.float32]], keys: Sequence[bytes], dimension: int) -> NDArray[np.float32]:
     import numpy as np
 
     result = np.empty((len(keys), dimension), np.float32)
     for row, key in enumerate(keys):
-        result[row] = found[key]
+        result[row] = vectors[key]
     return result
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import READ_CHARACTERS, Reading, words_of
+from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
 from xkg.embeddings.onnx_weights import (
     MINILM,
     PACKAGES,
@@ -59,7 +59,7 @@ class OnnxEmbedder:
         if file is None:
             raise EmbeddingError(f"{folder} holds neither model.safetensors nor model.onnx: set embedding.weights")
         self._session = load_session(file, config, threads)
-        self._inputs = [given.name for given in self._session.get_inputs()]
+        self._inputs = [each.name for each in self._session.get_inputs()]
         self.dimension: int = config.get("hidden_size") or self._session.get_outputs()[0].shape[-1]
         unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids", "positions", "mask"}
         if unknown or len(self._session.get_outputs()[0].shape) != 3:
@@ -71,37 +71,37 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        encodings = self._encoded(texts)
+        encodings = self._tokenized(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for row, hidden in self._apart(encodings):
             vectors[row] = _pooled(hidden)
         return vectors
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         """As `embed`, with the words of each text."""
-        encodings = self._encoded(texts)
-        return self._readings(texts, encodings, self._apart(encodings))
+        encodings = self._tokenized(texts)
+        return self._results(texts, encodings, self._apart(encodings))
 
-    def read_together(self, texts: Sequence[str]) -> list[Reading]:
+    def encode_together(self, texts: Sequence[str]) -> list[EncodedText]:
         """As `read`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
         stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
         Cross-contamination", arXiv:2107.02027, 2021."""
         if "mask" not in self._inputs or len(texts) < 2:
-            return self.read(texts)
-        encodings = self._encoded(texts)
-        return self._readings(texts, encodings, self._packed(encodings))
+            return self.encode(texts)
+        encodings = self._tokenized(texts)
+        return self._results(texts, encodings, self._packed(encodings))
 
-    def _readings(
-        self, texts: Sequence[str], encodings: Sequence[Encoding], found: Iterable[tuple[int, NDArray[np.float32]]]
-    ) -> list[Reading]:
-        readings: dict[int, Reading] = {}
-        for row, hidden in found:
+    def _results(
+        self, texts: Sequence[str], encodings: Sequence[Encoding], rows: Iterable[tuple[int, NDArray[np.float32]]]
+    ) -> list[EncodedText]:
+        readings: dict[int, EncodedText] = {}
+        for row, hidden in rows:
             encoding = encodings[row]
             words, codes = words_of(texts[row], hidden, encoding.word_ids, encoding.offsets)
-            readings[row] = Reading(_pooled(hidden), words, codes)
+            readings[row] = EncodedText(_pooled(hidden), words, codes)
         return [readings[row] for row in range(len(texts))]
 
-    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+    def _tokenized(self, texts: Sequence[str]) -> list[Encoding]:
         encodings: list[Encoding] = self._tokenizer.encode_batch([_readable(text) for text in texts])
         return encodings
 
@@ -157,8 +157,8 @@ def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _readable(text: str) -> str:
-    # A word piece seldom spans more than a few characters: what is left out cannot count.
-    return encodable(text[:READ_CHARACTERS])
+    # A word piece seldom spans more than a few characters: the rest is beyond the model's limit.
+    return encodable(text[:ENCODED_CHARACTERS])
 
 
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:

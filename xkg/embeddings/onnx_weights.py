@@ -1,7 +1,7 @@
-"""Weights of models as they lie in folders: found, never fetched, and loaded for the ONNX runtime.
+"""Finds the weights of models in local folders, and loads them for the ONNX runtime; nothing is downloaded.
 
-Those in `model.safetensors` are never copied: a graph of 20 KB (`bert_graph`, kept in the user's cache folder) names
-places in the file as it lies there, and the runtime maps them into memory, shared by all processes.
+Those in `model.safetensors` are never copied: a graph of 20 KB (`bert_graph`, stored in the user's cache folder) names
+offsets in that file, and the runtime maps them into memory, shared by all processes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import importlib.util
 import json
 import logging
 import os
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,9 @@ def find_weights(model: str) -> Path | None:
     if model in PACKAGES:
         package, inside = PACKAGES[model]
         # Looked up, not imported: the package's own import needs torch.
-        found = importlib.util.find_spec(package)
-        if found is not None and found.origin is not None:
-            folders.append(Path(found.origin).parent / inside)
+        spec = importlib.util.find_spec(package)
+        if spec is not None and spec.origin is not None:
+            folders.append(Path(spec.origin).parent / inside)
     name = model if "/" in model else f"sentence-transformers/{model}"
     home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{name.replace('/', '--')}"
@@ -60,7 +59,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> Any:
-    """The tokenizer of a model, which cuts texts there and pads nothing. Raises `EmbeddingError`."""
+    """The tokenizer of a model, which truncates texts at `max_tokens` and pads nothing. Raises `EmbeddingError`."""
     from tokenizers import Tokenizer
 
     try:
@@ -97,8 +96,8 @@ def load_session(weights: Path, config: dict[str, Any], threads: int) -> Any:
 
 
 def _graph(weights: Path, config: dict[str, Any]) -> bytes:
-    """The ONNX graph over this file: from the cache, else made and kept there. The key is the hash of all it depends
-    on (the settings, the names and places of the tensors), so other weights in the same layout share it."""
+    """The ONNX graph over this file, from the cache where it is there. The key is the hash of all it depends on (the
+    settings, the names and offsets of the tensors), so other weights in the same layout share it."""
     try:
         size = weights.stat().st_size
         with weights.open("rb") as file:
@@ -112,9 +111,9 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
         raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
 
     key = hashlib.sha256(json.dumps([2, weights.name, config], sort_keys=True).encode() + header).hexdigest()
-    kept = _cache_folder() / f"bert-{key[:32]}.onnx"
+    cached = _cache_folder() / f"bert-{key[:32]}.onnx"
     try:
-        stored = kept.read_bytes()
+        stored = cached.read_bytes()
         if hashlib.sha256(stored[32:]).digest() == stored[:32]:
             return stored[32:]
     except OSError:
@@ -122,20 +121,16 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
 
     from xkg.embeddings.bert_onnx import bert_graph
 
-    made = bert_graph(config, tensors, weights.name, start)
+    graph = bert_graph(config, tensors, weights.name, start)
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=kept.parent, prefix=".", delete=False) as fresh:
-            fresh.write(hashlib.sha256(made).digest() + made)
-        Path(fresh.name).replace(kept)
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=cached.parent, prefix=".", delete=False) as fresh:
+            fresh.write(hashlib.sha256(graph).digest() + graph)
+        Path(fresh.name).replace(cached)
     except OSError as error:
-        log.warning("%s cannot be written (%s): the model loads 0.5 s slower each time", kept, error.strerror)
-    return made
+        log.warning("%s cannot be written (%s): the model loads 0.5 s slower each time", cached, error.strerror)
+    return graph
 
 
 def _cache_folder() -> Path:
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or "~/AppData/Local")
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    return base.expanduser() / "xkg"
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"

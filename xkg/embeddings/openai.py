@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BATCH = 32  # what text-embeddings-inference lets through unasked; others take more
+_BATCH = 32  # the default limit of text-embeddings-inference; others take more
 _CHARACTERS = 8000  # OpenAI refuses a text of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
 
@@ -27,29 +27,29 @@ _MAX_BYTES = 64 << 20
 class OpenAIEmbedder:
     """`model` of the server at `base_url`, to unit length; `Embedder.model` is `openai:<model>`.
 
-    Requests of 32 texts, one after the other; the first 8,000 characters of a text count. What may pass (408, 409, 429,
-    5xx, a cut or silent connection) is tried again, with the pauses that the server asks for, for at most `patience`
-    seconds a request; an attempt that hears nothing for `timeout` seconds, or has no whole answer then, has failed.
-    Safe to call from several threads.
+    Requests of 32 texts, one after the other; the first 8,000 characters of a text count. Passing failures (408, 409,
+    429, 5xx, a cut or silent connection) are retried for at most `patience` seconds a request, with the pauses that the
+    server asks for; an attempt without a whole answer after `timeout` seconds has failed. Safe to call from several
+    threads.
 
-    Raises `ConfigError` from the constructor for a key that no header can carry, and `EmbeddingError`: there without a
-    key, later where the server refuses, does not answer, or answers with what is no list of equally long vectors.
+    The constructor raises `ConfigError` for a key that no header can carry, and `EmbeddingError` without a key. Later
+    `EmbeddingError` means that the server refuses, does not answer, or sends no list of equally long vectors.
     """
 
     def __init__(
         self, model: str, base_url: str = OPENAI_URL, *, patience: float = 60.0, timeout: float = 30.0
     ) -> None:
-        self._access = found = access("embedding", base_url, "XKG_EMBEDDING_KEY")
-        if is_openai(base_url) and not found.key:
+        self._access = server = access("embedding", base_url, "XKG_EMBEDDING_KEY")
+        if is_openai(base_url) and not server.key:
             raise EmbeddingError(
-                f"no key for {found.at}: set {found.variables}, or embedding.base_url to another server"
+                f"no key for {server.at}: set {server.variables}, or embedding.base_url to another server"
             )
         import openai
 
         # Tries are counted here, not in the SDK.
-        self._client = openai.OpenAI(api_key=found.sent_key, base_url=base_url, max_retries=0)
+        self._client = openai.OpenAI(api_key=server.sent_key, base_url=base_url, max_retries=0)
         self._requested = model
-        self._at = found.at
+        self._at = server.at
         self._patience = patience
         self._timeout = timeout
         self._dimension = 0
@@ -110,7 +110,7 @@ class OpenAIEmbedder:
                 raise EmbeddingError(why.line)
             pause = patience.pause(why.pause)
             if pause is None:
-                raise EmbeddingError(patience.ended(why.line, why.pause))
+                raise EmbeddingError(patience.give_up(why.line, why.pause))
             time.sleep(pause)
 
     def _attempt(self, texts: list[str], seconds: float) -> bytes:
@@ -121,7 +121,7 @@ class OpenAIEmbedder:
         end = time.monotonic() + seconds
         body = bytearray()
         with self._client.embeddings.with_streaming_response.create(
-            # Asked for in words: the SDK's own choice, base64, is not understood everywhere.
+            # The SDK's own choice, base64, is not understood everywhere.
             input=texts,
             model=self._requested,
             encoding_format="float",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import READ_CHARACTERS, Reading, words_of
+from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
 from xkg.embeddings.onnx_weights import find_weights
 from xkg.errors import EmbeddingError
 from xkg.unicode import encodable
@@ -40,7 +40,7 @@ class SentenceTransformersEmbedder:
                 f"embedding.provider is sentence-transformers, and {error.name or 'its package'} cannot be imported: "
                 "run `pip install '.[st]'` where xkg was cloned"
             ) from error
-        disable_progress_bar()  # what a command prints is its answer
+        disable_progress_bar()  # a command prints only its result
         torch.set_num_threads(threads)
         source = weights or find_weights(model) or model
         try:
@@ -66,21 +66,21 @@ class SentenceTransformersEmbedder:
         result: NDArray[np.float32] = np.asarray(vectors, np.float32)
         return result
 
-    def read(self, texts: Sequence[str]) -> list[Reading]:
-        """As `embed`, with the words of each text, but for a model whose tokens cannot be told in it."""
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
+        """As `embed`, with the words of each text, unless the tokenizer gives no offsets."""
         import numpy as np
 
         tokenizer: Any = getattr(self._encoder, "tokenizer", None)
         if not texts or not getattr(tokenizer, "is_fast", False):
             none = np.empty((0, 0), np.uint8)
-            return [Reading(vector, (), none) for vector in self.embed(texts)]
+            return [EncodedText(vector, (), none) for vector in self.embed(texts)]
         readings = []
-        for text, found in zip(texts, self._encoded(texts, output_value=None), strict=True):
-            vector = found["sentence_embedding"].float().cpu().numpy()
-            hidden = found["token_embeddings"][found["attention_mask"].bool()].float().cpu().numpy()
-            told = tokenizer(_readable(text), truncation=True, max_length=len(hidden), return_offsets_mapping=True)
-            words, codes = words_of(text, hidden, told.word_ids(), told["offset_mapping"])
-            readings.append(Reading(vector / max(float(np.linalg.norm(vector)), 1e-12), words, codes))
+        for text, output in zip(texts, self._encoded(texts, output_value=None), strict=True):
+            vector = output["sentence_embedding"].float().cpu().numpy()
+            hidden = output["token_embeddings"][output["attention_mask"].bool()].float().cpu().numpy()
+            encoding = tokenizer(_readable(text), truncation=True, max_length=len(hidden), return_offsets_mapping=True)
+            words, codes = words_of(text, hidden, encoding.word_ids(), encoding["offset_mapping"])
+            readings.append(EncodedText(vector / max(float(np.linalg.norm(vector)), 1e-12), words, codes))
         return readings
 
     def _encoded(self, texts: Sequence[str], **how: Any) -> Any:
@@ -94,4 +94,4 @@ class SentenceTransformersEmbedder:
 
 
 def _readable(text: str) -> str:
-    return encodable(text[:READ_CHARACTERS])
+    return encodable(text[:ENCODED_CHARACTERS])

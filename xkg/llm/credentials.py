@@ -1,4 +1,4 @@
-"""Where the language model is, and with which key it is asked.
+"""The address and the key of the language model.
 
 The key is `XKG_LLM_KEY` of the environment, or `OPENAI_API_KEY` for OpenAI's own service and for the address that the
 environment's `OPENAI_BASE_URL` names.
@@ -15,15 +15,15 @@ from xkg.openai_server import Access, is_openai
 def access(settings: LlmSettings) -> Access:
     """Raises `ModelUnavailableError` where OpenAI's own service has no key, `ConfigError` where key or address cannot
     be used."""
-    named = _environment_url()
-    base_url = settings.base_url or named or OPENAI_URL
-    found = openai_server.access("llm", base_url, "XKG_LLM_KEY", [named] if named else ())
-    if not found.key and is_openai(base_url):
+    environment_url = _environment_url()
+    base_url = settings.base_url or environment_url or OPENAI_URL
+    server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())
+    if not server.key and is_openai(base_url):
         raise ModelUnavailableError(
-            f"no key for the language model ({settings.model} at {found.at}): set {found.variables} (a build can do "
+            f"no key for the language model ({settings.model} at {server.at}): set {server.variables} (a build can do "
             "without one: `--llm none`)"
         )
-    return found
+    return server
 
 
 def _environment_url() -> str | None:

@@ -39,9 +39,9 @@ _FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a question: `ok`; `refused` by the model; `cut` at the length limit; `late`: nothing in the time
-    that a call has; `barred` by the endpoint, for its length or by a filter. `text` is what the model said, or what
-    happened. Tokens are those that the endpoint told, else estimates; `seconds` covers the pauses too."""
+    """The outcome of a question: `ok`; `refused` by the model; `cut` at the length limit; `late`: no answer within the
+    time limit; `barred` by the endpoint, for its length or by a filter. `text` is the model's answer, or what
+    happened. Tokens are those that the endpoint reports, else estimates; `seconds` covers the pauses too."""
 
     ending: Ending
     text: str
@@ -52,7 +52,7 @@ class Reply:
 
 
 class _PassingError(Exception):
-    """May be gone when tried again; `pause` is what the endpoint asks for, in seconds."""
+    """A failure that a retry may not meet; `pause` is what the endpoint asks for, in seconds."""
 
     def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
         super().__init__(line)
@@ -63,9 +63,9 @@ class _PassingError(Exception):
 class Endpoint:
     """Asks models for chat completions. Safe to call from several threads.
 
-    A call takes at most `seconds`, also when its body trickles; what may pass (408, 409, 429, 5xx, a cut or refused
-    connection) is tried again, with the pauses that the endpoint asks for, for `patience` seconds. Of the parameters
-    only `response_format` is sent, and a model that does not take that one gets the schema in words.
+    A call takes at most `seconds`, also when its body trickles. Passing failures (408, 409, 429, 5xx, a cut or refused
+    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. The only parameter sent
+    is `response_format`; a model that does not accept it gets the schema in the prompt.
 
     Calls run in an event loop of their own thread, so that `close` ends those under way at once.
     """
@@ -97,7 +97,7 @@ class Endpoint:
             raise
 
     def distrust(self, model: str) -> None:
-        """The model takes `response_format` and does not keep to it: from now on it gets the schema in words."""
+        """The model accepts `response_format` and ignores it: from now on it gets the schema in the prompt."""
         self._unstructured.add(model)
 
     def close(self) -> None:
@@ -138,17 +138,17 @@ class Endpoint:
         patience, failures = Patience(self._patience), 0
         while True:
             try:
-                reply = await self._asked(model, messages, schema)
+                reply = await self._complete(model, messages, schema)
                 return replace(reply, seconds=time.monotonic() - start)
             except _PassingError as error:
                 failures += 1
                 pause = patience.pause(error.pause)
                 if pause is None or (error.attempts is not None and failures >= error.attempts):
-                    raise ModelUnavailableError(patience.ended(str(error), error.pause)) from None
+                    raise ModelUnavailableError(patience.give_up(str(error), error.pause)) from None
             await asyncio.sleep(pause)
 
-    async def _asked(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
-        """With the schema as a parameter; in words where that is refused."""
+    async def _complete(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
+        """Sends the schema as a parameter, or in the prompt where that is refused."""
         import openai
 
         if model not in self._unstructured:
@@ -196,7 +196,7 @@ class Endpoint:
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise self._failed(error, model) from None
-            # What was sent may be billed all the same.
+            # The prompt may be billed all the same.
             return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
         except openai.APIStatusError:
             raise
@@ -235,18 +235,18 @@ class Endpoint:
         )
 
     def _no_completion(self, body: bytes) -> Exception:
-        """Gateways tell what went wrong behind them in a body of their own, with status 200."""
+        """Gateways report the errors of the servers behind them in a body of their own, with status 200."""
         try:
-            told = json.loads(body)["error"]
-            words = self._where.words(told if isinstance(told, dict) else {"message": told})
+            error = json.loads(body)["error"]
+            words = self._where.words(error if isinstance(error, dict) else {"message": error})
         except (ValueError, TypeError, KeyError, RecursionError):
             words = ""
         line = f"{self._where.at} answered with what is no chat completion{f' ({words})' if words else ''}"
         return _PassingError(f"{line}: check llm.base_url (it often ends in /v1)", attempts=_NO_COMPLETIONS)
 
     def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
-        """A refusal of this one question. Raises `_PassingError` for what may pass, `ModelUnavailableError` for what
-        no further question would change."""
+        """A refusal of this one question. Raises `_PassingError` for what a retry may not meet,
+        `ModelUnavailableError` for what affects every question."""
         status, words = error.status_code, self._where.words(error.body)
         because = f" ({words})" if words else ""
         if status in (400, 413, 422) and (status == 413 or _TOO_LONG.search(f"{error.code} {words}")):
@@ -276,5 +276,5 @@ def _text(content: Any) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _count(told: Any, estimate: int) -> int:
-    return told if type(told) is int and told >= 0 else estimate
+def _count(reported: Any, estimate: int) -> int:
+    return reported if type(reported) is int and reported >= 0 else estimate

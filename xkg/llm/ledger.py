@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import random
 import sqlite3
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -19,9 +17,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from xkg.errors import BudgetError, ConfigError, StoreError
-from xkg.files import private_file, private_folder, sync_folder
+from xkg.files import private_folder
 from xkg.llm.endpoint import Ending, Message, Reply
 from xkg.llm.prices import Prices
+from xkg.sqlite_files import open_wal, set_aside, transaction
 from xkg.unicode import encodable
 
 log = logging.getLogger(__name__)
@@ -32,19 +31,23 @@ LEDGER = "llm.sqlite"
 # `open`: under way, or cut off by the end of its process, so that it may have been billed; `reused`: from the cache.
 Outcome = Literal["open", "ok", "invalid", "refused", "cut", "failed", "reused"]
 
-_ANSWERS = """CREATE TABLE IF NOT EXISTS answers (
-    key BLOB PRIMARY KEY, model TEXT NOT NULL, ending TEXT NOT NULL, text TEXT NOT NULL, crc32 INTEGER NOT NULL)"""
 # `dollars` is NULL where the price was unknown, and an estimate while `outcome` is open.
-_CALLS = """CREATE TABLE IF NOT EXISTS calls (
-    id INTEGER PRIMARY KEY, at TEXT NOT NULL, paper TEXT NOT NULL, stage TEXT NOT NULL, prompt TEXT NOT NULL,
-    about TEXT NOT NULL, model TEXT NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
-    input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
-    seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)"""
+_SCHEMA = {
+    "answers": """CREATE TABLE IF NOT EXISTS answers (
+        key BLOB PRIMARY KEY, model TEXT NOT NULL, ending TEXT NOT NULL, text TEXT NOT NULL, crc32 INTEGER NOT NULL)""",
+    "calls": """CREATE TABLE IF NOT EXISTS calls (
+        id INTEGER PRIMARY KEY, at TEXT NOT NULL, paper TEXT NOT NULL, stage TEXT NOT NULL, prompt TEXT NOT NULL,
+        about TEXT NOT NULL, model TEXT NOT NULL, role TEXT NOT NULL, attempt INTEGER NOT NULL,
+        input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+        seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
+    "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
+    "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
+}
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Who asks what of whom: the fixed part of a row of the ledger."""
+class Question:
+    """The part of a row of the ledger that is known before the answer."""
 
     paper: str
     stage: str
@@ -62,15 +65,15 @@ _OUTCOMES: dict[Ending, Outcome] = {
 
 
 def answer_key(model: str, messages: Sequence[Message], schema: Mapping[str, Any], draw: int) -> bytes:
-    """What decides an answer, and not where or in which form it is asked for. `draw` tells questions apart that are
-    the same and shall not have the same answer."""
+    """A digest of what decides an answer, whatever the endpoint. Equal questions with another `draw` get an answer of
+    their own."""
     content = json.dumps([model, [(m["role"], m["content"]) for m in messages], schema, draw], sort_keys=True)
     return hashlib.sha256(content.encode()).digest()
 
 
 class Ledger:
     """The file `llm.sqlite` of a graph. Every method has written to disk when it returns. Safe to call from several
-    threads, and from processes side by side.
+    threads and processes at once.
 
     A corrupt file is set aside (`llm.sqlite.corrupt-<time>`), what can be read of it is taken over, and a warning says
     so. Raises `StoreError` where the file cannot be written: an answer that cannot be kept is not to be paid for.
@@ -83,7 +86,7 @@ class Ledger:
         with _as_store_error(self._path):
             private_folder(folder)
             try:
-                self._connection = _connect(self._path)
+                self._connection = open_wal(self._path, _SCHEMA)
             except sqlite3.DatabaseError as error:
                 self._connection = _renewed(self._path, error)
 
@@ -92,61 +95,61 @@ class Ledger:
             self._connection.close()
 
     def answer(self, key: bytes) -> Reply | None:
-        """The answer that was kept, or None."""
-        return self._done(lambda db: _kept(db, key))
+        """The stored answer, or None."""
+        return self._run(lambda db: _stored_answer(db, key))
 
-    def begin(self, asked: Asked, dollars: float | None, limit: float | None) -> int:
-        """Enters a call that is about to be made, with what it may cost, and gives its number. Raises `BudgetError`
-        where that is more than is left of the paper's `limit`; calls under way count with their estimates."""
+    def begin(self, question: Question, dollars: float | None, limit: float | None) -> int:
+        """Enters a call that is about to be made, at its estimated cost, and returns its number. Raises `BudgetError`
+        where that exceeds what is left of the paper's `limit`; calls under way count with their estimates."""
         call = random.getrandbits(62)
 
         def enter(db: sqlite3.Connection) -> None:
             if limit is not None:
-                self._require_left(db, asked, dollars or 0.0, limit)
-            _enter(db, call, asked, _NOTHING, dollars, "open", b"")
+                self._require_left(db, question, dollars or 0.0, limit)
+            _enter(db, call, question, _NOTHING, dollars, "open", b"")
 
-        self._written(enter)
+        self._transaction(enter)
         return call
 
-    def end(self, call: int, asked: Asked, key: bytes, reply: Reply) -> Reply:
-        """Enters what came of a call, and keeps its answer, in one step. Gives the answer that is kept under the key:
-        where another process was faster, that one's."""
-        dollars = self._prices.dollars(asked.model, reply.input_tokens, reply.cached_tokens, reply.output_tokens)
+    def end(self, call: int, question: Question, key: bytes, reply: Reply) -> Reply:
+        """Enters the outcome of a call and stores its answer, in one transaction. Returns the answer stored under the
+        key: that of another process, if it was faster."""
+        dollars = self._prices.dollars(question.model, reply.input_tokens, reply.cached_tokens, reply.output_tokens)
 
         def enter(db: sqlite3.Connection) -> Reply:
-            _enter(db, call, asked, reply, dollars, _OUTCOMES[reply.ending], key)
+            _enter(db, call, question, reply, dollars, _OUTCOMES[reply.ending], key)
             if reply.ending not in ("late", "barred"):
                 db.execute(
                     "INSERT INTO answers VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING",
-                    (key, encodable(asked.model), reply.ending, reply.text, zlib.crc32(reply.text.encode())),
+                    (key, encodable(question.model), reply.ending, reply.text, zlib.crc32(reply.text.encode())),
                 )
-            return _kept(db, key) or reply
+            return _stored_answer(db, key) or reply
 
-        return self._written(enter)
+        return self._transaction(enter)
 
-    def fail(self, call: int, asked: Asked, seconds: float) -> None:
-        """Enters that a call gave nothing, and cost nothing."""
+    def fail(self, call: int, question: Question, seconds: float) -> None:
+        """Enters that a call failed and cost nothing."""
         reply = replace(_NOTHING, seconds=seconds)
-        self._written(lambda db: _enter(db, call, asked, reply, 0.0, "failed", b""))
+        self._transaction(lambda db: _enter(db, call, question, reply, 0.0, "failed", b""))
 
-    def reuse(self, asked: Asked, key: bytes) -> None:
-        """Enters that an answer was there already."""
+    def reuse(self, question: Question, key: bytes) -> None:
+        """Enters that a stored answer was used."""
         call = random.getrandbits(62)
-        self._written(lambda db: _enter(db, call, asked, _NOTHING, 0.0, "reused", key))
+        self._transaction(lambda db: _enter(db, call, question, _NOTHING, 0.0, "reused", key))
 
     def reject(self, key: bytes) -> None:
         """Enters that an answer could not be used."""
         update = "UPDATE calls SET outcome = 'invalid' WHERE answer = ? AND outcome = 'ok'"
-        self._written(lambda db: db.execute(update, (key,)))
+        self._transaction(lambda db: db.execute(update, (key,)))
 
     def forget(self, keys: Iterable[bytes]) -> None:
         """Drops answers, so that they are asked for anew; what they took stays in the ledger."""
         rows = [(key,) for key in keys]
-        self._written(lambda db: db.executemany("DELETE FROM answers WHERE key = ?", rows))
+        self._transaction(lambda db: db.executemany("DELETE FROM answers WHERE key = ?", rows))
 
     def spent(self, paper: str) -> float | None:
         """Dollars for a paper, all its builds together; None where a price is unknown."""
-        return self._done(lambda db: self._sum(db, paper, "outcome != 'open'"))
+        return self._run(lambda db: self._sum(db, paper, "outcome != 'open'"))
 
     def _sum(self, db: sqlite3.Connection, paper: str, condition: str) -> float | None:
         query = (
@@ -161,36 +164,29 @@ class Ledger:
             total += cost
         return total
 
-    def _require_left(self, db: sqlite3.Connection, asked: Asked, dollars: float, limit: float) -> None:
-        spent = self._sum(db, asked.paper, "TRUE")
+    def _require_left(self, db: sqlite3.Connection, question: Question, dollars: float, limit: float) -> None:
+        spent = self._sum(db, question.paper, "TRUE")
         if spent is None:
             raise ConfigError(
-                f"llm.max_cost cannot hold for {asked.paper}, since earlier calls have no price: `xkg costs --by "
+                f"llm.max_cost cannot hold for {question.paper}, since earlier calls have no price: `xkg costs --by "
                 "model` says of which models; give theirs in llm.prices, or leave out the limit"
             )
         if spent + dollars > limit:
             raise BudgetError(
-                f"{asked.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {asked.paper} are spent, and the next "
-                f"call may take ${dollars:.3f}; what is done is kept: run again with a higher --max-cost to go on"
+                f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {question.paper} are spent, and the "
+                f"next call may take ${dollars:.3f}; what is done is kept: run again with a higher --max-cost to go on"
             )
 
-    def _written(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """What the step gives; it happens whole or not at all."""
+    def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of the step, which happens whole or not at all."""
 
         def whole(db: sqlite3.Connection) -> T:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                given = step(db)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-            return given
+            with transaction(db):
+                return step(db)
 
-        return self._done(whole)
+        return self._run(whole)
 
-    def _done(self, step: Callable[[sqlite3.Connection], T]) -> T:
+    def _run(self, step: Callable[[sqlite3.Connection], T]) -> T:
         with self._lock, _as_store_error(self._path):
             try:
                 return step(self._connection)
@@ -199,91 +195,54 @@ class Ledger:
             return step(self._connection)
 
 
-def _kept(db: sqlite3.Connection, key: bytes) -> Reply | None:
+def _stored_answer(db: sqlite3.Connection, key: bytes) -> Reply | None:
     row = db.execute("SELECT ending, text, crc32 FROM answers WHERE key = ?", (key,)).fetchone()
     return Reply(row[0], row[1]) if row is not None and zlib.crc32(row[1].encode()) == row[2] else None
 
 
 def _enter(
-    db: sqlite3.Connection, call: int, asked: Asked, reply: Reply, dollars: float | None, outcome: Outcome, key: bytes
+    db: sqlite3.Connection,
+    call: int,
+    question: Question,
+    reply: Reply,
+    dollars: float | None,
+    outcome: Outcome,
+    key: bytes,
 ) -> None:
-    words = (asked.paper, asked.stage, asked.prompt, asked.about, asked.model, asked.role)
+    words = (question.paper, question.stage, question.prompt, question.about, question.model, question.role)
     counts = (reply.input_tokens, reply.cached_tokens, reply.output_tokens, reply.seconds)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     db.execute(
         "INSERT OR REPLACE INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (call, now, *map(encodable, words), asked.attempt, *counts, dollars, outcome, key),
+        (call, now, *map(encodable, words), question.attempt, *counts, dollars, outcome, key),
     )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    private_file(path)
-    db = sqlite3.connect(path, timeout=30, check_same_thread=False, isolation_level=None)
-    try:
-        for attempt in range(100):
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                break
-            except sqlite3.OperationalError as error:
-                # SQLite does not wait its time-out for this one statement.
-                if "locked" not in str(error) or attempt == 99:
-                    raise
-                time.sleep(0.05)
-        db.execute("PRAGMA synchronous = FULL")
-        if len(db.execute("SELECT 1 FROM sqlite_master WHERE name IN ('answers', 'calls')").fetchall()) < 2:
-            db.execute(_ANSWERS)
-            db.execute(_CALLS)
-            db.execute("CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)")
-            db.execute("CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)")
-            sync_folder(path.parent)
-    except BaseException:
-        db.close()
-        raise
-    return db
 
 
 def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection | None = None) -> sqlite3.Connection:
     """A sound file in place of a corrupt one, with what can be read of that. Any other error is raised again."""
-    if type(error) is not sqlite3.DatabaseError:  # its children tell of a full disk, a lock, a missing right
+    if type(error) is not sqlite3.DatabaseError:  # its subclasses are a full disk, a lock, a missing right
         raise error
     if old is not None:
         old.close()
-    with path.with_name(f"{path.name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        if _is_sound(path):  # another process was here first
-            return _connect(path)
-        aside = path.with_name(f"{path.name}.corrupt-{time.time_ns()}")
-        path.replace(aside)
-        for end in ("-wal", "-shm"):
-            if (whole := path.with_name(path.name + end)).exists():
-                whole.replace(aside.with_name(aside.name + end))
-        fresh = _connect(path)
-        answers, calls = _salvaged(aside, fresh, "answers", 5), _salvaged(aside, fresh, "calls", 16)
+    with set_aside(path, _SCHEMA) as (db, aside):
+        if aside is None:
+            return db
+        answers, calls = _salvage(aside, db, "answers", 5), _salvage(aside, db, "calls", 16)
     log.warning(
         "%s was corrupt (%s) and is set aside as %s: %d answers and %d calls could be taken over; what is missing of "
         "them is asked anew, and missing in `xkg costs` and in what --max-cost allows",
         path, error, aside.name, answers, calls,
     )  # fmt: skip
-    return fresh
+    return db
 
 
-def _is_sound(path: Path) -> bool:
-    try:
-        with closing(_connect(path)) as db:
-            return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-    except sqlite3.DatabaseError:
-        return False
-
-
-def _salvaged(aside: Path, fresh: sqlite3.Connection, table: str, columns: int) -> int:
+def _salvage(aside: Path, db: sqlite3.Connection, table: str, columns: int) -> int:
     """How many rows came over, read until the damage."""
     count = 0
-    fresh.execute("BEGIN IMMEDIATE")
-    with suppress(sqlite3.Error), closing(sqlite3.connect(aside)) as old:
+    with transaction(db), suppress(sqlite3.Error), closing(sqlite3.connect(aside)) as old:
         for row in old.execute(f"SELECT * FROM {table}"):
-            fresh.execute(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * columns)})", row)
+            db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * columns)})", row)
             count += 1
-    fresh.execute("COMMIT")
     return count
 
 

@@ -1,4 +1,4 @@
-"""From the text of an answer to an object of its type: read tolerantly, validated strictly, never evaluated."""
+"""Parses the text of an answer into an object of its type: leniently read, strictly validated, never evaluated."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 A = TypeVar("A", bound=BaseModel)
 
-_SHOWN_FAULTS = 6
+_LISTED_FAULTS = 6
 _MAX_STARTS = 1000
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.S)
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
@@ -29,13 +29,13 @@ class UnusableError(ValueError):
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """The last JSON object of the text, whatever stands around it. Raises `UnusableError`."""
-    found = _objects(_THOUGHT.sub("", text))
-    if not found:
+    """The last JSON object of the text that has the right type. Raises `UnusableError`."""
+    objects = _objects(_THOUGHT.sub("", text))
+    if not objects:
         raise UnusableError("it holds no complete JSON object; give exactly one", shapeless=True)
-    for each in reversed(found):
+    for text_of_object in reversed(objects):
         try:
-            answer = kind.model_validate_json(each, strict=True)
+            answer = kind.model_validate_json(text_of_object, strict=True)
             if control := _CONTROL.search(answer.model_dump_json()):
                 raise UnusableError(
                     f"a text holds the control character {control[1]!a}: in JSON a backslash is written twice, as in "
@@ -45,16 +45,16 @@ def read_answer(text: str, kind: type[A]) -> A:
             return answer
         except ValidationError as error:
             complaint = complaint_of(error)
-            if each is found[-1]:
+            if text_of_object is objects[-1]:
                 last = complaint
     raise last
 
 
 def complaint_of(error: ValidationError) -> UnusableError:
     faults = error.errors(include_url=False, include_input=False, include_context=False)
-    words = [f"{_path(fault['loc'])}: {fault['msg']}" for fault in faults[:_SHOWN_FAULTS]]
-    if len(faults) > _SHOWN_FAULTS:
-        words.append(f"and {len(faults) - _SHOWN_FAULTS} more faults")
+    words = [f"{_path(fault['loc'])}: {fault['msg']}" for fault in faults[:_LISTED_FAULTS]]
+    if len(faults) > _LISTED_FAULTS:
+        words.append(f"and {len(faults) - _LISTED_FAULTS} more faults")
     shapeless = any(fault["type"] in ("missing", "extra_forbidden") for fault in faults)
     return UnusableError("; ".join(words), shapeless=shapeless)
 
@@ -91,10 +91,9 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
 def _objects(text: str) -> list[str]:
     """The outermost JSON objects of the text, in order.
 
-    What starts as an object and breaks off may hold whole objects inside, and none of them is the answer: the search
-    goes on at the next fence."""
+    Objects inside an object that breaks off are not the answer: the search goes on at the next fence."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
-    found = []
+    objects = []
     position = 0
     for _ in range(_MAX_STARTS):
         start = _OBJECT_START.search(text, position)
@@ -102,13 +101,13 @@ def _objects(text: str) -> list[str]:
             break
         try:
             value, position = decoder.raw_decode(text, start.start())
-            found.append(json.dumps(value))
+            objects.append(json.dumps(value))
         except (ValueError, RecursionError):
             fence = _FENCE.search(text, start.end())
             if fence is None:
                 break
             position = fence.end()
-    return found
+    return objects
 
 
 def _no_number(name: str) -> NoReturn:

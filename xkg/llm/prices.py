@@ -1,4 +1,4 @@
-"""What a call costs, and what one would cost."""
+"""Prices of models, and estimates of what calls cost."""
 
 import re
 from collections.abc import Mapping
@@ -80,10 +80,10 @@ def models_of(settings: LlmSettings) -> set[str]:
 def estimate(
     settings: LlmSettings, prompt: Prompt, inputs: Mapping[str, str], *, output_tokens: int = TYPICAL_OUTPUT
 ) -> Estimate:
-    """What asking would take, without asking: needs neither key nor endpoint."""
-    asked = sum(map(tokens, prompt.render(inputs)))
+    """The estimated cost of a question. Needs neither key nor endpoint."""
+    input_tokens = sum(map(tokens, prompt.render(inputs)))
     model = model_of(settings, prompt.role)
-    return Estimate(asked, output_tokens, Prices(settings.prices).dollars(model, asked, 0, output_tokens))
+    return Estimate(input_tokens, output_tokens, Prices(settings.prices).dollars(model, input_tokens, 0, output_tokens))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which folders of this machine a caller may name."""
+"""The folders of this machine that a caller may name."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from xkg.errors import ConfigError, InputError
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     """The folders under which working copies may lie, links resolved. None configured: the one the server was started
-    in, unless that is the root of the file system or holds somebody's home folder, which nobody meant to open.
+    in, unless that is the root of the file system or contains the home folder, which should not be open by accident.
 
     Raises `ConfigError` for one that is no folder."""
     if configured is None:
@@ -17,23 +17,22 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     roots = tuple(root.expanduser().resolve() for root in configured)
     for root in roots:
         if not root.is_dir():
-            raise ConfigError(f"serve.roots: {root} is not a folder; mend it in xkg.yaml or the environment")
+            raise ConfigError(f"serve.roots: {root} is not a folder; correct it in xkg.yaml or the environment")
     return roots
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
     """The folder that a caller named, links resolved; a relative name is tried under each root. Raises `InputError`
-    for one that is not there or, links resolved, lies outside. What lies outside is never told from what does not
-    exist."""
-    return _found(named, roots, Path.is_dir, "folder")
+    for one that does not exist or, links resolved, lies outside, with the same message for both."""
+    return _resolve(named, roots, Path.is_dir, "folder")
 
 
 def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
     """As `under_roots`, a file or a folder."""
-    return _found(named, roots, lambda path: path.is_dir() or path.is_file(), "file or folder")
+    return _resolve(named, roots, lambda path: path.is_dir() or path.is_file(), "file or folder")
 
 
-def _found(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], kind: str) -> Path:
+def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], kind: str) -> Path:
     if not roots:
         raise InputError(
             "this server opens no folder: set serve.roots, or over stdio start it in the folder of the repository"

@@ -1,4 +1,4 @@
-"""Answers as text, for people and for models that read text: what is quoted is told from what the server says."""
+"""Answers as text, for people and for models, with quoted text separate from the server's own lines."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -30,35 +30,35 @@ from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
 from xkg.serve.search.related import Pair, RelatedAnswer
 
-Told = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
+AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
 
 
-class Own(str):
-    """A line that the server says for itself, which quotes nothing."""
+class ServerLine(str):
+    """A line of the server itself, which quotes nothing."""
 
 
-def text(answer: Told) -> str:
-    """The answer for people: the facts of its fields, the longest last."""
+def text(answer: AnyAnswer) -> str:
+    """The answer for people, with the longest fields last."""
     return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
 
 
-def text_for_agents(answer: Told) -> str:
-    """The same facts for a model: what is quoted from papers and repositories stands between marks (`framed`)."""
+def text_for_agents(answer: AnyAnswer) -> str:
+    """The same answer for a model: text quoted from papers and repositories stands between marks (`framed`)."""
     lines = [*_lines(_flattened(answer)), *_onward(answer)]
-    said = visible("\n".join(line for line in lines if isinstance(line, Own)))
-    data = visible("\n".join(line for line in lines if not isinstance(line, Own))).rstrip()
-    if data and _quotes(answer):
-        data = framed(data)
-    return f"{data.rstrip()}\n{said}".strip() + "\n"
+    own = visible("\n".join(line for line in lines if isinstance(line, ServerLine)))
+    quoted_text = visible("\n".join(line for line in lines if not isinstance(line, ServerLine))).rstrip()
+    if quoted_text and _quotes(answer):
+        quoted_text = framed(quoted_text)
+    return f"{quoted_text.rstrip()}\n{own}".strip() + "\n"
 
 
-def _quotes(answer: Told) -> bool:
-    """Whether the answer has words of papers or repositories; of builds, what came of them does."""
+def _quotes(answer: AnyAnswer) -> bool:
+    """Whether the answer quotes papers or repositories, as results and errors of builds do."""
     jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,) if isinstance(answer, JobAnswer) else ()
     return isinstance(answer, Quoting) or any(job.error or job.result is not None for job in jobs)
 
 
-def _lines(answer: Told) -> list[str]:
+def _lines(answer: AnyAnswer) -> list[str]:
     match answer:
         case ContextAnswer():
             return [answer.context]
@@ -93,10 +93,10 @@ def _lines(answer: Told) -> list[str]:
 def _search_lines(answer: SearchAnswer) -> list[str]:
     lines = [line for number, row in enumerate(answer.rows, start=1) for line in _row_lines(number, row)]
     if not answer.rows:
-        lines.append(Own("Nothing fits."))
+        lines.append(ServerLine("Nothing fits."))
     if answer.dropped:
         lines += ["Dropped:", *(f"- {row.name} {row.id}: {row.reason}" for row in answer.dropped)]
-    return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    return [*lines, *_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
@@ -105,8 +105,8 @@ def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
         f"   {row.id}",
         f"   paper: {row.paper_title}; {f'code {row.code}' if row.code else 'no code'}",
     ]
-    said = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
-    lines += [f"   {line}" for line in said if line]
+    texts = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
+    lines += [f"   {line}" for line in texts if line]
     relatives = row.relatives if isinstance(row, SearchRow) else ()
     return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in relatives)]
 
@@ -127,26 +127,26 @@ def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
         lines += ["", f"{code.name}  [{code.level}] {code.code}  ({code.language}; packages: {packages})"]
         lines.append(fenced(code.implementation, code.language))
     lines.append("")
-    return [*lines, *_verified(answer.verified), Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    return [*lines, *_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
-def _verified(said: str) -> list[str]:
-    return [Own(f"{'Verified' if said.startswith('by ') else 'Verification:'} {said}.")] if said else []
+def _verified(outcome: str) -> list[str]:
+    return [ServerLine(f"{'Verified' if outcome.startswith('by ') else 'Verification:'} {outcome}.")] if outcome else []
 
 
 def _related_lines(answer: RelatedAnswer) -> list[str]:
     lines = [f"Related to {answer.paper}:"]
     for number, row in enumerate(answer.rows, start=1):
         year = f" ({row.year})" if row.year else ""
-        how = [said for said, holds in (("cited by it", row.cites), ("cites it", row.cited)) if holds]
-        how += [f"techniques alike {row.alike:g}"] if row.alike else []
+        reasons = [reason for reason, holds in (("cited by it", row.cites), ("cites it", row.cited)) if holds]
+        reasons += [f"techniques alike {row.alike:g}"] if row.alike else []
         lines += [f"{number}. {row.title}{year}  [score {row.score:g}]", f"   {row.id}"]
-        lines += [f"   {', '.join(how)}"] if how else []
+        lines += [f"   {', '.join(reasons)}"] if reasons else []
         lines += [f"   one concept: {_pair(pair)}" for pair in row.shared]
         lines += [f"   alike: {_pair(pair)}" for pair in row.nearest if pair not in row.shared]
     if not answer.rows:
         lines = [f"Nothing is related to {answer.paper}."]
-    return [*lines, Own(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    return [*lines, ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _pair(pair: Pair) -> str:
@@ -186,8 +186,8 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
 
 
 def _reference(reference: Reference) -> str:
-    said = (reference.title, reference.cited_as, reference.key, reference.arxiv_id, reference.doi, reference.year)
-    known = dict.fromkeys(str(fact) for fact in (*said, reference.text) if fact)
+    facts = (reference.title, reference.cited_as, reference.key, reference.arxiv_id, reference.doi, reference.year)
+    known = dict.fromkeys(str(fact) for fact in (*facts, reference.text) if fact)
     return "; ".join(known)
 
 
@@ -236,15 +236,15 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
 def _locate_lines(answer: LocateAnswer) -> list[str]:
     lines = _place_lines(answer.locations)
     if not answer.locations:
-        lines.append(Own("Nothing is located."))
+        lines.append(ServerLine("Nothing is located."))
     # the folders of a repository have the names that its authors gave them
-    said = Own if answer.searched.startswith("stored places") else str
-    lines += [said(f"Note: {answer.note}.")] if answer.note else []
-    return [*lines, said(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    line_type = ServerLine if answer.searched.startswith("stored places") else str
+    lines += [line_type(f"Note: {answer.note}.")] if answer.note else []
+    return [*lines, line_type(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _place_lines(places: Sequence[Place]) -> list[str]:
-    """Places under the repository, and the technique, that they are of."""
+    """Places, grouped by repository and technique."""
     lines = []
     above = ""
     for place in places:
@@ -252,22 +252,22 @@ def _place_lines(places: Sequence[Place]) -> list[str]:
         technique = f", {place.technique}" if isinstance(place, LocatedPlace) and place.technique else ""
         if (heading := f"In {repository}{technique}:") != above:
             lines.append(above := heading)
-        found = [] if place.score is None else [f"{place.score:g}"]
-        found += [place.source] if isinstance(place, LocatedPlace) else []
+        marks = [] if place.score is None else [f"{place.score:g}"]
+        marks += [place.source] if isinstance(place, LocatedPlace) else []
         at = f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
-        lines.append(f"- {at}" + (f"  [{', '.join(found)}]" if found else ""))
+        lines.append(f"- {at}" + (f"  [{', '.join(marks)}]" if marks else ""))
     return lines
 
 
-def _onward(answer: Told) -> list[str]:
-    """Where the rest is."""
+def _onward(answer: AnyAnswer) -> list[str]:
+    """Lines with the cursor and the address of the rest."""
     cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
-    lines = [Own(f"More with cursor: {cursor}")] if cursor else []
-    return [*lines, Own(f"All of it: {uri}")] if uri else [*lines]
+    lines = [ServerLine(f"More with cursor: {cursor}")] if cursor else []
+    return [*lines, ServerLine(f"All of it: {uri}")] if uri else [*lines]
 
 
 def _cut(cut: str) -> list[str]:
-    return [Own(f"Left out: {cut}.")] if cut else []
+    return [ServerLine(f"Left out: {cut}.")] if cut else []
 
 
 def _cell(value: Any) -> str:

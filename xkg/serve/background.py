@@ -1,4 +1,4 @@
-"""Work beside the caller's own, where a processor is free for it."""
+"""Background tasks beside the caller's own work, where a processor is free."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -9,15 +9,15 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_THREADS = max(1, (os.cpu_count() or 1) // 2)
-_pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="xkg-beside")
-_free = BoundedSemaphore(_THREADS)
+THREADS = max(1, (os.cpu_count() or 1) // 2)
+_pool = ThreadPoolExecutor(THREADS, thread_name_prefix="xkg-beside")
+_free = BoundedSemaphore(THREADS)
 
 
 @contextmanager
 def beside(work: Callable[[], T], *, worthwhile: bool = True) -> Iterator[Callable[[], T]]:
-    """Begins `work` on another thread, and gives what waits for its result, or raises what it raised. Where all threads
-    are at work, or it is not `worthwhile`, the caller does it in asking. Nothing of it is left running at the end."""
+    """Starts `work` on another thread, and yields the function that waits for its result. Where no thread is free, or
+    it is not `worthwhile`, that function does the work itself. The work has ended when the context ends."""
     if not worthwhile or not _free.acquire(blocking=False):
         yield work
         return

@@ -1,4 +1,4 @@
-"""What the server offers over one graph: tools, resources and prompts."""
+"""Registers the tools, resources and prompts of the MCP server."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def add_all(
     server: MCPServer, service: Service, roots: Sequence[Path] = (), building: "Building | None" = None
 ) -> None:
-    """Registers all of it. What a caller names on this machine must lie under `roots`; None for
-    `building` leaves out the tools that build."""
+    """Registers all of them. Paths that a caller names must lie under `roots`; None for `building` leaves out the tools
+    that build."""
     search.add(server, service)
     nodes.add(server, service)
     locate.add(server, service, roots)

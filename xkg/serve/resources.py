@@ -1,4 +1,4 @@
-"""What the server offers by address: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`."""
+"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`."""
 
 from collections.abc import Callable
 

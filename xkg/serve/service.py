@@ -1,4 +1,4 @@
-"""One graph, open for reading: what the tools call. Heavy libraries and the model are loaded when first needed."""
+"""One graph, open for reading, as the tools use it. Heavy libraries and the model are loaded when first needed."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from cachetools import LRUCache
 
 from xkg.errors import InputError, StoreError, XkgError
-from xkg.serve.search.query_encoder import QueryReadings
+from xkg.serve.search.query_encoder import QueryEncoder
 
 if TYPE_CHECKING:
     from xkg.build.grounding.working_copy import WorkingCopies
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from xkg.store.graph_store import GraphStore, Snapshot
 
 ANSWERS = 256
-"""Answers of some ten kilobytes each that are kept of one state of the graph."""
+"""Cached answers of one snapshot, some ten kilobytes each."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
 """A graph of a million techniques is loaded within so many."""
 
 
 class Service:
-    """Answers about the graph in force, each from the generation that is current when it is asked.
+    """Answers questions about the current generation of the graph.
 
-    Every method raises `XkgError` children, `StoreError` with what to do where the graph is empty. Safe to use from
-    several threads."""
+    Every method raises subclasses of `XkgError`, `StoreError` where the graph is empty. Safe to use from several
+    threads."""
 
     def __init__(self, settings: "Settings") -> None:
         self.folder = settings.kg
@@ -53,11 +53,11 @@ class Service:
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
-        self._read = QueryReadings(self._model)
+        self._read = QueryEncoder(self._model)
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
-        """The generation in force and how many papers it holds. Raises `StoreError` too where there are none."""
+        """The current generation and its number of papers. Raises `StoreError` where there are none."""
         with self._snapshot() as snapshot:
             return snapshot.generation, snapshot.paper_count()
 
@@ -69,8 +69,8 @@ class Service:
         filters: "Filters | None" = None,
         verify: bool = False,
     ) -> "types.SearchAnswer":
-        """`verify` asks the language model, waits
-        no longer than `xkg.serve.search.model_questions.WAIT_SECONDS`, and says where there was no answer."""
+        """`verify` asks the language model, for at most `xkg.serve.search.model_questions.WAIT_SECONDS`; the answer
+        says where it did not reply."""
         from xkg.serve.search.filters import Filters
 
         if not query.strip():
@@ -78,7 +78,7 @@ class Service:
         chosen = filters or Filters()
         if not verify:
             with self._snapshot() as snapshot:
-                return self._found(snapshot, query, k, chosen)
+                return self._cached_search(snapshot, query, k, chosen)
         from xkg.serve.search import verifier
         from xkg.serve.search.model_questions import WAIT_SECONDS
 
@@ -134,7 +134,7 @@ class Service:
         repository: Path | None = None,
     ) -> "ContextAnswer":
         """A paper as Markdown for a prompt; with all kinds of nodes, or those in `include`. `repository` is a clone of
-        the paper's, which raw code is read from instead of what a build has kept."""
+        the paper's, from which raw code is read instead of the outputs of the build."""
         from xkg.serve.context.context import KINDS, paper_context
 
         with self._snapshot() as snapshot:
@@ -152,11 +152,11 @@ class Service:
             )
 
     def locate(
-        self, asked: str, repository: Path | None = None, k: int = 10, *, roots: "Sequence[Path] | None" = None
+        self, text: str, repository: Path | None = None, k: int = 10, *, roots: "Sequence[Path] | None" = None
     ) -> "types.LocateAnswer":
-        """Where a technique is, in the graph or in the working copy at `repository`, of which nothing is run, and
-        nothing is read outside of `roots`, where they are given. A copy can be searched without a graph. Raises
-        `InputError` too, for a folder that holds no readable source."""
+        """Places of a technique, in the graph or in the working copy at `repository`, of which nothing is run, and
+        nothing is read outside of `roots`, if there are any. A copy can be searched without a graph. Raises
+        `InputError` too, for a folder without readable source."""
         from xkg.serve.search.locate import locate
 
         copy = None if repository is None else self._working_copies().read(repository, roots)
@@ -165,7 +165,7 @@ class Service:
                 raise StoreError(self._empty())
             return locate(
                 snapshot if snapshot.generation else None,
-                asked,
+                text,
                 k,
                 copy,
                 lambda text, rows: self._seek(snapshot, text, rows),
@@ -206,7 +206,7 @@ class Service:
         self._warming.start()
 
     def warm(self) -> None:
-        """Loads what the first search and the first query need; what is wrong is said when they are asked."""
+        """Loads what the first search and the first query need. Errors are raised by these, not here."""
         try:
             if not self._closed:
                 self.search("warm", 1)
@@ -215,12 +215,12 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # meanwhile: what was opened since is nobody's
+            if self._closed:  # meanwhile: close what was opened since
                 self.close()
 
     def close(self) -> None:
-        """Lets go of the graph, for good. Calls under way end as they would, but for questions to a language model
-        and for folders that are being parsed: these are given up."""
+        """Closes the graph, for good. Calls under way end normally, except questions to a language model and parsing of
+        folders, which are aborted."""
         with self._turn:
             self._closed = True
             questions, parsers = self._questions, self._parsers
@@ -245,8 +245,8 @@ class Service:
                 raise StoreError(self._empty())
             yield snapshot
 
-    def _found(self, snapshot: "Snapshot", query: str, k: int, filters: "Filters") -> "types.SearchAnswer":
-        """As `_seek`, from memory where this very state of the graph was asked the same lately."""
+    def _cached_search(self, snapshot: "Snapshot", query: str, k: int, filters: "Filters") -> "types.SearchAnswer":
+        """As `_seek`, with a least-recently-used cache for each snapshot."""
         key = (query, k, repr(filters))
         with self._turn:
             answers = self._answers.setdefault(snapshot, LRUCache(ANSWERS))
@@ -277,7 +277,7 @@ class Service:
             return self._copies
 
     def _parsing(self) -> "Parsers":
-        """What parses, in a process of its own that starts when something must be."""
+        """The confined parsers, whose process starts with the first parse."""
         with self._turn:
             self._require_open()
             if self._parsers is None:
@@ -304,7 +304,7 @@ class Service:
             if self._questions is None:
                 from xkg.serve.search.model_questions import Questions
 
-                # Half of the calls that are at work may wait for a model: the others go on.
+                # At most half of the calls at work wait for a model.
                 waiting = max(1, self._settings.serve.http.concurrency // 2)
                 self._questions = Questions(self._settings.llm, self.folder, waiting)
                 if self._closed:

@@ -1,11 +1,9 @@
 """The MCP server over stdio. It answers `initialize` before anything but the SDK is loaded.
 
-Building the tools' schemas takes a tenth of the SDK's own start, so that too waits until `initialize` is answered.
+Building the tools' schemas takes a tenth of the SDK's own start, so it also waits until `initialize` is answered.
 """
 
 import asyncio
-import os
-import signal
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +13,10 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
-from xkg.serve.allowed_folders import open_roots
-from xkg.serve.completions import add_completions
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import PlainErrors
 
 if TYPE_CHECKING:
-    from xkg.config import Settings
     from xkg.serve.jobs.jobs import Jobs
 
 _ABOUT = """\
@@ -54,59 +49,20 @@ PREPARE_AFTER_SECONDS = 0.02
 
 
 def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
-    """The server over `service`. Its tools are there from the first message after `initialize` on; what a caller names
-    on this machine must lie under `roots`. None for `jobs` leaves out the tools that build."""
+    """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
+    caller names must lie under `roots`. None for `jobs` leaves out the tools that build."""
     from xkg.version import __version__
 
-    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
-    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING")
-    add_completions(server, service)  # at once: what a server can do is said with `initialize`
+    instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
+    server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
     server.middleware.append(_preparing(server, service, roots, jobs))
     return server
-
-
-def serve(settings: "Settings") -> None:
-    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots, and
-    for builds that nothing bounds."""
-    roots = open_roots(settings.serve.roots)
-    jobs = _jobs(settings, roots) if settings.serve.build.allowed else None
-    service = Service(settings)
-    try:
-        make_server(service, roots, jobs).run("stdio")
-    finally:
-        if jobs is not None:
-            jobs.close()
-        service.close()
-
-
-def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs":
-    """Builds that end with this process, however it is told to end."""
-    from xkg.serve.jobs.jobs import Jobs
-
-    jobs = Jobs(settings, roots=roots)
-
-    waiting, told = os.pipe()
-
-    def end() -> None:
-        os.read(waiting, 1)
-        jobs.close()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    def tell(number: int, _frame: object) -> None:
-        # Nothing more happens here: what was interrupted may hold a lock that closing waits for.
-        signal.signal(number, signal.SIG_DFL)
-        os.write(told, b".")
-
-    threading.Thread(target=end, name="end", daemon=True).start()
-    signal.signal(signal.SIGTERM, tell)
-    jobs.start()
-    return jobs
 
 
 def _preparing(
     server: MCPServer, service: Service, roots: Sequence[Path], jobs: "Jobs | None"
 ) -> ServerMiddleware[Any]:
-    """Registers the tools before the first message that can ask for them, and once the client is answered loads in the
+    """Registers the tools before the first message that can ask for them, and after the first answer loads in the
     background what the first search needs."""
     turn = threading.Lock()
     prepared = False

@@ -1,4 +1,4 @@
-"""A server whose tools refuse in one line: what is wrong, and what to do."""
+"""An MCP server whose errors are one line: what is wrong, and what to do."""
 
 import difflib
 import inspect
@@ -20,19 +20,19 @@ _LONGEST = 1000
 
 
 class PlainErrors(MCPServer[Any]):
-    """The SDK's server, with errors of tools in our own words, and with none for an argument that it would drop."""
+    """The SDK's server, with errors of tools in our own words, and an error for an unknown argument."""
 
-    def __init__(self, *args: Any, **given: Any) -> None:
-        super().__init__(*args, **given)
-        self._taken: dict[str, tuple[str, ...]] = {}
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._accepted: dict[str, tuple[str, ...]] = {}
 
-    def add_tool(self, fn: Callable[..., Any], *args: Any, **given: Any) -> None:
-        super().add_tool(fn, *args, **given)
-        self._taken[f"tool {given.get('name') or fn.__name__}"] = tuple(inspect.signature(fn).parameters)
+    def add_tool(self, fn: Callable[..., Any], *args: Any, **options: Any) -> None:
+        super().add_tool(fn, *args, **options)
+        self._accepted[f"tool {options.get('name') or fn.__name__}"] = tuple(inspect.signature(fn).parameters)
 
     def add_prompt(self, prompt: Prompt) -> None:
         super().add_prompt(prompt)
-        self._taken[f"prompt {prompt.name}"] = tuple(argument.name for argument in prompt.arguments or ())
+        self._accepted[f"prompt {prompt.name}"] = tuple(argument.name for argument in prompt.arguments or ())
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
@@ -45,7 +45,7 @@ class PlainErrors(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Raises `ToolError` with one line: of the first argument that is wrong, or what the tool refused for."""
+        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool."""
         if (wrong := self._unknown("tool", name, arguments)) is not None:
             raise ToolError(wrong)
         try:
@@ -62,13 +62,13 @@ class PlainErrors(MCPServer[Any]):
                     raise ToolError(refusal(error)) from None
 
     def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """What is wrong with the first argument that a tool or a prompt does not take."""
-        taken = self._taken.get(f"{kind} {name}")
-        unknown = next((argument for argument in arguments if taken is not None and argument not in taken), None)
-        if unknown is None or taken is None:
+        """A line about the first argument that a tool or a prompt does not take."""
+        accepted = self._accepted.get(f"{kind} {name}")
+        unknown = next((argument for argument in arguments if accepted is not None and argument not in accepted), None)
+        if unknown is None or accepted is None:
             return None
-        near = difflib.get_close_matches(unknown, taken, n=1, cutoff=0.55)
-        instead = f"use {near[0]}" if near else f"it takes {', '.join(taken) or 'none'}"
+        near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
+        instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
         return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
 
 
@@ -80,6 +80,6 @@ def _argument(tool: str, wrong: ValidationError) -> str:
 
 def refusal(error: Exception) -> str:
     """An error in one line; one that quotes from the graph stands between marks."""
-    said = one_line(str(error))
-    shown = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-    return framed_line(shown) if isinstance(error, UnknownIdError | QueryFailedError) else shown
+    line = one_line(str(error))
+    shortened = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+    return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened

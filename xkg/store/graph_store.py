@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, Technique
 from xkg.value import Value
 
@@ -149,7 +149,7 @@ class Snapshot(Protocol):
         weighs the square root of its inverse document frequency, relative to that of a word that none has."""
         ...
 
-    def interaction(self, reading: Reading, ids: Sequence[str]) -> Mapping[str, float]:
+    def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Late interaction of a query with each of these techniques, in -1..1, without those of whose words nothing is
         known."""
         ...

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.errors import InputError
-from xkg.serve.answers.paging import MOST_CHARACTERS, MOST_SHOWN, Page
+from xkg.serve.answers.paging import MOST_CHARACTERS, MOST_SEEN, Page
 
 KEYS = st.lists(st.text(max_size=8), unique=True, max_size=40)
 
@@ -29,7 +29,7 @@ def test_what_was_shown_is_not_shown_again_whatever_came_since(first: list[str],
     cursor = Page(None, "tool").beyond(first)
     assert cursor is not None
     page = Page(cursor, "tool")
-    assert page.shown == len(first)
+    assert page.seen == len(first)
     assert [second[place] for place in page.unseen(second)] == [key for key in second if key not in first]
 
 
@@ -65,7 +65,7 @@ def test_a_cursor_with_another_character_is_refused(place: int, character: str) 
 
 
 def test_cursors_stay_short() -> None:
-    page = Page(Page(None, "tool").beyond([str(n) for n in range(MOST_SHOWN - 1)]), "tool")
+    page = Page(Page(None, "tool").beyond([str(n) for n in range(MOST_SEEN - 1)]), "tool")
     full = page.beyond(["last"])
     assert full is not None
     assert len(full) <= MOST_CHARACTERS

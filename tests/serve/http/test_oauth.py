@@ -270,5 +270,5 @@ async def test_keys_hold_while_the_issuer_is_gone_and_one_fetch_is_under_way_at_
     gone = True
     monkeypatch.setattr(oauth, "FRESH_SECONDS", 0.0)
     assert await issuer.verify(token)
-    monkeypatch.setattr(oauth, "KEPT_SECONDS", 0.0)
+    monkeypatch.setattr(oauth, "VALID_SECONDS", 0.0)
     assert await issuer.verify(token) is None

@@ -199,10 +199,11 @@ import os, signal, sys, threading
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.serve.jobs.test_jobs import settings_in
-from xkg.serve import stdio
+from xkg.commands.serve import end_with_process
 from xkg.serve.jobs import jobs
 jobs.check_bounds = lambda _: None
-running = stdio._jobs(settings_in(Path({folder!r})), ())
+running = jobs.Jobs(settings_in(Path({folder!r})))
+end_with_process(running)
 with running._turn:  # as when the signal comes while a build is asked for
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait(0.5)

@@ -70,7 +70,7 @@ def test_too_many_are_refused(tmp_path: Path) -> None:
 
 
 def test_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_table, "KEPT", 2)
+    monkeypatch.setattr(job_table, "RETAINED_JOBS", 2)
     table = JobTable(tmp_path)
     forgotten = []
     for name in "abcd":

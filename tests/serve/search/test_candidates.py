@@ -41,7 +41,7 @@ def paper(name: str) -> PaperBundle:
 
 def ranked(folder: Path, embedder: Embedder, read: OnnxEmbedder, query: str) -> list[str]:
     with EmbeddedStore(folder, lambda: embedder).snapshot() as snapshot:
-        return [row.name for row in search(snapshot, read.read, query, 4, bar=0.0).rows]
+        return [row.name for row in search(snapshot, read.encode, query, 4, bar=0.0).rows]
 
 
 def test_a_word_counts_in_the_sense_it_has_here(

@@ -25,7 +25,7 @@ QUERY = "blow cool smoke and steam on the crust of the loaf or the hive"
 
 
 def found(snapshot: Snapshot, embedder: OnnxEmbedder, **filters: object) -> tuple[set[str], str]:
-    answer = search(snapshot, embedder.read, QUERY, 20, Filters(**filters))  # type: ignore[arg-type]
+    answer = search(snapshot, embedder.encode, QUERY, 20, Filters(**filters))  # type: ignore[arg-type]
     shown = {row.name for row in answer.rows} | {r.name for row in answer.rows for r in row.relatives}
     return shown, answer.searched
 
@@ -63,7 +63,7 @@ def test_filters_narrow_and_the_answer_says_so(
 
 def test_a_name_is_not_answered_where_filters_leave_it_out(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
     def named(**filters: object) -> list[str]:
-        answer = search(snapshot, embedder.read, "Hive Smoking", 5, Filters(**filters))  # type: ignore[arg-type]
+        answer = search(snapshot, embedder.encode, "Hive Smoking", 5, Filters(**filters))  # type: ignore[arg-type]
         return [row.name for row in answer.rows]
 
     assert named()[0] == "Hive Smoking"

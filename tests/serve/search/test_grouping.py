@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.search.grouping import above, apart, families, spread
+from xkg.serve.search.grouping import above, apart, grouped, spread
 
 
 def rows(strength: dict[str, float], first: tuple[str, ...] = (), own: frozenset[str] = frozenset()) -> list[list[str]]:
-    return [[family.lead, *family.relatives] for family in families(strength, first, own=own)]
+    return [[group.lead, *group.relatives] for group in grouped(strength, first, own=own)]
 
 
 def test_a_part_that_fits_about_as_well_stands_before_the_whole() -> None:
@@ -59,8 +59,8 @@ def test_each_technique_stands_once_and_rows_one_inside_the_other_answer_needs_o
 
 def test_another_paper_is_seen_unless_it_is_far_behind() -> None:
     strength = {f"p#{i}": 0.9 - i / 100 for i in range(7)} | {"q#x": 0.5, "q#y": 0.1}
-    leads = [family.lead for family in spread(families(strength), strength, 5)]
+    leads = [group.lead for group in spread(grouped(strength), strength, 5)]
     assert leads == ["p#0", "p#1", "p#2", "p#3", "q#x", "p#4", "p#5", "p#6", "q#y"]
     weak = strength | {"q#x": 0.3}
-    assert [family.lead for family in spread(families(weak), weak, 5)][:5] == [f"p#{i}" for i in range(5)]
-    assert spread(families(strength), strength, 1)[0].lead == "p#0"
+    assert [group.lead for group in spread(grouped(weak), weak, 5)][:5] == [f"p#{i}" for i in range(5)]
+    assert spread(grouped(strength), strength, 1)[0].lead == "p#0"

@@ -17,7 +17,7 @@ from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
-from xkg.serve.search.locate import described
+from xkg.serve.search.locate import as_technique
 from xkg.serve.service import Service
 from xkg.serve.stdio import make_server
 from xkg.store.local.store import EmbeddedStore
@@ -224,8 +224,8 @@ def test_the_first_clause_of_a_text_is_its_name() -> None:
         ("Update rule v1.2", "Update rule v1.2"),
         ("one " * 30, " ".join(["one"] * 12)),
     ):
-        assert described(text.strip()).name == name
-        assert (described(text.strip()).definition == "") == (name == text)
+        assert as_technique(text.strip()).name == name
+        assert (as_technique(text.strip()).definition == "") == (name == text)
 
 
 def test_the_command_prints_the_same_answer(

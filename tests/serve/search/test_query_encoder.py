@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import EmbeddingError
-from xkg.serve.search.query_encoder import QueryReadings
+from xkg.serve.search.query_encoder import QueryEncoder
 
 
 class Model:
@@ -29,13 +29,13 @@ class Model:
         return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
 
 
-def rows(readings: Sequence[Reading]) -> list[list[float]]:
+def rows(readings: Sequence[EncodedText]) -> list[list[float]]:
     return [reading.vector.tolist() for reading in readings]
 
 
 def test_a_text_goes_through_the_model_once() -> None:
     model = Model()
-    vectors = QueryReadings(lambda: model)
+    vectors = QueryEncoder(lambda: model)
     assert rows(vectors(["a", "bb", "a"])) == [[1, 97], [2, 98], [1, 97]]
     assert rows(vectors(["bb", "ccc"])) == [[2, 98], [3, 99]]
     assert model.asked == ["a", "bb", "ccc"]
@@ -44,7 +44,7 @@ def test_a_text_goes_through_the_model_once() -> None:
 @given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5), max_size=20))
 def test_a_small_memory_gives_the_same_vectors(asked: list[list[str]]) -> None:
     model = Model()
-    vectors = QueryReadings(lambda: model, kept=2)
+    vectors = QueryEncoder(lambda: model, size=2)
     for texts in asked:
         assert rows(vectors(texts)) == Model().embed(texts).tolist()
 
@@ -58,7 +58,7 @@ def test_what_the_model_could_not_do_is_tried_again() -> None:
             raise EmbeddingError("no weights")
         return models[0]
 
-    vectors = QueryReadings(model)
+    vectors = QueryEncoder(model)
     with pytest.raises(EmbeddingError):
         vectors(["a"])
     assert rows(vectors(["a"])) == [[1, 97]]
@@ -82,7 +82,7 @@ class SlowModel(Model):
         return super().embed(texts)
 
 
-def waiting(vectors: QueryReadings, count: int) -> None:
+def waiting(vectors: QueryEncoder, count: int) -> None:
     """Returns when so many callers wait for the next run."""
     until = time.monotonic() + 10
     while (run := vectors._next) is None or run.callers < count:
@@ -92,7 +92,7 @@ def waiting(vectors: QueryReadings, count: int) -> None:
 
 def test_who_comes_while_the_model_runs_shares_its_next_run() -> None:
     model = SlowModel()
-    vectors = QueryReadings(lambda: model)
+    vectors = QueryEncoder(lambda: model)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(vectors, ["alone"])
         assert model.begun.acquire(timeout=10)
@@ -108,7 +108,7 @@ def test_who_comes_while_the_model_runs_shares_its_next_run() -> None:
 
 def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
     model = SlowModel()
-    vectors = QueryReadings(lambda: model)
+    vectors = QueryEncoder(lambda: model)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(vectors, ["alone"])
         assert model.begun.acquire(timeout=10)
@@ -124,7 +124,7 @@ def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
 def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:
     model = OnnxEmbedder()
     texts = ["", "a", "KL penalty", "low-rank factorisation of a weight matrix", "keep it " * 300, "學習率"]
-    for found, alone in zip(QueryReadings(lambda: model)(texts), model.read(texts), strict=True):
+    for found, alone in zip(QueryEncoder(lambda: model)(texts), model.encode(texts), strict=True):
         assert np.abs(found.vector - alone.vector).max() < 1e-6
         assert found.words == alone.words
         assert np.bitwise_count(found.codes ^ alone.codes).sum() <= 2  # a number about 0 has either sign

@@ -27,7 +27,7 @@ def ask(graph: Path, embedder: OnnxEmbedder) -> Iterator[Ask]:
     with store.snapshot() as snapshot:
 
         def ask(query: str, k: int = 5, **filters: Any) -> SearchAnswer:
-            return search(snapshot, embedder.read, query, k, Filters(**filters))
+            return search(snapshot, embedder.encode, query, k, Filters(**filters))
 
         yield ask
     store.close()
@@ -129,7 +129,7 @@ def test_of_two_of_one_name_the_one_with_code_leads(tmp_path: Path, embedder: On
     store.publish([bundle])
     for query in ("averaging", "keep a share of the old weights so that what was learned stays"):
         with store.snapshot() as snapshot:
-            row, *_ = search(snapshot, embedder.read, query, 3).rows
+            row, *_ = search(snapshot, embedder.encode, query, 3).rows
         assert (row.id, row.code) == (second, identity)
         assert (first, "same name") in [(inside.id, inside.relation) for inside in row.relatives]
         assert all(inside.id == first or inside.relation != "same name" for inside in row.relatives)

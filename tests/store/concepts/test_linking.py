@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tests.store.graphs import a_paper, hashed_words, open_store
 from tests.store.local.test_store import rows
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.errors import CorruptStoreError
 from xkg.model import Paper, PaperBundle, Technique
 from xkg.store.concepts import linking, names
@@ -34,7 +34,7 @@ class ByFirstWord:
             row[0], row[own] = part**0.5, (1 - part) ** 0.5
         return matrix
 
-    def read(self, texts: list[str]) -> list[Reading]:
+    def encode(self, texts: list[str]) -> list[EncodedText]:
         return hashed_words(texts, self.embed(texts))
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.store.indexes.late_interaction import interaction
 from xkg.store.indexes.text import query_terms
 
@@ -16,9 +16,9 @@ CODE = st.binary(min_size=WIDTH, max_size=WIDTH)
 WORDS = ("replay", "buffer", "the", "loss")
 
 
-def reading(codes: Sequence[bytes]) -> Reading:
+def reading(codes: Sequence[bytes]) -> EncodedText:
     table = np.frombuffer(b"".join(codes), np.uint8).reshape(-1, WIDTH)
-    return Reading(np.ones(WIDTH * 8, np.float32), WORDS[: len(codes)], table)
+    return EncodedText(np.ones(WIDTH * 8, np.float32), WORDS[: len(codes)], table)
 
 
 def by_length(terms: Sequence[str]) -> Mapping[str, float]:
@@ -52,5 +52,5 @@ def test_a_stop_word_counts_nothing() -> None:
 
 def test_codes_of_another_model_are_not_compared() -> None:
     assert interaction(reading([b"abc"]), {"other": b"abcd", "same": b"abcabc"}, by_length) == {"same": 1.0}
-    none = Reading(np.ones(4, np.float32), (), np.empty((0, 0), np.uint8))
+    none = EncodedText(np.ones(4, np.float32), (), np.empty((0, 0), np.uint8))
     assert interaction(none, {"same": b"abc"}, by_length) == {}

@@ -154,7 +154,7 @@ def everything(replica: Replica, *, ranked: bool) -> object:
         known = [view.technique.id for view in snapshot.techniques(ids)]
         shared, words = snapshot.matched("sparse gates for training that nobody has", known)
         background = snapshot.background(vector)
-        (reading,) = ByFirstWord().read(["the sparse gates, trained"])
+        (reading,) = ByFirstWord().encode(["the sparse gates, trained"])
         text = [snapshot.find_text("sparse gates", 50, among) for among in ([], *([paper] for paper in papers))]
         return (
             found,

@@ -126,7 +126,7 @@ def test_publish_replace_remove_rollback_reopen(tmp_path: Path) -> None:
 def test_unchanged_parts_carry_over_between_generations(tmp_path: Path) -> None:
     store = open_store(tmp_path / "kg")
     store.publish([a_paper(1), a_paper(2)])
-    (reading,) = FakeHashEmbedder().read(["layer normalisation"])
+    (reading,) = FakeHashEmbedder().encode(["layer normalisation"])
     part, changed = "arxiv:2101.00001#method/layer-norm", "arxiv:2101.00002#method"
     with store.snapshot() as snapshot:
         before = snapshot.interaction(reading, [part, changed, "nobody#x"])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from xkg.files import alone
+from xkg.files import file_lock
 from xkg.sandbox.runner import Environment
 
 _USED = ".used"
@@ -50,7 +50,7 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 
 def _free(home: Path) -> bool:
     try:
-        with alone(home / _USED, wait=False) as free:
+        with file_lock(home / _USED, wait=False) as free:
             return free
     except OSError:
         return False

@@ -35,7 +35,7 @@ from pydantic import Field, ValidationError
 
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
-from xkg.files import alone, read_regular, write_whole
+from xkg.files import file_lock, read_regular, write_whole
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
@@ -295,7 +295,7 @@ class UvEnvironments:
 
     def _locked(self) -> AbstractContextManager[bool]:
         self._folder.mkdir(parents=True, exist_ok=True)
-        return alone(self._folder / ".lock", wait=True)
+        return file_lock(self._folder / ".lock")
 
 
 def _request(query: dict[str, Any], uv: str, socket: str | None, making: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Answers within a budget of tokens: what is too long is cut, fairly, and the answer says where the rest is."""
+"""Fits answers into a budget of tokens: long parts are cut evenly, and the answer says where the rest is."""
 
 import json
 from collections.abc import Callable
@@ -13,21 +13,21 @@ from xkg.value import Value
 Detail = Literal["concise", "full"]
 
 TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
-"""What an answer may take; about four characters are one token."""
+"""The budget of an answer; about four characters are one token."""
 
 A = TypeVar("A", bound=Value)
 
 _LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""What is cut, first to last, and what stays of it at least."""
+"""What is cut, in this order, and how much of it stays at least."""
 
 _POINTERS = 160
-"""Characters for what says where the rest is."""
+"""Characters reserved for the notes on where the rest is."""
 
 _TRIES = 5
 
 
 def size(answer: Value) -> int:
-    """Tokens of an answer as structured content, than which its text is shorter."""
+    """Tokens of an answer as structured content; its text is shorter."""
     return tokens(json.dumps(structured(answer), ensure_ascii=False))
 
 
@@ -41,25 +41,25 @@ def fitted(
 ) -> A:
     """The answer within the budget of `detail`, or `most` tokens.
 
-    Long texts end first, all at one length, then lists, then the rows of the list that goes on; code ends last, between
-    lines. `more(n)` is the cursor behind the first n rows, None where nothing follows. `whole` is the address where all
-    of it can be read: an answer that cannot say more when it is asked for in full names it."""
+    Long texts are cut first, all at one length, then lists, then the rows of the paged list, and last code, between
+    lines. `more(n)` is the cursor after the first n rows, None where nothing follows. `whole` is the address of the
+    whole answer, which a full answer names where it was cut."""
     most = most or TOKENS[detail]
-    found = _pointing(answer, {}, detail, more, whole)
-    if size(found) <= most:
-        return found
+    shortened = _pointing(answer, {}, detail, more, whole)
+    if size(shortened) <= most:
+        return shortened
     parts = part(answer)
     longest = parts.longest()
     room = 4 * most - _POINTERS
     for _ in range(_TRIES):
         limits = _limits(parts, longest, room)
         lost = {kind: limit for kind in _LEAST if (limit := limits.of(kind)) is not None and longest[kind] > limit}
-        found = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
-        excess = size(found) - most
+        shortened = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
+        excess = size(shortened) - most
         if excess <= 0:
             break
         room -= 4 * excess
-    return found
+    return shortened
 
 
 def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
@@ -81,7 +81,7 @@ def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
     return limits
 
 
-_SAID: dict[Kind, str] = {
+_LOSSES: dict[Kind, str] = {
     "prose": "texts after {} characters",
     "lists": "lists after {} items",
     "codes": "the code of all techniques but {}",
@@ -97,20 +97,20 @@ def _pointing(
     whole: str | None,
     shorter: A | None = None,
 ) -> A:
-    """The answer, or what is left of it, with what it lost and where that is."""
+    """The answer, or its `shorter` form, with notes on what was cut and where that is."""
     rows = len(getattr(answer, getattr(type(answer), "paged", "") or "notice", ()))
     left = lost.get("rows", rows)
     update: dict[str, Any] = {"cursor": more(left)} if more is not None else {}
-    said = [answer.cut] if getattr(answer, "cut", "") else []  # type: ignore[attr-defined]
-    if what := ", ".join(_SAID[kind].format(limit) for kind, limit in lost.items() if kind in _SAID):
+    notes = [answer.cut] if getattr(answer, "cut", "") else []  # type: ignore[attr-defined]
+    if losses := ", ".join(_LOSSES[kind].format(limit) for kind, limit in lost.items() if kind in _LOSSES):
         if whole is not None and (detail == "full" or "lines" in lost):
             update["uri"] = whole
-            what += ": read its uri"
+            losses += ": read its uri"
         elif detail == "concise":
-            what += ": ask with detail='full'"
-        said.append(what)
+            losses += ": ask with detail='full'"
+        notes.append(losses)
     if left < rows:
-        said.append(f"{rows - left} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
+        notes.append(f"{rows - left} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
     if "cut" in type(answer).model_fields:
-        update["cut"] = "; ".join(said)
+        update["cut"] = "; ".join(notes)
     return (shorter or answer).model_copy(update=update)

@@ -1,4 +1,4 @@
-"""Answers as structured content: the fields as they are, without empty ones and without what no reader sees."""
+"""Answers as structured content: the fields without empty ones and without invisible characters."""
 
 import json
 from collections.abc import Mapping
@@ -13,15 +13,15 @@ from xkg.value import Value
 
 
 def structured(answer: Value) -> dict[str, Any]:
-    """The fields as JSON has them, but for those that may be missing and are empty.
+    """The fields as JSON values, without empty optional ones.
 
-    Prose is `visible`; code stays as it is stored, character for character, since it is to run, and `notice` names the
-    characters in it that no reader sees."""
+    Prose loses invisible characters (`visible`); code stays as it is stored, since it is to run, and `notice` names the
+    invisible characters in it."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:
-        found = ", ".join(sorted(hidden))
-        fields["notice"] += f" The code holds characters that no reader sees: {found}."
+        names = ", ".join(sorted(hidden))
+        fields["notice"] += f" The code holds characters that no reader sees: {names}."
     return fields
 
 

@@ -1,4 +1,4 @@
-"""Answers that are looked up: a paper, a technique, code by id, the tables and the rows of a query."""
+"""Answers that are looked up: a paper, a technique, code by id, the schema, and the rows of a query."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from xkg.store.graph_store import Snapshot, Table, TechniqueView
 
 SHORT_TEXT = 400
 NEAREST = 50
-"""Techniques among whose papers one is looked for that has nearly the title asked for."""
+"""Techniques whose papers are compared with an unknown title."""
 
 
 def resolve_paper(snapshot: Snapshot, paper: str) -> str:
@@ -40,15 +40,15 @@ def resolve_paper(snapshot: Snapshot, paper: str) -> str:
     headings = snapshot.headings(list(near))
     words = set(re.findall(r"\w+", wanted.casefold()))
     nearest = sorted(headings, key=lambda p: -len(words & set(re.findall(r"\w+", headings[p].title.casefold()))))[:3]
-    shown = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
-    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {shown}")
+    listed = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
+    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {listed}")
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
     """Raises `UnknownIdError` with the nearest that do exist."""
     bundle = snapshot.bundle(resolve_paper(snapshot, paper))
     node = bundle.paper
-    shown, hidden = _visible(bundle)
+    visible, hidden = _visible(bundle)
     code = {c.technique: c for c in bundle.code}
     left_out = [
         name
@@ -61,7 +61,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         if there
     ]
     cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
-    if not include_code and any(t.id in code for t in shown):
+    if not include_code and any(t.id in code for t in visible):
         cut.append("code: ask get_code for a technique's id, or with include_code")
     if include_code and not full and code:
         cut.append("tests and evidence: ask get_code with detail='full'")
@@ -74,7 +74,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         state=node.state,
         incomplete=node.incomplete,
         abstract=node.abstract,
-        techniques=tuple(_line(t, code.get(t.id), full) for t in shown),
+        techniques=tuple(_line(t, code.get(t.id), full) for t in visible),
         hidden=tuple(
             HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or "it is part of a hidden one") for t in hidden
         )
@@ -88,7 +88,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         code_files=node.code_files if full else (),
         implementations=tuple(
             _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""})
-            for t in shown
+            for t in visible
             if t.id in code
         )
         if include_code
@@ -135,16 +135,16 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
     """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
     wanted = code.strip()
     if re.search(r"@[0-9a-f]{12}$", wanted):
-        found = snapshot.code(wanted)
-        view = snapshot.technique(found.technique)
+        node = snapshot.code(wanted)
+        view = snapshot.technique(node.technique)
     else:
         view = snapshot.technique(wanted)
         if view.code is None:
             below = [c.id for c in view.children][:3]
             hint = f"; its components are {', '.join(below)}" if below else ""
             raise UnknownIdError(f"technique {_quoted(wanted)} has no code in this graph{hint}")
-        found = view.code
-    return _code(found, view.technique.name, snapshot.bundle(paper_of(found.id)), full)
+        node = view.code
+    return _code(node, view.technique.name, snapshot.bundle(paper_of(node.id)), full)
 
 
 def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
@@ -186,15 +186,15 @@ def _proven(code: Code) -> str:
     last = code.evidence[-1] if code.evidence else None
     if last is None:
         return f"{code.level.value}; no evidence is stored"
-    said = f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
+    summary = f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
     if last.repairs:
-        said += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
+        summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
-        said += f"; its test notices {last.mutation_score:.0%} of {last.mutants} changes"
+        summary += f"; its test notices {last.mutation_score:.0%} of {last.mutants} changes"
     if last.fidelity is not None:
-        said += f"; {last.fidelity.share:.0%} of its statements are in the sources"
-        said += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
-    return said + (f"; next rung: {last.reason}" if last.reason else "")
+        summary += f"; {last.fidelity.share:.0%} of its statements are in the sources"
+        summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
+    return summary + (f"; next rung: {last.reason}" if last.reason else "")
 
 
 EXAMPLES = (
@@ -205,7 +205,7 @@ EXAMPLES = (
 
 
 QUERIES_CHARACTERS = 8000
-"""About as much as the tables; a test holds the library to it."""
+"""The most characters of all named queries, about as many as the tables have; a test checks it."""
 
 
 _TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
@@ -266,15 +266,15 @@ def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
 
 
 def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:
-    """The techniques that are shown, and those that are not."""
-    shown: list[Technique] = []
+    """The visible techniques, and the hidden ones."""
+    visible: list[Technique] = []
     hidden: dict[str, Technique] = {}
     for technique in bundle.techniques:
         if technique.hidden is not None or technique.parent in hidden:
             hidden[technique.id] = technique
         else:
-            shown.append(technique)
-    return shown, list(hidden.values())
+            visible.append(technique)
+    return visible, list(hidden.values())
 
 
 def _quoted(text: str) -> str:

@@ -1,35 +1,35 @@
-"""Where a list goes on. A cursor holds all there is to know: no session is kept, and any process goes on from it.
+"""Cursors of paged lists. A cursor is self-contained: no session is kept, and any process can continue from it.
 
-It is bound to its question, and to what was shown before: either by a digest of it, where the list has an order of its
-own, or by the rows themselves, where what comes next is what was not shown yet, whatever came to the graph since.
+It is bound to its question and to the rows before it: by a digest of them where the list has a stable order, or by a
+short digest of each row where the next page is whatever was not seen yet, even if the graph has changed.
 """
 
 import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from xkg.errors import InputError
 
-MOST_SHOWN = 300
-"""Rows of a search that a cursor remembers; who read them all does better to ask in other words."""
+MOST_SEEN = 300
+"""The most rows of a search that a cursor holds."""
 
 MOST_CHARACTERS = 4000
-"""No cursor is longer."""
+"""The longest cursor."""
 
 _VERSION = b"\x01"
 _QUESTION, _PLACE, _ROW, _CHECK = 6, 8, 5, 3
-_UNKNOWN = "the cursor is none that this tool gave: copy it as it was, or ask without it"
+_UNKNOWN = "the cursor is not one of this tool: copy it as it was, or ask without it"
 
 
 class Page:
-    """The part of a list that `cursor` asks for, of what `tool` answers to `asked`; the first one for None. Raises
-    `InputError` for a cursor that is none, or another question's."""
+    """The part of a list that `cursor` asks for, in the answer of `tool` to `question`; the first one for None. Raises
+    `InputError` for an invalid cursor, or one of another question."""
 
-    def __init__(self, cursor: str | None, tool: str, *asked: Any) -> None:
-        self._question = _digest([tool, *asked], _QUESTION)
+    def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
+        self._question = _digest([tool, *question], _QUESTION)
         self._before = b"" if cursor is None else _read(cursor, self._question)
 
     def __eq__(self, other: object) -> bool:
@@ -39,8 +39,8 @@ class Page:
         return hash((self._question, self._before))
 
     def start(self, keys: Sequence[str]) -> int:
-        """How many of a list come before the page; `keys` tell its rows apart. Raises `InputError` where the cursor
-        was given for another list."""
+        """The number of rows before the page in a list whose rows have these `keys`. Raises `InputError` where the list
+        has changed since the cursor."""
         if not self._before:
             return 0
         offset = int.from_bytes(self._before[_PLACE:], "big")
@@ -49,27 +49,33 @@ class Page:
         return offset
 
     def after(self, keys: Sequence[str]) -> str:
-        """The cursor behind the rows with these keys, the first of a list."""
+        """The cursor after the first rows of a list, which have these keys."""
         return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
+
+    def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
+        """For a page of a list with these keys: the cursor after its first n rows, None where nothing follows.
+        `further`: the graph has more rows than the list."""
+        start = self.start(keys)
+        return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
 
     @property
     def reached(self) -> int:
-        """How many rows of a list, whose digest the cursor holds, come before the page."""
+        """The number of rows before the page, for a cursor with a digest of the list."""
         return int.from_bytes(self._before[_PLACE : _PLACE + 4], "big")
 
     @property
-    def shown(self) -> int:
-        """How many rows were shown, which the cursor remembers."""
+    def seen(self) -> int:
+        """The number of rows that the cursor holds."""
         return len(self._before) // _ROW
 
     def unseen(self, keys: Sequence[str]) -> list[int]:
-        """The places in a list of the rows that were not shown yet."""
+        """The places of the rows that the cursor does not hold."""
         seen = {self._before[at : at + _ROW] for at in range(0, len(self._before), _ROW)}
         return [place for place, key in enumerate(keys) if _digest(key, _ROW) not in seen]
 
     def beyond(self, keys: Sequence[str]) -> str | None:
-        """The cursor that remembers these rows with those shown before; None where they are too many."""
-        if self.shown + len(keys) > MOST_SHOWN:
+        """The cursor that holds these rows too; None where they are too many."""
+        if self.seen + len(keys) > MOST_SEEN:
             return None
         return self._written(self._before + b"".join(_digest(key, _ROW) for key in keys))
 
@@ -96,5 +102,5 @@ def _read(cursor: str, question: bytes) -> bytes:
 
 
 def _digest(value: Any, length: int) -> bytes:
-    said = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(said.encode()).digest()[:length]
+    encoded = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(encoded.encode()).digest()[:length]

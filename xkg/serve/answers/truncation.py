@@ -1,4 +1,4 @@
-"""What of an answer can be cut, what it takes, and the answer without it."""
+"""Cuts answers to limits on texts, lists, rows and code, and measures what remains."""
 
 import json
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 
 @dataclass(frozen=True)
 class Limits:
-    """Where each text ends, each list, the codes of an answer, its rows, and the lines of each code; None: nowhere."""
+    """The most characters of a text, items of a list, codes, rows, and lines of a code; None: no limit."""
 
     prose: int | None = None
     lists: int | None = None
@@ -29,8 +29,8 @@ class Limits:
 
 @dataclass(slots=True)
 class Part:
-    """A text or a list of an answer: how long it is in its own measure, and the characters of JSON that it takes: all
-    of it, or, of what can be cut, up to each place."""
+    """A text or a list of an answer: its length in its own unit, and its size in characters of JSON: in all and, where
+    it can be cut between lines, up to each line."""
 
     kind: Kind | None
     length: int
@@ -39,7 +39,7 @@ class Part:
     until: list[int] = field(default_factory=list)
 
     def takes(self, limits: Limits) -> int:
-        """About how many characters of JSON are left within `limits`."""
+        """About how many characters of JSON remain within `limits`."""
         limit = limits.of(self.kind)
         if self.inside:
             return self.characters + sum(part.takes(limits) for part in self.inside[:limit])
@@ -48,16 +48,16 @@ class Part:
         return self.until[limit] if self.until else self.characters * limit // self.length
 
     def longest(self) -> dict[Kind, int]:
-        """How long the longest of each kind is."""
-        found: dict[Kind, int] = {} if self.kind is None else {self.kind: self.length}
+        """The greatest length of each kind."""
+        longest: dict[Kind, int] = {} if self.kind is None else {self.kind: self.length}
         for part in self.inside:
             for kind, length in part.longest().items():
-                found[kind] = max(length, found.get(kind, 0))
-        return found
+                longest[kind] = max(length, longest.get(kind, 0))
+        return longest
 
 
 def part(value: Any, name: str = "answer") -> Part:
-    """A value, which is what the field of this name holds, and what is inside it."""
+    """The sizes of the value of a field, and of what is inside it."""
     kind = _kind(value, name)
     match value:
         case BaseModel():
@@ -118,19 +118,19 @@ def _kind(value: Any, name: str) -> Kind | None:
 
 
 def _fields(value: BaseModel) -> Iterator[tuple[str, str, Any]]:
-    """The fields of a value: name, what it counts as, and what it holds."""
+    """The fields of a value: name, the name whose limit applies, and value."""
     paged = getattr(type(value), "paged", "")
     for name in type(value).model_fields:
         yield name, "paged" if name == paged else name, getattr(value, name)
 
 
 def _of(name: str) -> str:
-    """What the items of a list count as: the cells of plain rows are texts."""
+    """The name whose limit applies to the items of a list: the cells of plain rows are texts."""
     return {"paged": "row", "row": "cell", "cell": "description"}.get(name, name)
 
 
 def _named(inside: Part, key: str) -> Part:
-    """With what separates it from others, and its key."""
+    """Adds the characters of separators and of the key."""
     separated = len(key) + 6 if key else 2
     inside.characters += separated
     inside.until = [characters + separated for characters in inside.until]

@@ -1,4 +1,4 @@
-"""A paper as Markdown for a prompt, within a budget of tokens: to plan with, or to write code with."""
+"""A paper as Markdown for a prompt, within a budget of tokens: for planning, or for coding."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -56,11 +56,11 @@ def paper_context(
     parsers: "Callable[[], Parsers]",
     repository: Path | None = None,
 ) -> ContextAnswer:
-    """The context of a paper, given by id or title. `graph` is the folder of the graph, `repository` a clone or copy of
-    the paper's: where `code="raw"` finds lines, which `parsers` find in it.
+    """The context of a paper, given by id or title. With `code="raw"`, lines are read from the folder of the graph, or
+    from `repository`, a clone or copy of the paper's, with `parsers`.
 
-    Raises `UnknownIdError`, and `InputError` for what is not to be chosen from, for a budget that holds nothing, and
-    for a repository that is not the paper's."""
+    Raises `UnknownIdError`, and `InputError` for an invalid choice, for too small a budget, and for a repository that
+    is not the paper's."""
     _require(view, View, "view")
     _require(code, CodeForm, "code")
     for kind in include:
@@ -88,11 +88,11 @@ def paper_context(
 
 
 def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
-    from xkg.serve.context.raw_code import raw_code  # with it come parsers, which a server starts without
+    from xkg.serve.context.raw_code import raw_code  # it imports parsers, which a server starts without
 
     return raw_code(bundle, graph, parsers, repository)
 
 
-def _require(given: str, choices: object, name: str) -> None:
-    if given not in get_args(choices):
-        raise InputError(f"{name} cannot be {given!a}: choose from {', '.join(get_args(choices))}")
+def _require(value: str, choices: object, name: str) -> None:
+    if value not in get_args(choices):
+        raise InputError(f"{name} cannot be {value!a}: choose from {', '.join(get_args(choices))}")

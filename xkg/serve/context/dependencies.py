@@ -1,8 +1,8 @@
-"""Which components of a paper use which, and the order to build them in.
+"""Dependencies between the components of a paper, and the order to build them in.
 
-A technique uses its components. Its code also uses another's whose every definition it holds beside its own: slices
-carry what they call along, and code that was rewritten repeats what it builds on, under the same names. On 44 graphs
-this found 22 uses that no hierarchy has, each of them true.
+A technique uses its components. Its code also uses another's if it contains all definitions of that and more: slices
+include what they call, and rewritten code repeats what it builds on, under the same names. On 44 graphs this found 22
+uses that no hierarchy has, each of them true.
 """
 
 import re
@@ -14,20 +14,20 @@ _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+([^\W\d_]\w*)", re.M
 
 
 def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str, tuple[str, ...]]:
-    """For each technique (ids, in order) those that it uses directly: its components first, then what its code holds
-    and none of these uses. `code` is by technique; never a technique above."""
+    """For each technique (ids, in order) those that it uses directly: its components first, then those whose code its
+    own contains, unless one of these contains them too. `code` is by technique. A technique never uses one above it."""
     above = _ancestors(techniques)
     used: dict[str, list[str]] = {t.id: [] for t in techniques}
     for technique in techniques:
         if technique.parent in used:
             used[technique.parent].append(technique.id)
     holders = _holders([t.id for t in techniques], code)
-    held: dict[str, list[str]] = {t: [] for t in used}
+    contained: dict[str, list[str]] = {t: [] for t in used}
     for other, by in holders.items():
         for holder in by:
             if other not in above[holder] and holder not in above[other]:
-                held[holder].append(other)
-    for holder, others in held.items():
+                contained[holder].append(other)
+    for holder, others in contained.items():
         through = set(others)
         used[holder] += [
             other
@@ -52,7 +52,7 @@ def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, s
 
 
 def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
-    """All techniques, each after those that it uses; where these go in a circle, in the order given."""
+    """All techniques, each after those that it uses; cycles are broken in the order of `used`."""
     order: list[str] = []
     seen: set[str] = set()
     for start in used:

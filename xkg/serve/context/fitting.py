@@ -1,4 +1,4 @@
-"""Texts within a budget of tokens."""
+"""Fits the parts of a document into a budget of tokens."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,8 +10,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 class Step(NamedTuple):
-    """Puts `text` at a place of a document (places are in order), instead of what stands there, which is no longer.
-    `group` is what a reader misses without it."""
+    """Puts `text` at a place of a document (places are ordered), replacing a text that is no longer. `group` names what
+    is left out without it."""
 
     group: str
     place: tuple[int, ...]
@@ -19,14 +19,13 @@ class Step(NamedTuple):
 
 
 def room(budget_tokens: int) -> int:
-    """The characters of a budget, less the newline that whoever prints the document ends it with."""
+    """The characters of a budget, less the newline that ends a printed document."""
     return budget_tokens * CHARACTERS_A_TOKEN - 1
 
 
 def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
-    """How many of the steps, first to last, such a document holds at most, where `rest(n)` characters more come after n
-    of them. More characters never hold fewer steps, if they leave no less beside the rest. Raises `InputError` where
-    not even the first is held."""
+    """The greatest number of steps, from the first, that fits into `characters`, with `rest(n)` more characters after n
+    steps. Grows with `characters`. Raises `InputError` where not even the first fits."""
     best = size = 0
     placed: dict[tuple[int, ...], int] = {}
     for n, step in enumerate(steps, start=1):
@@ -43,6 +42,6 @@ def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) ->
 
 
 def document(steps: Sequence[Step], last: str) -> str:
-    """What the steps make, and the last line."""
+    """The document that the steps give, and the last line."""
     placed = {step.place: step.text for step in steps}
     return "\n".join([*(placed[place] for place in sorted(placed)), last])

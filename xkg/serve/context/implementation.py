@@ -1,6 +1,6 @@
 """A paper for a coder: pairs of a technique and its code, whole, in build order.
 
-What is left out first when the budget is small: tests, then of the pairs the longest, so that most of them are there.
+A small budget leaves out tests first, then the longest pairs, so that most pairs are in it.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ _HEAD, _PAIRS, _UNFIT, _WITHOUT = range(4)
 
 @dataclass(frozen=True)
 class Pair:
-    """`text` without the test; `place` is that in the build order, `name` what stands for it where it is too long."""
+    """A technique and its code. `text` is without the test; `place` is that in the build order, `name` a line that
+    replaces a pair that is too long."""
 
     technique: str
     place: int
@@ -30,14 +31,14 @@ class Pair:
 def implementation(
     chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
 ) -> tuple[str, tuple[str, ...], str]:
-    """The Markdown, the techniques whose pairs are in it, in build order, and its last line, which says what was left
-    out. `raw` are the lines of code by its id, where these are asked for, and `why_not` why others cannot be had.
-    Raises `InputError` where the budget holds nothing."""
+    """The Markdown, the techniques whose pairs are in it, in build order, and its last line, which says what is left
+    out. `raw` are the raw lines by code id, and `why_not` why others are missing. Raises `InputError` for too small a
+    budget."""
     pairs, without = _pairs(chosen, form, raw)
     shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))
     with_code = "code" in chosen.include
     head = chosen.head("Code of the paper" if with_code else "Techniques of the paper")
-    steps = [Step("head", (_HEAD,), f"{head}\n\n{_ORDERED}" + f" {_SAID[form]}" * with_code)]
+    steps = [Step("head", (_HEAD,), f"{head}\n\n{_ORDERED}" + f" {_EXPLAINED[form]}" * with_code)]
     steps += [Step("pair", (_PAIRS, pair.place, 0), pair.text) for pair in shortest]
     tests = sum(bool(pair.test) for pair in pairs)
 
@@ -47,11 +48,11 @@ def implementation(
         parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them not named" * (names_in < missed)]
         parts = parts if missed else []
         parts += [_counted(tests - tests_in, "test")] if tests > tests_in else []
-        told = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
-        parts += [told] if without else []
+        rendered = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
+        parts += [rendered] if without else []
         return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
 
-    # What is too long is named, but names take no more than a quarter of what could hold code.
+    # Pairs that are too long are named, but names take no more than a quarter of the budget.
     characters = room(budget_tokens)
     named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
 
@@ -79,10 +80,10 @@ def implementation(
 
 
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
-    """The pairs in build order, and techniques that have no such code."""
+    """The pairs in build order, and the techniques without such code."""
     if "code" not in chosen.include:
-        told = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
-        return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(told)], []
+        defined = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
+        return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(defined)], []
     pairs, without = [], []
     for n, technique in enumerate(chosen.order):
         code = chosen.code.get(technique)
@@ -132,7 +133,7 @@ def _counted(number: int, noun: str) -> str:
 
 _ORDERED = "In build order: what is used comes before what uses it."
 _TOO_LONG = "\n## Too long for this budget, to be asked for by id\n\n"
-_SAID: dict[CodeForm, str] = {
+_EXPLAINED: dict[CodeForm, str] = {
     "raw": "Code: the lines of the repository that the graph made its own from, unchanged.",
     "rewritten": "What was proven of code stands in brackets: none, parsed, imported, executed, tested or faithful.",
     "verified": "The test of all code here has run; what was proven stands in brackets: executed, tested or faithful.",

@@ -1,5 +1,4 @@
-"""What both views of a paper's context are written with: its nodes as they were chosen, and texts of others in lines of
-ours."""
+"""The parts that both views of a paper's context share: the chosen nodes, and quoting within lines."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,6 +8,7 @@ from typing import Literal
 
 from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
+from xkg.serve.answers.types import short
 from xkg.serve.context.dependencies import build_order, uses
 from xkg.store.index_entries import Entry, entries
 
@@ -25,7 +25,7 @@ _MOST_INDENTED = 8
 
 @dataclass(frozen=True)
 class Chosen:
-    """One paper with the kinds of nodes that its context may have."""
+    """One paper with the kinds of nodes to include."""
 
     bundle: PaperBundle
     include: frozenset[Kind]
@@ -36,7 +36,7 @@ class Chosen:
 
     @cached_property
     def techniques(self) -> Sequence[Technique]:
-        """Those that are not hidden, in preorder."""
+        """The visible techniques, in preorder."""
         return [entry.technique for entry in self.entries]
 
     @cached_property
@@ -62,7 +62,7 @@ class Chosen:
 
     @cached_property
     def order(self) -> Sequence[str]:
-        """Ids, what is used before what uses it."""
+        """Ids in build order: each technique after those that it uses."""
         return build_order(self.uses)
 
     def name(self, technique: str) -> str:
@@ -84,21 +84,16 @@ class Chosen:
         )
 
 
-def cut(flat: str, limit: int) -> str:
-    """A line, cut at a word where it is longer."""
-    return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"
-
-
 def inline(text: str, limit: int) -> str:
-    """A text of others within a line of ours, without the signs that open code or markup."""
-    return cut(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
+    """A quoted text within a line, without the characters that open code or markup."""
+    return short(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
 
 
 def first_words(text: str, limit: int) -> str:
     """The first sentence, or as much of it as the limit allows."""
     flat = one_line(text)
     end = re.search(r"(?<=[^\W\d_]{3})[.!?](?= [^\W\d_a-z])", flat[:limit])
-    return flat[: end.end()] if end else cut(flat, limit)
+    return flat[: end.end()] if end else short(flat, limit)
 
 
 def span(node_id: str) -> str:

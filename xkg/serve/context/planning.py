@@ -1,8 +1,8 @@
-"""A paper for a planner: what it consists of, what uses what, and where there is code; no code itself.
+"""A paper for a planner: its components, their dependencies, and which have code; without the code itself.
 
-What is left out first when the budget is small: the whole abstract, related papers, resources, findings, whole
-definitions, lines in repositories, first sentences of definitions, repositories, packages, the build order, the
-beginning of the abstract, and at last components, deepest first.
+A small budget leaves out, in this order: the whole abstract, related papers, resources, findings, whole definitions,
+lines in repositories, first sentences of definitions, repositories, packages, the build order, the beginning of the
+abstract, and last components, deepest first.
 """
 
 from collections import Counter
@@ -10,23 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 
 from xkg.model import Finding, Resource, Symbol, Technique
 from xkg.serve.answers.quoting import one_line, quoted
+from xkg.serve.answers.types import short
 from xkg.serve.context.fitting import Step, document, reach, room
-from xkg.serve.context.parts import Chosen, cut, first_words, indent, inline, quoted_below, span
+from xkg.serve.context.parts import Chosen, first_words, indent, inline, quoted_below, span
 from xkg.serve.search.related import RelatedAnswer
 
 _ABSTRACT, _SENTENCE = 400, 200
 _MOST_PLACES, _MOST_SHARED, _MOST_PACKAGES = 3, 3, 30
 
 _RELATED_ENOUGH = 0.1
-"""On 44 graphs what scored lower had nothing to do with the paper."""
+"""On 44 graphs papers with a lower score were unrelated."""
 
 # Places of sections in the document.
 _HEAD, _ABOUT, _COVERAGE, _TREE, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(10)
 
 
 def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAnswer]) -> tuple[str, str]:
-    """The Markdown and its last line, which says what was left out. `related` is called where related papers are
-    included. Raises `InputError` where the budget holds nothing."""
+    """The Markdown and its last line, which says what is left out. `related` is called where related papers are
+    included. Raises `InputError` for too small a budget."""
     steps = list(_steps(chosen, related))
     total = Counter(step.group for step in steps)
 
@@ -40,8 +41,8 @@ def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAn
 
 
 def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Step]:
-    """From what a planner needs most to what it needs least."""
-    short: list[Step] = []
+    """The steps, the most important ones first."""
+    definitions: list[Step] = []
     yield Step("head", (_HEAD,), chosen.head("Plan of the paper"))
     paper, include = chosen.bundle.paper, chosen.include
     if "code" in include and chosen.techniques:
@@ -53,18 +54,18 @@ def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Ste
             line = f"- {chosen.name(technique)} {chosen.key(technique)}: {_level(chosen, technique)}"
             yield Step("code", (_TREE, n), "\n## Code\n\n" * (n == 0) + line)
     if "paper" in include and paper.abstract.strip():
-        start = cut(one_line(paper.abstract), _ABSTRACT)
+        start = short(one_line(paper.abstract), _ABSTRACT)
         yield Step("abstract", (_ABOUT,), _about(chosen, start))
     if "techniques" in include and len(chosen.order) > 1:
         yield Step("build order", (_ORDER,), _order(chosen))
     if "code" in include and (packages := _packages(chosen)):
         yield Step("packages", (_PACKAGES,), packages)
     if "techniques" in include:
-        yield from (short := list(_definitions(chosen)))
+        yield from (definitions := list(_definitions(chosen)))
     if "repositories" in include:
         yield from _repositories(chosen)
     if "techniques" in include:
-        yield from _whole_definitions(chosen, short)
+        yield from _whole_definitions(chosen, definitions)
     if "findings" in include:
         yield from _named("findings", _FINDINGS, "Findings", chosen.bundle.findings)
     if "resources" in include:
@@ -77,10 +78,10 @@ def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Ste
 
 def _about(chosen: Chosen, abstract: str) -> str:
     paper = chosen.bundle.paper
-    shown = ", ".join(inline(author, 60) for author in paper.authors[:3]) + (
+    authors = ", ".join(inline(author, 60) for author in paper.authors[:3]) + (
         " et al." if len(paper.authors) > 3 else ""
     )
-    by = "; ".join(part for part in (shown, str(paper.year or "")) if part)
+    by = "; ".join(part for part in (authors, str(paper.year or "")) if part)
     return "\n## Abstract" + (f" ({by})" if by else "") + f"\n\n{quoted(abstract)}"
 
 
@@ -96,7 +97,7 @@ def _coverage(chosen: Chosen) -> str:
 
 
 def _components(chosen: Chosen) -> Iterator[Step]:
-    """A line each, what is high in the hierarchy first, so that none comes without what it is part of."""
+    """A line each, from the top of the hierarchy down, so that none comes without its parent."""
     title = "\n## Components (what is indented is part of what stands above it)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
@@ -113,19 +114,19 @@ def _level(chosen: Chosen, technique: str) -> str:
 
 
 def _definitions(chosen: Chosen) -> Iterator[Step]:
-    """First sentences, what is high in the hierarchy first. What was said of another technique is not said again."""
-    said: dict[str, int] = {}
+    """First sentences, from the top of the hierarchy down, equal definitions once."""
+    first_of: dict[str, int] = {}
     for n, technique in enumerate(chosen.techniques):
-        said.setdefault(one_line(technique.definition), n)
-    told = [(n, text) for text, n in said.items() if text]
-    for n, text in sorted(told, key=lambda x: (chosen.depth(chosen.techniques[x[0]].id), x[0])):
+        first_of.setdefault(one_line(technique.definition), n)
+    ordered = [(n, text) for text, n in first_of.items() if text]
+    for n, text in sorted(ordered, key=lambda x: (chosen.depth(chosen.techniques[x[0]].id), x[0])):
         technique = chosen.techniques[n]
         yield Step("definitions", (_TREE, n, 1), _quoted(chosen, technique, first_words(text, _SENTENCE)))
 
 
-def _whole_definitions(chosen: Chosen, short: Sequence[Step]) -> Iterator[Step]:
-    """Those that a first sentence is not the whole of, the shortest first."""
-    for step in sorted(short, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
+def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Iterator[Step]:
+    """The definitions of more than one sentence, the shortest first."""
+    for step in sorted(first_sentences, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
         technique = chosen.techniques[step.place[1]]
         if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
             yield Step("whole definitions", step.place, text)
@@ -136,7 +137,7 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Names, each once; what is used beside a technique's own components stands behind its name."""
+    """Names, each once, with the techniques that it uses beside its own components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)

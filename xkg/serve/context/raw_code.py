@@ -1,9 +1,8 @@
-"""The lines of a repository that code was made from, as they stood at its commit.
+"""The lines of a repository that code was made from, at its commit.
 
-The graph names them and does not hold them. They are read from what is still here: the parsed repository among the
-outputs of the build, else the commit that was fetched, both under the graph's folder; or from a folder that the caller
-names, where that has the commit, or the very files.
-"""
+The graph has their places, not their text. They are read from the parsed repository among the outputs of the build,
+else from the fetched commit, both under the graph's folder; or from a folder that the caller names, if that has the
+commit or the same files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,11 +19,11 @@ from xkg.model import PaperBundle, Repository, Symbol
 def raw_code(
     bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
 ) -> tuple[dict[str, str], str]:
-    """Lines by code id, for all code of the paper whose lines can be had; and why others cannot, in one line, empty
-    where all can. `graph` is the folder of the graph, `folder` a clone or copy of the repository to read instead.
+    """Lines by code id, for all code of the paper whose lines are available; and one line on why others are not, empty
+    where all are. `graph` is the folder of the graph, `folder` a clone or copy of the repository to read instead.
 
     Raises `InputError` where `folder` holds neither that commit nor those files."""
-    wanted = _made_from(bundle)
+    wanted = _origins(bundle)
     sources: dict[str, _Source] = {}
     missing = []
     for repository in bundle.repositories:
@@ -32,7 +31,9 @@ def raw_code(
         if not paths:
             continue
         codebase = (
-            _given(repository, folder, paths, parsers) if folder else _kept(bundle, repository, graph, paths, parsers)
+            _from_folder(repository, folder, paths, parsers)
+            if folder
+            else _from_build(bundle, repository, graph, paths, parsers)
         )
         if codebase is None:
             missing.append(repository.url or repository.id)
@@ -54,30 +55,30 @@ def _why(bundle: PaperBundle, missing: Sequence[str]) -> str:
     return "the repository has no such lines where the graph says that it was made from them"
 
 
-def _made_from(bundle: PaperBundle) -> dict[str, list[Symbol]]:
-    """What each code node (id) was made from, nothing that is part of another, in the order of files and lines."""
+def _origins(bundle: PaperBundle) -> dict[str, list[Symbol]]:
+    """The symbols that each code node (id) was made from, without those inside another, ordered by file and line."""
     by_id = {s.id: s for s in bundle.symbols}
-    found: dict[str, list[Symbol]] = {c.id: [] for c in bundle.code}
+    symbols_of: dict[str, list[Symbol]] = {c.id: [] for c in bundle.code}
     for derivation in bundle.derivations:
-        found[derivation.code].append(by_id[derivation.symbol])
-    return {code: _outermost(symbols) for code, symbols in found.items()}
+        symbols_of[derivation.code].append(by_id[derivation.symbol])
+    return {code: _outermost(symbols) for code, symbols in symbols_of.items()}
 
 
 def _outermost(symbols: Iterable[Symbol]) -> list[Symbol]:
-    kept: list[Symbol] = []
+    outermost: list[Symbol] = []
     for symbol in sorted(symbols, key=lambda s: (s.repository, s.path, s.start_line, -s.end_line)):
-        last = kept[-1] if kept else None
+        last = outermost[-1] if outermost else None
         inside = last and (last.repository, last.path) == (symbol.repository, symbol.path)
         if not (inside and last and symbol.end_line <= last.end_line):
-            kept.append(symbol)
-    return kept
+            outermost.append(symbol)
+    return outermost
 
 
-def _given(repository: Repository, folder: Path, paths: set[str], parsers: Parsers) -> Codebase:
+def _from_folder(repository: Repository, folder: Path, paths: set[str], parsers: Parsers) -> Codebase:
     spec = f"{folder}@{repository.commit}" if repository.commit else str(folder)
     checkout = fetch_repository(spec, folder)
-    held = checkout.repository
-    if repository.commit is None and held.id.rpartition("@")[2] != repository.id.rpartition("@")[2]:
+    repository_at = checkout.repository
+    if repository.commit is None and repository_at.id.rpartition("@")[2] != repository.id.rpartition("@")[2]:
         raise InputError(f"{folder} does not hold the files that the code was made from, {repository.id}")
     parsed = _parsed(checkout, paths, parsers)
     if parsed is None:
@@ -85,7 +86,7 @@ def _given(repository: Repository, folder: Path, paths: set[str], parsers: Parse
     return parsed
 
 
-def _kept(
+def _from_build(
     bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str], parsers: Parsers
 ) -> Codebase | None:
     for codebase in outputs(graph / "work" / folder_name(bundle.paper.id), "symbols", Codebase):
@@ -107,7 +108,7 @@ class _Source:
         self._modules = {m.path: m for m in codebase.modules}
 
     def lines(self, symbol: Symbol) -> str | None:
-        """The lines below a comment that says where they are; None where the file has them no more."""
+        """The lines below a comment with their place; None where the file does not have the symbol there."""
         module = self._modules.get(symbol.path)
         if module is None:
             return None
@@ -120,5 +121,5 @@ class _Source:
         return f"{mark} {place}\n{text}"
 
 
-def _same(one: Symbol, other: Symbol) -> bool:
-    return (one.path, one.qualified_name) == (other.path, other.qualified_name)
+def _same(first: Symbol, other: Symbol) -> bool:
+    return (first.path, first.qualified_name) == (other.path, other.qualified_name)

@@ -1,4 +1,4 @@
-"""The HTTP server as an ASGI app: MCP at /mcp behind all that keeps strangers and floods out, and how it is doing."""
+"""The HTTP server as an ASGI app: MCP at /mcp behind authentication and limits, and its health and metrics."""
 
 import functools
 import logging
@@ -28,8 +28,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
-from xkg.serve.allowed_folders import open_roots
-from xkg.serve.completions import add_completions
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
@@ -53,7 +51,7 @@ OPEN_SECONDS = 5.0
 READY_SECONDS = 1.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
-"""Threads that tools leave to what must not wait for them: keys of an issuer, readiness, metrics."""
+"""Threads reserved for what must not wait for tools: keys of an issuer, readiness, metrics."""
 
 _UNREADY: Mapping[type[XkgError], str] = {
     StoreUnreachableError: "the server that holds the graph does not answer",
@@ -63,25 +61,24 @@ _UNREADY: Mapping[type[XkgError], str] = {
 }
 
 
-def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
-    """The app over the graph of `settings`, for a server that is bound to the host `bound` and that clients reach at
-    `url`. Raises `ConfigError` for settings that contradict each other."""
+def make_app(
+    settings: Settings, bound: str, url: str, service: Service, roots: Sequence[Path], jobs: Jobs | None
+) -> ASGIApp:
+    """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
+    `service` and `jobs`. Raises `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
-    roots = open_roots(settings.serve.roots or ())
-    service = Service(settings)
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
-    jobs = Jobs(settings, roots=roots) if settings.serve.build.allowed else None
     server = _mcp_server(service, roots, metrics, jobs)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)
-    told = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
-    guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=told)
+    metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
+    guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=metadata)
     routes: list[BaseRoute] = [
         Route(MCP_PATH, guarded(mcp), methods=["POST"]),
-        Route("/metrics", guarded(_Told(metrics)), methods=["GET"]),
+        Route("/metrics", guarded(_MetricsText(metrics)), methods=["GET"]),
         Route("/healthz", _healthz, methods=["GET"]),
         Route("/readyz", _Ready(service), methods=["GET"]),
     ]
@@ -122,11 +119,12 @@ def make_app(settings: Settings, bound: str, url: str) -> ASGIApp:
 
 
 def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None) -> MCPServer:
-    """MCP without sessions: each request stands for itself, so any worker answers it and nothing is kept of a caller.
-    Hosts and sizes are looked at before it."""
-    told = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
-    server = PlainErrors("xkg", instructions=told, version=__version__, log_level="WARNING", subscriptions=False)
-    add_completions(server, service)
+    """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
+    checked before it."""
+    instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
+    server = PlainErrors(
+        "xkg", instructions=instructions, version=__version__, log_level="WARNING", subscriptions=False
+    )
     add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
@@ -138,11 +136,11 @@ def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs:
 
 
 class _Guarded:
-    """Lets in who shows a token that may read, or everybody while no token was ever created; each at its rate.
+    """Requires a token with the scope `read`, unless no token was ever created, and limits the rate of each caller.
 
-    Requests without a good token count for the address that they come from. Where that has had too many, another is
-    refused before its token is looked at, unless that is cheap: whoever shares the address with a flood of forged
-    tokens, as behind a proxy, goes on with the token that it has."""
+    Requests without a valid token count for their address. Where that is over its rate, a request is refused before its
+    token is checked, unless that is cheap: a caller that shares an address with a flood of forged tokens, as behind a
+    proxy, goes on with its valid token."""
 
     def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
         self._access = access
@@ -160,13 +158,13 @@ class _Guarded:
 
 
 def _bearer(scope: Scope) -> str:
-    """The token that a request shows, or nothing."""
-    shown = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    kind, _, token = shown.decode("latin-1").partition(" ")
+    """The token of a request, or an empty text."""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = header.decode("latin-1").partition(" ")
     return token if kind.lower() == "bearer" else ""
 
 
-class _Told:
+class _MetricsText:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
@@ -180,19 +178,19 @@ async def _healthz(_: Request) -> Response:
 
 
 class _Ready:
-    """Whether a question can be answered, looked at once a second at most: anybody may ask. Who asks is not known, so
-    places are named in the log alone."""
+    """Whether the graph can be read, examined at most once a second. Callers are anonymous, so paths appear in the log
+    alone."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._one = anyio.CapacityLimiter(1)  # a look that takes long keeps a thread, and others wait for its end
+        self._looking = anyio.CapacityLimiter(1)  # a slow examination keeps one thread, and others wait for it
         self._looked = -READY_SECONDS
         self._reason: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             with anyio.fail_after(OPEN_SECONDS):
-                reason = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=self._one)
+                reason = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=self._looking)
         except TimeoutError:
             reason = "the graph takes long to open"
         if reason is None:
@@ -207,7 +205,7 @@ class _Ready:
                 self._reason = None
             except XkgError as error:
                 log.warning("not ready: %s", error)
-                told = (words for kind, words in _UNREADY.items() if isinstance(error, kind))
-                self._reason = next(told, "there is no graph yet")
+                reasons = (words for kind, words in _UNREADY.items() if isinstance(error, kind))
+                self._reason = next(reasons, "there is no graph yet")
             self._looked = time.monotonic()
         return self._reason

@@ -1,4 +1,4 @@
-"""Connections that cost nothing for long: each part of a request, and the reading of an answer, has its time."""
+"""Time limits of connections: for each part of a request, and for reading the answer."""
 
 import asyncio
 import logging
@@ -20,9 +20,9 @@ _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length
 
 
 class Connections:
-    """The connections of one process: at most `most` are open. Of those without a request the one that is idle longest
-    makes room for a new one, so that any number of silent ones keeps nobody out. `counted` is told how many are open,
-    `refused` why one was closed: `connections` for want of room, `slow` when its time was over."""
+    """The connections of one process, at most `most`. The one that is idle longest is closed for a new one, so that
+    idle connections lock nobody out. `counted` receives the number of open ones, `refused` the reason why one was
+    closed: `connections` for want of room, `slow` after its time limit."""
 
     def __init__(
         self, most: int, request_seconds: float, counted: Callable[[float], None], refused: Callable[[str], None]
@@ -60,8 +60,8 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1, which waits for ever for a request that begins and does not end, and for a reader that does
-    not read. Lives under an app whose lifespan state has `connections`."""
+    """uvicorn's HTTP/1.1 with time limits for a request that does not end, and for a client that does not read. The
+    lifespan state of its app has `connections`."""
 
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
@@ -94,14 +94,14 @@ class Connection(H11Protocol):
             self._watch()
 
     def _watch(self) -> None:
-        """Gives a request that has begun its time, and takes it back once it is there whole."""
+        """Starts the time limit of a request that has begun, and cancels it once the request is complete."""
         state = self.conn.their_state
         begun = state is h11.SEND_BODY or (state is h11.IDLE and bool(self.conn.trailing_data[0]))
         if begun and not self._begun:
             self._cancel_deadline()
             self._deadline = self.loop.call_later(self._all.request_seconds, self._too_slow)
         elif not begun:
-            self._cancel_deadline()  # of a connection at rest, uvicorn's keep-alive takes care
+            self._cancel_deadline()  # idle connections are left to uvicorn's keep-alive
         self._begun = begun
         if self.cycle is not None and not self.cycle.response_complete:
             self._all.at_work(self)
@@ -129,7 +129,7 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def _reads(self) -> None:
-        """Lets a reader go on that is slow, and leaves one that does not read at all."""
+        """Aborts the connection if its client has read nothing since the last look."""
         self._reading = None
         unread = self.transport.get_write_buffer_size()
         if unread >= self._unread:
@@ -151,14 +151,14 @@ class Connection(H11Protocol):
 
 
 def room(most: int) -> int:
-    """How many connections this process can have, at most `most`: its limit of open files is raised as far as it may be
-    where that is too low."""
+    """How many connections this process can have, at most `most`: its limit of open files is raised where it is too
+    low."""
     wanted = most + SPARE_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    found = most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - SPARE_FILES))
-    if found < most:
-        log.warning("%s open files are allowed, so that %s connections can be open, not %s", soft, found, most)
-    return found
+    allowed = most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - SPARE_FILES))
+    if allowed < most:
+        log.warning("%s open files are allowed, so that %s connections can be open, not %s", soft, allowed, most)
+    return allowed

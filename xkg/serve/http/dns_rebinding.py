@@ -1,4 +1,4 @@
-"""Against DNS rebinding: a page that a browser was sent to must not reach a server that trusts its own machine."""
+"""Protection against DNS rebinding: a web page must not reach a server that trusts its own machine."""
 
 import socket
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class KnownHosts:
-    """Lets a request through whose Host is a name of this server, and whose Origin, if a browser sent one, is one of
-    `origins`, this server itself, or on a server that is open to this machine alone a page of this machine.
+    """Passes requests whose Host is a name of this server, and whose Origin, if a browser sent one, is one of
+    `origins`, this server itself, or, on a server for this machine alone, a page of this machine.
 
-    An attacker's page that was rebound to us carries the attacker's name as its Host. A server on all addresses of its
-    machine does not know its own names, so any address is one there: nobody can rebind an address."""
+    A rebound page of an attacker has the attacker's name as its Host. A server on all addresses of its machine does not
+    know its own names, so it accepts any IP address: an address cannot be rebound."""
 
     def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
         self._app = app
@@ -59,23 +59,23 @@ class KnownHosts:
 
 
 def reached_by_others(http: HttpSettings, bound: str) -> bool:
-    """Whether more than this machine reaches a server that is bound to `bound`, itself or through a proxy, which the
-    settings tell by the names that it gives the server."""
+    """Whether other machines reach a server that is bound to `bound`, directly or, as `http.url` and `http.hosts` show,
+    through a proxy."""
     behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
     return behind or bool(http.hosts) or not is_loopback(bound)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`; a name counts as what it stands for now."""
+    """Whether only this machine reaches `host`; a name is resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
         pass
     try:
-        found = {entry[4][0] for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+        addresses = {entry[4][0] for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except OSError:
         return False
-    return all(ip_address(str(address).partition("%")[0]).is_loopback for address in found)
+    return all(ip_address(str(address).partition("%")[0]).is_loopback for address in addresses)
 
 
 def _split(origin: str) -> tuple[str, str] | None:

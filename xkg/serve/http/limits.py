@@ -1,4 +1,4 @@
-"""How much one caller, and all together, may ask: requests a minute, the size of one, and how many are at work."""
+"""Limits on requests: the rate of each caller, the size of a body, and the number at work at a time."""
 
 import asyncio
 import math
@@ -16,8 +16,8 @@ WAIT_SECONDS = 20.0
 
 
 class Rates:
-    """Token buckets, one a caller: `per_minute` requests on average, a tenth of them at once. The callers that were
-    quiet longest are forgotten first; by then their bucket is full."""
+    """Token buckets, one a caller: `per_minute` requests on average, a tenth of them at once. The least recently seen
+    callers are dropped first; by then their bucket is full."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_minute / 60
@@ -26,12 +26,12 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, caller: str) -> float:
-        """0 where the caller may go on, else the seconds until it may. Nothing is taken."""
+        """0 where the caller may go on, else the seconds until it may. Counts nothing."""
         level = self._level(caller, self._clock())
         return 0.0 if level >= 1 else (1 - level) / self._rate
 
     def take(self, caller: str) -> float:
-        """As `wait`, and a request of the caller is counted where it may go on."""
+        """As `wait`, and counts a request where the caller may go on."""
         now, wait = self._clock(), self.wait(caller)
         level = self._level(caller, now)
         self._buckets.pop(caller, None)
@@ -46,7 +46,8 @@ class Rates:
 
 
 def caller(scope: Scope) -> str:
-    """Whom a request counts for: the holder of its token, else its address. A network hands out IPv6 by the /64."""
+    """The caller of a request: the holder of its token, else its address. IPv6 counts by its /64, which networks
+    assign."""
     user = scope.get("user")
     if isinstance(user, AuthenticatedUser):
         return f"token {user.access_token.client_id}"
@@ -73,7 +74,7 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     def wait(self, scope: Scope) -> float:
-        """The seconds until whoever sent this request may go on; nothing is counted."""
+        """The seconds until the caller of this request may go on. Counts nothing."""
         return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
 
 
@@ -85,7 +86,7 @@ async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> 
 
 
 class BodyLimit:
-    """Reads a request whole before it can take anybody's turn, and refuses one larger than `most` bytes with 413."""
+    """Reads a whole request before it takes a turn, and refuses one larger than `most` bytes with 413."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app = app
@@ -118,8 +119,8 @@ class BodyLimit:
 
 
 class Gate:
-    """`at_work` requests at a time, `waiting` more in the order in which they came; 503 for those beyond, and for one
-    whose turn did not come in time. A turn ends where the answer begins: who reads slowly keeps nobody waiting."""
+    """`at_work` requests at a time, `waiting` more in the order of arrival; 503 for those beyond, and for one whose
+    turn does not come in time. A turn ends when the answer begins, so that a slow reader blocks nobody."""
 
     def __init__(self, app: ASGIApp, at_work: int, waiting: int, seconds: float = WAIT_SECONDS) -> None:
         self._app = app
@@ -133,12 +134,12 @@ class Gate:
             words = "the server is busy: ask again in a moment"
             await refuse(scope, receive, send, 503, "busy", words, {"retry-after": "1"})
             return
-        held = True
+        has_turn = True
 
         def done() -> None:
-            nonlocal held
-            if held:
-                held = False
+            nonlocal has_turn
+            if has_turn:
+                has_turn = False
                 self._turns.release()
 
         async def answer(message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Logs of the HTTP server: one JSON object a line on stderr, about requests and never of what they hold."""
+"""Logs and traces of the HTTP server: one JSON object a line on stderr, about requests, without their contents."""
 
 import json
 import logging
@@ -14,8 +14,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, where it comes from, the event, and what `extra={"facts": {…}}` adds. Of an exception the type and
-    the place: its message and its traceback may hold what a caller asked, and are shown at `debug` alone."""
+    """Time, level, logger, event, and what `extra={"facts": {…}}` adds. Of an exception the type and the place: its
+    message and its traceback may hold contents of requests, and are logged at `debug` alone."""
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: Level) -> None:
-    """Takes over all loggers of this process. Those of libraries speak from `warning` on, at `debug` from there."""
+    """Configures all loggers of this process. Libraries log from `warning` on, some from `debug` at that level."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(whole=level == "debug"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -58,8 +58,8 @@ WANTED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 def start() -> Callable[[], None]:
-    """Sends the spans that the SDK of MCP draws, one a message, over OTLP; gives what ends it. The environment's OTEL_*
-    variables hold all there is to set; without an endpoint among them, nothing is sent."""
+    """Sends the spans of the MCP SDK, one a message, over OTLP; returns the function that ends it. It is configured by
+    the OTEL_* variables of the environment; without an endpoint among them, nothing is sent."""
     if not any(os.environ.get(name) for name in WANTED) or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return lambda: None
     try:

@@ -1,4 +1,4 @@
-"""What Prometheus is told: counts, durations and sizes, never what was asked or by whom."""
+"""Metrics for Prometheus: counts, durations and sizes, without contents or callers."""
 
 import os
 import struct
@@ -21,20 +21,20 @@ from prometheus_client.registry import Collector
 
 from xkg.errors import XkgError
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody reads
+disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Where workers keep their counts together; prometheus_client looks at it when it is first imported."""
+"""The folder of the workers' common counts; prometheus_client reads it when it is first imported."""
 
 BEGINNING = 40
-"""So often the counts of a worker that starts are tried again."""
+"""Retries while a worker that starts has not written its counts yet."""
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """The counts of this process; with several workers `text` tells those of all together. `state` gives the generation
-    in force and its papers."""
+    """The counts of this process; with several workers `text` has their sum. `state` returns the current generation and
+    its number of papers."""
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
         own = CollectorRegistry()
@@ -46,25 +46,25 @@ class Metrics:
             "xkg_requests_in_flight", "HTTP requests now.", registry=own, multiprocess_mode="livesum"
         )
         self.connections = Gauge("xkg_connections", "Open connections.", registry=own, multiprocess_mode="livesum")
-        self._told = own
+        self._registry = own
         folder = os.environ.get(SHARED)
         if folder:
             _forget_the_dead(Path(folder))
-            self._told = CollectorRegistry()
-            multiprocess.MultiProcessCollector(self._told)  # type: ignore[no-untyped-call]
-        self._told.register(_Graph(state))
+            self._registry = CollectorRegistry()
+            multiprocess.MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
+        self._registry.register(_Graph(state))
 
     def refuse(self, reason: str) -> None:
         self.rejected.labels(reason).inc()
 
     def text(self) -> bytes:
-        """Prometheus' text format. Asks the graph, so it may take as long as opening that."""
+        """Prometheus' text format. Reads the graph, so it may take as long as opening that."""
         for _ in range(BEGINNING):
             try:
-                return generate_latest(self._told)
+                return generate_latest(self._registry)
             except struct.error:  # a worker that just starts has made its file, and written nothing yet
                 time.sleep(0.05)
-        return generate_latest(self._told)
+        return generate_latest(self._registry)
 
 
 class _Graph(Collector):
@@ -82,11 +82,11 @@ class _Graph(Collector):
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 
     def describe(self) -> list[Any]:
-        return []  # registering asks for no graph
+        return []  # registering opens no graph
 
 
 def _forget_the_dead(folder: Path) -> None:
-    """What workers that were killed had open counts no more."""
+    """Removes the gauges of workers that were killed."""
     for path in folder.glob("gauge_live*_*.db"):
         pid = path.stem.rpartition("_")[2]
         if pid.isdecimal() and not _alive(int(pid)):

@@ -1,8 +1,8 @@
 """Access tokens of an OAuth 2.1 authorization server, checked as RFC 9068 and RFC 8725 say: JWTs signed with one of
 the issuer's published keys, for us, not expired.
 
-Anybody may send a token, so one that is forged costs no more than a look at its signature: keys are fetched in the
-background, one fetch at a time and seldom, and who shows a token of a key that is here waits for none.
+Anybody may send a token, so a forged one must cost no more than checking its signature: keys are fetched in the
+background, one fetch at a time and seldom, and a token with a known key waits for no fetch.
 """
 
 import asyncio
@@ -26,23 +26,23 @@ from xkg.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Asymmetric ones alone: with a shared secret whoever checks a token could also make one."""
+"""Asymmetric ones alone: with a shared secret whoever checks a token could also issue one."""
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30
 FETCH_SECONDS = 5.0
-"""For the keys, and what names their address, in all; nobody waits longer for them."""
+"""Time limit for the keys and the metadata that names their address together."""
 
 FRESH_SECONDS = 300.0
-KEPT_SECONDS = 3600.0
-"""Keys are fetched again when they are no longer fresh, and hold so long where that fails."""
+VALID_SECONDS = 3600.0
+"""Keys are fetched again after `FRESH_SECONDS`, and stay valid so long where that fails."""
 
 PAUSE_SECONDS = 30.0
 """Between two fetches, so that tokens of unknown keys cause few."""
 
 LONGEST = 16_384
 LARGEST_ANSWER = 262_144
-MOST_REMEMBERED = 10_000
+MOST_CACHED_TOKENS = 10_000
 
 
 class Issuer:
@@ -56,7 +56,7 @@ class Issuer:
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """Who it stands for, or None for what is not a token for us. A fault of the issuer is logged."""
+        """The caller that the token names, or None for an invalid token. A fault of the issuer is logged."""
         if len(token) > LONGEST:
             return None
         try:
@@ -76,12 +76,12 @@ class Issuer:
         except jwt.PyJWTError:
             return None
         self._good[_digest(token)] = float(claims["exp"])
-        if len(self._good) > MOST_REMEMBERED:
+        if len(self._good) > MOST_CACHED_TOKENS:
             self._good.popitem(last=False)
         return _access(claims)
 
     def has_seen(self, token: str) -> bool:
-        """Whether the token was a good one and has not expired since."""
+        """Whether the token was found valid before and has not expired since."""
         return self._good.get(_digest(token), 0.0) > time.time()
 
 
@@ -89,18 +89,18 @@ class _Keys:
     """The issuer's keys by their ids."""
 
     def __init__(self, issuer: str, fetch: Callable[[float], Mapping[str, jwt.PyJWK]]) -> None:
-        """`fetch` gets the keys until a moment of the monotonic clock; it may block."""
+        """`fetch` returns the keys before a moment of the monotonic clock; it may block."""
         self._issuer = issuer
         self._fetch = fetch
         self._keys: Mapping[str, jwt.PyJWK] = {}
-        self._since = self._tried = -KEPT_SECONDS
+        self._since = self._tried = -VALID_SECONDS
         self._fetching: asyncio.Task[None] | None = None
-        self._one = anyio.CapacityLimiter(1)  # a thread of its own: those of tools are not taken
+        self._limiter = anyio.CapacityLimiter(1)  # a thread of its own, not one of the tools
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
-        """The key, or None where there is none, or none can be had in time."""
+        """The key, or None where there is none, or none arrives in time."""
         age = time.monotonic() - self._since
-        if age >= KEPT_SECONDS:
+        if age >= VALID_SECONDS:
             self._keys = {}
         if kid not in self._keys or age >= FRESH_SECONDS:
             self._refresh()
@@ -117,7 +117,9 @@ class _Keys:
 
     async def _renew(self, until: float) -> None:
         try:
-            self._keys = await anyio.to_thread.run_sync(self._fetch, until, abandon_on_cancel=True, limiter=self._one)
+            self._keys = await anyio.to_thread.run_sync(
+                self._fetch, until, abandon_on_cancel=True, limiter=self._limiter
+            )
             self._since = time.monotonic()
         except (requests.RequestException, OSError, ValueError, jwt.PyJWTError) as error:
             log.error("the keys of %s cannot be fetched (%s)", self._issuer, type(error).__name__)
@@ -136,16 +138,16 @@ def _published(issuer: str, until: float) -> str:
     """The address of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    tried = [f"{origin}/.well-known/{name}{path}" for name in METADATA]
-    tried.append(f"{origin}{path}/.well-known/{METADATA[1]}")
-    for address in dict.fromkeys(tried):
+    addresses = [f"{origin}/.well-known/{name}{path}" for name in METADATA]
+    addresses.append(f"{origin}{path}/.well-known/{METADATA[1]}")
+    for address in dict.fromkeys(addresses):
         try:
             metadata = _answer(address, until)
         except (requests.RequestException, OSError, ValueError):
             continue
         if isinstance(metadata, dict) and metadata.get("issuer") == issuer and "jwks_uri" in metadata:
             return str(metadata["jwks_uri"])
-    raise ConfigError(f"{issuer} publishes no metadata with its keys: set serve.oauth.jwks, or mend the issuer")
+    raise ConfigError(f"{issuer} publishes no metadata with its keys: set serve.oauth.jwks, or correct the issuer")
 
 
 def _fetched(address: str, until: float) -> dict[str, jwt.PyJWK]:
@@ -154,8 +156,8 @@ def _fetched(address: str, until: float) -> dict[str, jwt.PyJWK]:
 
 
 def _answer(address: str, until: float) -> Any:
-    """What an address answers, as JSON; nothing of it takes longer than until that moment. Raises `OSError`,
-    `ValueError`, and what `requests` raises."""
+    """The JSON at an address, if it arrives before that moment. Raises `OSError`, `ValueError`, and what `requests`
+    raises."""
     left = until - time.monotonic()
     if left <= 0:
         raise TimeoutError(address)

@@ -1,4 +1,4 @@
-"""One line of log and a few counts for each request, under an id that the caller is told."""
+"""Logs and counts each request, under an id that the answer has too."""
 
 import logging
 import re
@@ -19,15 +19,15 @@ log = logging.getLogger(__name__)
 
 PATHS = frozenset(("/mcp", "/metrics", "/healthz", "/readyz"))
 QUIET = frozenset(("/metrics", "/healthz", "/readyz"))
-"""Asked again and again by machines: logged at `debug`."""
+"""Polled by machines: logged at `debug`."""
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _REASONS = {401: "token", 403: "scope"}
-"""Why the SDK refuses with these."""
+"""The reasons of the SDK for these."""
 
 
 class Observed:
-    """Counts and logs what passes. The id of a request is its X-Request-ID, where that is one, else a new one."""
+    """Counts and logs requests. The id of a request is its X-Request-ID, if it is valid, else a new one."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -37,8 +37,8 @@ class Observed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-        request_id = given if _ID.fullmatch(given) else secrets.token_hex(8).encode()
+        header = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+        request_id = header if _ID.fullmatch(header) else secrets.token_hex(8).encode()
         facts: dict[str, Any] = scope.setdefault("state", {})
         status = 0
 
@@ -77,14 +77,14 @@ class Observed:
 
 
 def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
-    """Times each call of a tool, and tells the request that carries a message what was asked of whom."""
+    """Measures each call of a tool, and stores method or tool and outcome in the state of the HTTP request."""
 
     known: set[str] = set()
 
     async def middleware(ctx: Any, call_next: Any) -> Any:
         if ctx.method != "tools/call":
             call = ctx.method if ctx.method in SPEC_CLIENT_METHODS else "other"
-            _tell(ctx, call, "")
+            _record(ctx, call, "")
             return await call_next(ctx)
         if not known:
             known.update(tool.name for tool in await server.list_tools())
@@ -99,12 +99,12 @@ def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
         finally:
             metrics.seconds.labels(tool).observe(time.perf_counter() - started)
             metrics.calls.labels(tool, outcome).inc()
-            _tell(ctx, tool, outcome)
+            _record(ctx, tool, outcome)
 
     return middleware
 
 
-def _tell(ctx: Any, call: str, outcome: str) -> None:
+def _record(ctx: Any, call: str, outcome: str) -> None:
     if ctx.request is not None:
         state = ctx.request.scope["state"]
         state["call"] = call

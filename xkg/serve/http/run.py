@@ -1,4 +1,4 @@
-"""Serving over HTTP: an address, one process or several on it, and an end that lets work finish."""
+"""Runs the HTTP server: an address, one process or several on it, and a graceful end."""
 
 import functools
 import logging
@@ -31,15 +31,21 @@ WORKER_SECONDS = 60
 """A worker that does not answer its parent for so long, as while it imports on a busy machine, is replaced."""
 
 LAST_SECONDS = 2.0
-"""A call that runs on after `serve.http.shutdown_seconds` is given up after this."""
+"""A call that runs on after `serve.http.shutdown_seconds` is aborted after this."""
 
 
-def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.Level = "info") -> None:
+MakeApp = Callable[[Settings, str, str], ASGIApp]
+"""The app of settings, for a server that is bound to a host and that clients reach at an address."""
+
+
+def serve_http(
+    settings: Settings, address: str, make_app: MakeApp, workers: int = 1, level: logs.Level = "info"
+) -> None:
     """Serves the graph of `settings` at `address`, as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 is any that is
     free; the log's first line says which.
 
-    Raises `ConfigError` for an address that cannot be had, for one that others than this machine reach while nobody
-    would have to show a token, for builds that nothing bounds, and for settings that contradict each other."""
+    Raises `ConfigError` for an address that cannot be bound, for one that other machines reach without a token, for
+    builds without bounds, and for settings that contradict each other."""
     host, port = parse(address)
     _refuse_the_open(settings, host)
     open_roots(settings.serve.roots or ())
@@ -49,7 +55,7 @@ def serve_http(settings: Settings, address: str, workers: int = 1, level: logs.L
     bound = f"[{host}]" if ":" in host else host
     url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"
     logs.configure(level)
-    config = _config(functools.partial(_process, settings, host, url, level), settings, workers)
+    config = _config(functools.partial(_process, make_app, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}
     log.info("listening", extra={"facts": facts})
     if url.startswith("http:") and not is_loopback(host):
@@ -111,7 +117,7 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
         lifespan="on",
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # anybody on this machine could say that it is somebody else
+        proxy_headers=False,  # a local caller could claim any address
         server_header=False,
         backlog=BACKLOG,
         workers=workers,
@@ -121,19 +127,17 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
     )
 
 
-def _process(settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
-    """The app of one process, with its logs and traces, which ends with its parent."""
+def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
+    """The app of one process, with its logs and traces; the process ends with its parent."""
     logs.configure(level)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
-    from xkg.serve.http.app import make_app
-
     return _Process(make_app(settings, host, url), logs.start())
 
 
 class _Process:
-    """Ends the process where the app is to end and a call that cannot be cancelled does not."""
+    """Ends the process where a call that cannot be cancelled outlasts the shutdown of the app."""
 
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app
@@ -145,7 +149,7 @@ class _Process:
             self._stop_tracing()
 
     def _ending(self, receive: Receive) -> Receive:
-        async def told() -> Message:
+        async def receive_and_watch() -> Message:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
                 last = threading.Timer(LAST_SECONDS, _give_up)
@@ -153,11 +157,11 @@ class _Process:
                 last.start()
             return message
 
-        return told
+        return receive_and_watch
 
 
 def _give_up() -> None:
-    log.warning("a call under way was given up")
+    log.warning("a call under way was aborted")
     os._exit(0)
 
 
@@ -167,4 +171,4 @@ def _end_with(parent: Any) -> None:
 
 
 def _done(_number: int, _frame: Any) -> None:
-    """The signal has done what it was for."""
+    """Ignores the signal that uvicorn raises again."""

@@ -1,13 +1,11 @@
-"""Bearer tokens of one graph: created once, kept as hashes, valid until they expire or are revoked.
+"""Bearer tokens of one graph: shown once, stored as hashes, valid until they expire or are revoked.
 
 A token is 256 random bits, so nobody can guess it from its hash however fast that is: SHA-256 is enough, and a slow
-password hash would only let strangers keep the processor busy.
+password hash would only let untrusted callers keep the processor busy.
 """
 
-import fcntl
 import hashlib
 import hmac
-import os
 import re
 import secrets
 import threading
@@ -17,10 +15,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from xkg.errors import CorruptStoreError, InputError, StoreError
-from xkg.files import private_folder, write_whole
+from xkg.files import file_lock, private_folder, write_whole
+from xkg.value import Value
 
 PREFIX = "xkg_"
 """Tells a token of ours from a JWT, and lets scanners find one that was committed by mistake."""
@@ -34,10 +33,8 @@ _UNIT = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1
 _OWNER_ONLY = 0o600
 
 
-class Token(BaseModel):
-    """What is kept of a token. `sha256` is the hex digest of the whole secret."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Token(Value):
+    """A stored token. `sha256` is the hex digest of the whole secret."""
 
     name: str
     sha256: str
@@ -64,7 +61,7 @@ def lifetime(text: str) -> timedelta:
 
 
 def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
-    """These, each once. Raises `InputError` for one that is no scope."""
+    """The scopes of these names, each once. Raises `InputError` for one that is no scope."""
     for name in names:
         if name not in SCOPES:
             raise InputError(f"{name[:80]!r} is no scope: there are {' and '.join(SCOPES)}")
@@ -72,7 +69,7 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
 
 
 class Tokens:
-    """The tokens of the graph in `folder`. A change by any process holds for the next question asked of any other.
+    """The tokens of the graph in `folder`. A change by one process holds at once for all others.
 
     Every method raises `CorruptStoreError` where the file is not what was written, so that nobody is let in by a file
     that cannot be read. Safe to use from several threads."""
@@ -85,8 +82,8 @@ class Tokens:
         self._tokens: tuple[Token, ...] = ()
 
     def create(self, name: str, scopes: Sequence[Scope] = ("read",), expires: timedelta | None = None) -> str:
-        """A new token, which is told this once. The name of one that is revoked or expired may be used again. Raises
-        `InputError` for a name that is taken or not a name, and `StoreError` where it cannot be written."""
+        """A new token, which is stored nowhere. The name of one that is revoked or expired may be used again. Raises
+        `InputError` for a name in use or not a name, and `StoreError` where it cannot be written."""
         if not _NAME.fullmatch(name):
             raise InputError(f"{name[:80]!r} is no name for a token: use up to 64 letters, digits and . _ -")
         now = datetime.now(UTC)
@@ -114,19 +111,19 @@ class Tokens:
             )
 
     def all(self) -> tuple[Token, ...]:
-        """Oldest first, those that are expired or revoked too."""
+        """All tokens, oldest first, also expired and revoked ones."""
         with self._turn:
             try:
-                found = self._path.stat()
+                status = self._path.stat()
             except FileNotFoundError:
                 self._seen, self._tokens = None, ()
                 return ()
             except OSError as error:
-                raise StoreError(f"{self._path} cannot be read ({error.strerror}): mend its permissions") from error
-            seen = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
-            if seen != self._seen:
+                raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
+            version = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+            if version != self._seen:
                 self._tokens = self._read()
-                self._seen = seen
+                self._seen = version
             return self._tokens
 
     def valid(self) -> tuple[Token, ...]:
@@ -134,18 +131,18 @@ class Tokens:
         return tuple(token for token in self.all() if token.state(now) == "valid")
 
     def find(self, secret: str) -> Token | None:
-        """The valid token that this is. Every hash is compared, each in constant time."""
-        asked, found = _hash(secret), None
+        """The valid token with this secret. Every hash is compared, each in constant time."""
+        digest, match = _hash(secret), None
         for token in self.valid():
-            if hmac.compare_digest(token.sha256, asked):
-                found = token
-        return found
+            if hmac.compare_digest(token.sha256, digest):
+                match = token
+        return match
 
     def _read(self) -> tuple[Token, ...]:
         try:
             return _FILE.validate_json(self._path.read_bytes())
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be read ({error.strerror}): mend its permissions") from error
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
                 f"{self._path} is damaged, so nobody is let in: remove it and create the tokens anew"
@@ -158,16 +155,12 @@ class Tokens:
     def _changing(self) -> Iterator[tuple[Token, ...]]:
         try:
             private_folder(self._folder)
-            descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+            with file_lock(self._folder / "tokens.lock"):
+                yield self.all()
         except OSError as error:
-            raise StoreError(f"{self._folder} cannot be opened ({error.strerror}): choose another --kg") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # of the folder: two commands side by side lose nothing
-            yield self.all()
-        except OSError as error:
-            raise StoreError(f"{self._path} cannot be written ({error.strerror}); nothing was changed") from error
-        finally:
-            os.close(descriptor)
+            raise StoreError(
+                f"{self._path} cannot be written ({error.strerror}), and nothing was changed: choose another --kg"
+            ) from error
 
 
 def _hash(secret: str) -> str:

@@ -1,4 +1,4 @@
-"""What is told of builds that were asked for."""
+"""Answers about requested builds."""
 
 import json
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ BRIEF_ERROR = 120
 
 
 class StageDone(Value):
-    """A stage that has ended: wall seconds, whether its output was there from an earlier build, and what it gave."""
+    """A stage that has ended: wall seconds, whether its output is reused from an earlier build, and a summary."""
 
     name: str
     seconds: float
@@ -27,7 +27,7 @@ class StageDone(Value):
 
 
 class BuiltPaper(BaseModel):
-    """What of `xkg build --json` is told on: the id that other tools take, and what is in the graph now."""
+    """The part of `xkg build --json` that clients get: the id that other tools take, and what is in the graph now."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -42,7 +42,7 @@ class BuiltPaper(BaseModel):
 
 
 class JobAnswer(Value):
-    """A build that was asked for. `at` is how far the stage under way is, as `modularize 3/10`. `dollars` is what this
+    """A requested build. `at` is how far the stage under way is, as `modularize 3/10`. `dollars` is what this
     job spent on the language model so far, None where a price is unknown. `result` is there once something was built,
     `error` where it did not end well: one line, with what to do."""
 
@@ -64,8 +64,8 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Those under way first, then those that ended, the last one first; of several, without stages and results. `cut`
-    says what was left out."""
+    """Jobs under way first, then ended ones, the last one first; several come without stages and results. `cut` says
+    what is left out."""
 
     jobs: tuple[JobAnswer, ...]
     cut: str
@@ -73,31 +73,31 @@ class JobsAnswer(Value):
 
 def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
     stages, at, calls, dollars = [], "", 0, 0.0
-    known = True
-    for said in jobs.told(row.id):
-        match said:
+    priced = True
+    for event in jobs.events(row.id):
+        match event:
             case {"event": "stage"}:
-                done = {name: said[name] for name in StageDone.model_fields}
-                stages.append(StageDone(**{**done, "seconds": round(said["seconds"], 3)}))
+                done = {name: event[name] for name in StageDone.model_fields}
+                stages.append(StageDone(**{**done, "seconds": round(event["seconds"], 3)}))
                 at = ""
             case {"event": "progress"}:
-                at = f"{said['stage']} {said['done']}/{said['total']}"
-        calls = said["calls"]
-        known = said["dollars"] is not None
-        dollars = said["dollars"] or 0.0
+                at = f"{event['stage']} {event['done']}/{event['total']}"
+        calls = event["calls"]
+        priced = event["dollars"] is not None
+        dollars = event["dollars"] or 0.0
     return JobAnswer(
         job=row.id,
         state=row.state,
         paper=row.paper,
         repository=row.repository,
-        asked_by=one_line(row.asked_by)[:200],
-        asked_at=row.asked,
+        asked_by=one_line(row.caller)[:200],
+        asked_at=row.requested_at,
         started_at=row.started,
         ended_at=row.ended,
         stages=tuple(stages),
         at=at if row.state == "running" else "",
         calls=calls,
-        dollars=dollars if known else None,
+        dollars=dollars if priced else None,
         result=_built(row.result),
         error=one_line(row.error)[:LONGEST_ERROR],
         note=note,
@@ -114,7 +114,7 @@ def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
 
 
 def _brief(answer: JobAnswer) -> JobAnswer:
-    """A line of a list: stages and results are told of a job alone."""
+    """A job in a list, without stages and result."""
     return answer.model_copy(update={"stages": (), "result": None, "error": answer.error[:BRIEF_ERROR]})
 
 

@@ -1,7 +1,7 @@
-"""What a build that a client asks for inherits of a server's environment: what it needs, named, and nothing else.
+"""The environment variables that a build for a client inherits from the server: those that it needs and no others.
 
 A server's environment may hold keys of everything on its machine. A build needs those of the services that its settings
-use, the way to the network, and where this person keeps caches."""
+use, the proxies, and the places of caches."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _NAMES = frozenset(
     "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO".split()
 )
-# UV_ and PIP_ name the package index, with what it asks of who reads it.
+# UV_ and PIP_ name the package index and its credentials.
 _PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
 _LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
 _EMBEDDING = frozenset(("XKG_EMBEDDING_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))

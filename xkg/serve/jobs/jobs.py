@@ -1,13 +1,12 @@
-"""Builds that callers ask for: one at a time, each in a process of its own, which no end of a server loses sight of.
+"""Runs requested builds: one at a time, each in a process of its own that outlives the server.
 
-A build is `xkg build` with the settings of the server, so what harms it (a crash, memory, a library that hangs) does
-not harm the server. It leads a process group and holds a lock on its own output for as long as it lives: whoever comes
-after a server that died can tell from that whether the build still runs, and goes on watching it. Servers of one graph
+A build is `xkg build` with the settings of the server, so a failure of it (a crash, memory, a library that hangs) does
+not harm the server. It leads a process group and holds a lock on its own output for as long as it lives: the server
+after one that died tests that lock to see whether the build still runs, and goes on watching it. Servers of one graph
 take turns, by a lock in its folder.
 """
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -19,11 +18,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
-from xkg.files import private_folder
+from xkg.files import file_lock, private_file, private_folder, try_lock
 from xkg.serve.jobs.environment import job_environment
 from xkg.serve.jobs.table import JobTable, Row, State
 
@@ -41,23 +40,19 @@ _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""Where memory ends, the kernel ends a build before a server (`oom_score_adj`, proc(5))."""
+"""When memory runs out, the kernel ends a build before a server (`oom_score_adj`, proc(5))."""
 
-# -P: nothing is imported from the folder that the server was started in, which may be a stranger's repository.
+# -P: nothing is imported from the folder that the server was started in, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
 XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[3]))
 
 
 def check_bounds(settings: Settings) -> None:
-    """Raises `ConfigError` where callers could spend without bound, or have code run that nothing contains."""
+    """Raises `ConfigError` where callers could spend without bound, or run code that nothing contains."""
     if settings.llm.model != "none" and settings.llm.max_cost is None:
-        raise ConfigError(
-            "builds that clients ask for need a bound: set llm.max_cost (dollars a paper), or llm.model to none"
-        )
+        raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
-        raise ConfigError(
-            "builds that clients ask for run code of strangers: sandbox.runner must not be unsafe-subprocess"
-        )
+        raise ConfigError("builds for clients run untrusted code: sandbox.runner must not be unsafe-subprocess")
 
 
 class Jobs:
@@ -82,19 +77,19 @@ class Jobs:
         return self._settings.serve.build.hosts
 
     def start(self) -> None:
-        """Goes on with what a server before this one left; in the background."""
+        """Goes on with the jobs that an earlier server left, in the background."""
         if (self._folder / "jobs.sqlite").is_file():
             self._ensure()
 
-    def ask(self, paper: str, repository: str | None, asked_by: str) -> tuple[Row, bool]:
-        """The job that builds these, as `xkg.serve.jobs.sources` wrote them, and whether it is a new one. Raises
-        `InputError` where too many were asked for, and `StoreError` while the server ends."""
+    def ask(self, paper: str, repository: str | None, caller: str) -> tuple[Row, bool]:
+        """The job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. Raises
+        `InputError` where too many were requested, and `StoreError` while the server ends."""
         if self._closing.is_set():
             raise StoreError("the server is about to end: ask again when it is back")
         per_day = self._settings.serve.build.per_day
-        found = self._table.add(paper, repository or "", asked_by, waiting=MOST_WAITING, per_day=per_day)
+        job = self._table.add(paper, repository or "", caller, waiting=MOST_WAITING, per_day=per_day)
         self._ensure()
-        return found
+        return job
 
     def get(self, job: int) -> Row:
         """Raises `UnknownIdError`."""
@@ -115,15 +110,15 @@ class Jobs:
         self._ensure()
         return row
 
-    def told(self, job: int) -> list[dict[str, Any]]:
-        """What a build has said of its stages so far, oldest first (`xkg.cli.progress.told`)."""
+    def events(self, job: int) -> list[dict[str, Any]]:
+        """The events that a build has logged so far, oldest first (`xkg.cli.progress.json_lines`)."""
         lines = _read(self._log(job)).splitlines()
-        told = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
-        return [said for said in told if said is not None]
+        events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
+        return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Ends the build that this server watches, politely at first, and takes no more. What waits stays in the list
-        for the next server."""
+        """Ends the build that this server watches, politely at first, and starts no more. Waiting jobs stay in the
+        table for the next server."""
         self._closing.set()
         with self._turn:
             thread = self._thread
@@ -137,8 +132,7 @@ class Jobs:
                 self._thread.start()
 
     def _work(self) -> None:
-        """Job after job until none is left. What is wrong with the list is logged, and told to those who ask for it;
-        after a while it is tried again."""
+        """Runs job after job until none is left. An error of the table is logged, and retried after a while."""
         try:
             while not self._closing.is_set():
                 try:
@@ -153,32 +147,34 @@ class Jobs:
                     self._thread = None
 
     def _work_off(self) -> None:
-        with self._alone() as alone:
-            while alone and not self._closing.is_set():
+        with self._only_server() as is_only:
+            while is_only and not self._closing.is_set():
                 with self._turn:
                     row = self._table.next()
                     if row is None:
-                        self._thread = None  # who asks from now on starts another
+                        self._thread = None  # the next request starts another
                         return
                 self._attend(row)
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _only_server(self) -> Iterator[bool]:
         """Waits for the turn among the servers of this graph; False where this one ends before."""
+        lock = self._folder / "turn.lock"
         try:
             private_folder(self._folder)
-            file = (self._folder / "turn.lock").open("wb")
+            private_file(lock)
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be written ({error.strerror}): see to its rights") from error
-        with file:
-            while not _locked(file):
-                if self._closing.wait(_TICK_SECONDS):
-                    yield False
+        while not self._closing.is_set():
+            with file_lock(lock, wait=False) as free:
+                if free:
+                    yield True
                     return
-            yield True
+            self._closing.wait(_TICK_SECONDS)
+        yield False
 
     def _attend(self, row: Row) -> None:
-        """Starts the job, or goes on with one that a server before this one started, and writes down how it ended."""
+        """Starts the job, or goes on with one that an earlier server started, and stores how it ended."""
         if row.state == "queued":
             try:
                 build: _Build = self._started(row)
@@ -187,7 +183,7 @@ class Jobs:
                 return
         else:
             build = _Build(self._output(row.id), row.pid, None)
-        began = time.monotonic()
+        start = time.monotonic()
         state: State | None = None
         why = ""
         while build.runs():
@@ -196,7 +192,7 @@ class Jobs:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
                 state, why = "failed", "the server ended while it ran: ask for the build again to go on from there"
-            elif time.monotonic() - began > LONGEST_SECONDS:
+            elif time.monotonic() - start > LONGEST_SECONDS:
                 state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to go on"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
@@ -212,7 +208,7 @@ class Jobs:
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
-            if not _locked(output):  # a server started it, and died before it could write that down
+            if not try_lock(output.fileno()):  # a server started it, and died before it could store that
                 return _Build(self._output(row.id), None, None)
             output.truncate(0)
             log.truncate(0)
@@ -231,23 +227,23 @@ class Jobs:
         self._table.started(row.id, process.pid)
         return _Build(self._output(row.id), process.pid, process)
 
-    def _settle(self, row: Row, state: State | None, why: str, code: int | None = None) -> None:
+    def _settle(self, row: Row, state: State | None, error: str, code: int | None = None) -> None:
         result = _read(self._output(row.id))
-        built = _object(result)
-        if built is None:
+        outcome = _object(result)
+        if outcome is None:
             result = ""
-        last = [line for line in _read(self._log(row.id)).splitlines() if line.startswith("xkg: ")]
-        said = last[-1].removeprefix("xkg: ") if last else ""
-        if state is None and built is not None:
-            whole = built.get("state") == "complete" and not built.get("stopped")
-            state, why = (
-                ("done", "") if whole else ("partial", said or "parts of it failed: ask again to try once more")
+        errors = [line for line in _read(self._log(row.id)).splitlines() if line.startswith("xkg: ")]
+        last_error = errors[-1].removeprefix("xkg: ") if errors else ""
+        if state is None and outcome is not None:
+            whole = outcome.get("state") == "complete" and not outcome.get("stopped")
+            state, error = (
+                ("done", "") if whole else ("partial", last_error or "parts of it failed: ask again to try once more")
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps for want of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without a word{signalled}: ask for the build again to go on from there"
-            state, why = "failed", said or ended
-        for forgotten in self._table.ended(row.id, state, result, why):
+            ended = f"its process ended without an error line{signalled}: ask for the build again to go on from there"
+            state, error = "failed", last_error or ended
+        for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten)):
                 path.unlink(missing_ok=True)
 
@@ -259,8 +255,8 @@ class Jobs:
 
 
 class _Build:
-    """A process group that builds; `process` is None for one that another server started. `code` is how it ended, None
-    where that cannot be known."""
+    """A process group that builds; `process` is None for one that another server started. `code` is its exit code, None
+    where that is unknown."""
 
     def __init__(self, output: Path, pid: int | None, process: "subprocess.Popen[bytes] | None") -> None:
         self._output = output
@@ -274,40 +270,31 @@ class _Build:
             return self.code is None
         try:
             with self._output.open("rb") as file:
-                return not _locked(file)
+                return not try_lock(file.fileno())
         except OSError:
             return False
 
     def end(self, grace: float) -> None:
-        """Asks it to end, then tells it, then ends it and what is left of its group."""
+        """Sends SIGINT, then SIGTERM, then SIGKILL to the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             self._signal(number)
-            if self._gone(grace):
+            if self._ends_within(grace):
                 break
         self._signal(signal.SIGKILL)
-        self._gone(grace)
+        self._ends_within(grace)
 
     def _signal(self, number: int) -> None:
         if self._pid is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, number)
 
-    def _gone(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
+    def _ends_within(self, grace: float) -> bool:
+        until = time.monotonic() + grace
         while self.runs():
             if time.monotonic() > until:
                 return False
             time.sleep(0.02)
         return True
-
-
-def _locked(file: IO[bytes]) -> bool:
-    """Takes the lock of an open file if nobody has it."""
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _read(path: Path) -> str:

@@ -1,8 +1,8 @@
-"""What a caller from elsewhere may have built: papers of arXiv, repositories of known hosts, and what lies under roots.
+"""The sources that remote callers may have built: papers of arXiv, repositories of known hosts, and paths under roots.
 
-A server that fetches what strangers name can be sent where they cannot go themselves: to services of its own network,
-to its own files, into options of the programs that it runs. So a name is taken only in a form that leaves no choice of
-machine but one that was configured, and is written anew before anything is started with it."""
+A server that fetches what untrusted callers name can be sent where they cannot go themselves: to services of its own
+network, to its own files, into options of the programs that it runs. So a name must have a form that allows no host
+but a configured one, and is rewritten before anything is started with it."""
 
 import re
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     except ValueError:
         parts, host = urlsplit(""), ""
     if parts.scheme != "https" or not _REPOSITORY.fullmatch(parts.path) or parts.query or parts.fragment:
-        raise InputError(f"{name[:200]!a} is not taken: give https://HOST/OWNER/NAME, perhaps with @COMMIT")
+        raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, perhaps with @COMMIT")
     if host not in {known.lower() for known in hosts}:
         raise InputError(
             f"{host[:100]!a} is no host that this server fetches from ({', '.join(hosts) or 'none'}): "

@@ -1,4 +1,4 @@
-"""The list of builds that callers asked for: one SQLite file in the graph's folder, shared by server processes."""
+"""The table of requested builds: one SQLite file in the graph's folder, shared by server processes."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,40 +9,42 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from xkg.errors import CorruptStoreError, InputError, SchemaVersionError, StoreError
-from xkg.files import private_file, private_folder
+from xkg.files import private_folder
+from xkg.sqlite_files import open_wal, transaction
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
 
-KEPT = 200
-"""Ended jobs that are remembered, with their logs."""
+RETAINED_JOBS = 200
+"""Ended jobs that are stored, with their logs."""
 
-_BUSY_SECONDS = 10.0
 _VERSION = 1
-_SCHEMA = """CREATE TABLE IF NOT EXISTS jobs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, paper TEXT NOT NULL, repository TEXT NOT NULL, asked_by TEXT NOT NULL,
-    state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
-    cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '')"""
-_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, cancel, result, error"
+_SCHEMA = {
+    "jobs": """CREATE TABLE IF NOT EXISTS jobs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, paper TEXT NOT NULL, repository TEXT NOT NULL, asked_by TEXT NOT NULL,
+        state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
+        cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '')""",
+}
+_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A job as it is kept. `repository` is '' for none; times are ISO 8601 UTC. `pid` leads the process group of a
-    job that was started; `cancel` says that somebody wants it ended; `result` is what the build printed, as JSON."""
+    """A stored job. `repository` is '' for none; times are ISO 8601 UTC. `pid` leads the process group of a job that
+    was started; `cancel` is 1 where somebody wants it ended; `result` is what the build printed, as JSON."""
 
     id: int
     paper: str
     repository: str
-    asked_by: str
+    caller: str
     state: State
-    asked: str
+    requested_at: str
     started: str | None
     ended: str | None
     pid: int | None
-    cancel: bool
     result: str
     error: str
+    cancel: int
 
 
 class JobTable:
@@ -53,9 +55,9 @@ class JobTable:
         self._folder = folder
         self._path = folder / "jobs.sqlite"
 
-    def add(self, paper: str, repository: str, asked_by: str, *, waiting: int, per_day: int) -> tuple[Row, bool]:
+    def add(self, paper: str, repository: str, caller: str, *, waiting: int, per_day: int) -> tuple[Row, bool]:
         """The new job, or the one under way for the same paper and repository; and whether it is new. Raises
-        `InputError` where `waiting` jobs wait already, or `per_day` were asked for within a day."""
+        `InputError` where `waiting` jobs wait already, or `per_day` were requested within a day."""
         now = datetime.now(UTC)
         with self._changing() as db:
             same = "state IN ('queued', 'running') AND NOT cancel AND paper = ? AND repository = ?"
@@ -68,11 +70,11 @@ class JobTable:
                     f"{per_day} builds were asked for within a day, which is all that this server takes "
                     "(serve.build.per_day): ask again tomorrow"
                 )
-            given = db.execute(
+            inserted = db.execute(
                 "INSERT INTO jobs (paper, repository, asked_by, state, asked) VALUES (?, ?, ?, 'queued', ?)",
-                (paper, repository, asked_by, _iso(now)),
+                (paper, repository, caller, _iso(now)),
             )
-            return self._one(db, int(given.lastrowid or 0)), True
+            return self._row(db, int(inserted.lastrowid or 0)), True
 
     def get(self, job: int) -> Row | None:
         with self._reading() as db:
@@ -90,7 +92,7 @@ class JobTable:
             return _count(db, "1")
 
     def next(self) -> Row | None:
-        """The job that is said to run, else the one that has waited longest."""
+        """The job that is marked as running, else the one that has waited longest."""
         with self._reading() as db:
             return next(self._rows(db, "state IN ('queued', 'running') ORDER BY state DESC, id LIMIT 1"), None)
 
@@ -100,7 +102,7 @@ class JobTable:
             db.execute(query, (_iso(datetime.now(UTC)), pid, job))
 
     def cancel(self, job: int) -> Row | None:
-        """Ends a job that waits; one that runs is marked, for whoever watches it to end it."""
+        """Ends a job that waits; one that runs is marked, and the server that watches it ends it."""
         with self._changing() as db:
             now = _iso(datetime.now(UTC))
             db.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state IN ('queued', 'running')", (job,))
@@ -109,52 +111,37 @@ class JobTable:
             return next(self._rows(db, "id = ?", job), None)
 
     def ended(self, job: int, state: State, result: str, error: str) -> list[int]:
-        """Writes down how a job ended; the jobs that are forgotten now, whose logs may go."""
+        """Stores how a job ended, and deletes the oldest jobs. Returns these, whose logs may be deleted."""
         with self._changing() as db:
             query = "UPDATE jobs SET state = ?, ended = ?, result = ?, error = ? WHERE id = ?"
             db.execute(query, (state, _iso(datetime.now(UTC)), result, error, job))
             old = "SELECT id FROM jobs WHERE state NOT IN ('queued', 'running') ORDER BY id DESC LIMIT -1 OFFSET ?"
-            forgotten = [int(id) for (id,) in db.execute(old, (KEPT,))]
-            db.executemany("DELETE FROM jobs WHERE id = ?", [(id,) for id in forgotten])
-            return forgotten
+            expired = [int(id) for (id,) in db.execute(old, (RETAINED_JOBS,))]
+            db.executemany("DELETE FROM jobs WHERE id = ?", [(id,) for id in expired])
+            return expired
 
-    def _one(self, db: sqlite3.Connection, job: int) -> Row:
+    def _row(self, db: sqlite3.Connection, job: int) -> Row:
         return next(self._rows(db, "id = ?", job))
 
     @staticmethod
     def _rows(db: sqlite3.Connection, where: str, *values: object) -> Iterator[Row]:
-        for row in db.execute(f"SELECT {_COLUMNS} FROM jobs WHERE {where}", values).fetchall():
-            kept = dict(zip(_COLUMNS.split(", "), row, strict=True))
-            yield Row(**{**kept, "cancel": bool(kept["cancel"])})
+        for record in db.execute(f"SELECT {_COLUMNS} FROM jobs WHERE {where}", values).fetchall():
+            yield Row(*record)
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        with self._opened() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
-            db.execute("COMMIT")
-
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._opened() as db:
+        with self._reading() as db, transaction(db):
             yield db
 
     @contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Iterator[sqlite3.Connection]:
         try:
             private_folder(self._folder)
-            private_file(self._path)
-            with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)) as db:
+            with closing(open_wal(self._path, _SCHEMA)) as db:
                 version = db.execute("PRAGMA user_version").fetchone()[0]
                 if version > _VERSION:
                     raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
                 if version < _VERSION:
-                    db.execute("PRAGMA journal_mode = WAL")
-                    db.execute(_SCHEMA)
                     db.execute(f"PRAGMA user_version = {_VERSION}")
                 yield db
         except sqlite3.OperationalError as error:

@@ -1,9 +1,8 @@
-"""How well a technique fits a query, in 0..1 and comparable between queries, and so whether anything does.
+"""Calibrated scores: how well a technique fits a query, in 0..1, comparable between queries.
 
-Neither search says that by itself: BM25 grows with the length of a query, and cosines lie differently for each model
-and query. What says it: how much of the query's words the technique has, how near it comes to each of the others
-(`xkg.embeddings.base`), and how far its cosine to the query rises above the background of that query's cosines, in
-several at once.
+Neither search gives that: BM25 grows with the length of a query, and cosines are distributed differently for each model
+and query. The features are the share of the query's words that the technique has, how near it comes to each of the
+others (`xkg.embeddings.base`), and how far its cosine rises above the background of that query's cosines.
 """
 
 import math
@@ -14,7 +13,7 @@ from xkg.store.graph_store import Background, Snapshot
 
 FITS = 0.5
 EXAMINED = 5
-"""Nothing fits where none of the techniques that the searches speak most for, so many, reaches `FITS`."""
+"""Nothing fits where none of so many strongest candidates reaches `FITS`."""
 
 _CONSTANT, _SHARED, _BOTH, _SMALL = -3.21, 7.93, 4.21, 0.3
 """Logistic regression of whether a query has its answer in the graph, over 202 queries written by hand (paraphrases,
@@ -23,25 +22,24 @@ that none of the papers answers; each on all papers, and on 15, 5 and 1 of them 
 those of the best of its first five techniques. Set so that 3 % of the queries with an answer are lost."""
 
 _NEAR = 0.43
-"""What late interaction is for the best technique of a query that has its answer, on average: counted where no words
-are known."""
+"""The mean late interaction of the best technique of a query that has an answer: assumed where no words are known."""
 
 _LARGE = 300
-"""Techniques from which on a graph is no smaller than what the coefficients come from."""
+"""Smaller graphs than this, in techniques, differ from those that the coefficients were fitted on."""
 
 
-def scores(snapshot: Snapshot, query: str, found: Candidates, techniques: Sequence[str]) -> dict[str, float]:
+def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: Sequence[str]) -> dict[str, float]:
     """The score of each technique."""
-    background = snapshot.background(found.reading.vector)
+    background = snapshot.background(candidates.reading.vector)
     matched, total = snapshot.matched(query, techniques)
-    weakest = min(found.cosine.values(), default=background.mean)
-    least = min(found.interaction.values(), default=_NEAR)
+    weakest = min(candidates.cosine.values(), default=background.mean)
+    least = min(candidates.interaction.values(), default=_NEAR)
     return {
         technique: score(
-            rise(found.cosine.get(technique, weakest), background),
+            rise(candidates.cosine.get(technique, weakest), background),
             matched.get(technique, 0.0),
             total,
-            found.interaction.get(technique, least),
+            candidates.interaction.get(technique, least),
             background.techniques,
         )
         for technique in techniques

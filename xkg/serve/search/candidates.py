@@ -1,5 +1,5 @@
-"""Which techniques a query may mean: BM25 and vector search over the whole query and over its parts, fused by score,
-and of what they find the best by late interaction too (`xkg.embeddings.base`)."""
+"""Candidates for a query: BM25 and vector search over the whole query and over its parts, fused by score, and late
+interaction (`xkg.embeddings.base`) for the best of them."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.fusion import convex_combination
 from xkg.model import paper_of
 from xkg.serve.background import beside
@@ -17,60 +17,60 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""From so many on a search of texts takes as long as to read a query, and goes on beside that."""
+"""From so many on text search takes as long as encoding a query, and runs beside it."""
 
 TEXT, VECTOR = 0.5, 0.5
 """Weights of the two searches."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction beside the two together, and of how many techniques they find it is asked."""
+"""Weight of late interaction beside both searches together, and the number of techniques that get it."""
 
 PARTS = 0.5
 """Weight of the part of a long query that fits best, beside the whole."""
 
 COMPANY = 0.3
-"""Weight of the best technique of the same paper: who asks for several steps asks within one subject."""
+"""Weight of the best technique of the same paper: several steps of one query belong to one subject."""
 
-Read = Callable[[Sequence[str]], Sequence[Reading]]
-"""What a model makes of each of some texts."""
+Encode = Callable[[Sequence[str]], Sequence[EncodedText]]
+"""Encodes texts with a model."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Techniques by how strongly the two searches speak for them, in 0..1 within this query; the cosine of each to the
-    whole query, at most that where vector search did not return it; how near the words of the whole query come to those
-    of the best of them; and what the model makes of it. `needs` are strengths for each part of a long query alone."""
+    """The fused strength of each technique, in 0..1 within this query; its cosine to the whole query, or an upper bound
+    where vector search did not return it; the late interaction of the best ones with the whole query; and the encoded
+    query. `needs` are strengths for each part of a long query alone."""
 
     strength: dict[str, float]
     needs: Sequence[dict[str, float]]
     cosine: dict[str, float]
     interaction: Mapping[str, float]
-    reading: Reading
+    reading: EncodedText
 
 
 def candidates(
-    snapshot: Snapshot, read: Read, query: str, filters: Filters, papers: Sequence[str], wanted: int
+    snapshot: Snapshot, encode: Encode, query: str, filters: Filters, papers: Sequence[str], wanted: int
 ) -> Candidates:
-    """What is worth a look, at least `wanted` techniques if the graph has as many. Where filters leave too few, the
-    searches go deeper. Raises what `read` raises."""
+    """At least `wanted` techniques if the graph has as many: where filters leave too few, the searches go deeper.
+    Raises what `encode` raises."""
     texts = [query, *parts(query)]
-    readings: Sequence[Reading] = ()
+    encoded: Sequence[EncodedText] = ()
     depth = max(DEPTH, wanted)
     while True:
         search = partial(_by_text, snapshot, texts, depth, papers)
-        with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as found_by_text:
-            readings = readings or read(texts)
-            by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in readings]
-            by_text = found_by_text()
+        with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as text_hits:
+            encoded = encoded or encode(texts)
+            by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
+            by_text = text_hits()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth
         if admitted is None or len(admitted) >= wanted or exhausted or depth >= DEEPEST:
             break
         depth *= 10
     searched = [_fused(text, vector, depth, admitted) for text, vector in zip(by_text, by_vector, strict=True)]
-    asked = [nlargest(INTERACTING, found, key=found.__getitem__) for found in searched]
-    near = [snapshot.interaction(reading, ids) for reading, ids in zip(readings, asked, strict=True)]
-    fused = list(map(_interacting, searched, asked, near))
+    strongest = [nlargest(INTERACTING, strengths, key=strengths.__getitem__) for strengths in searched]
+    near = [snapshot.interaction(reading, ids) for reading, ids in zip(encoded, strongest, strict=True)]
+    fused = list(map(_interacting, searched, strongest, near))
     whole, rest = fused[0], fused[1:]
     strength = dict(whole)
     if rest:
@@ -84,7 +84,7 @@ def candidates(
         needs=[_in_company(part) for part in rest],
         cosine={t: cosines.get(t, weakest) for t in strength},
         interaction=near[0],
-        reading=readings[0],
+        reading=encoded[0],
     )
 
 
@@ -92,11 +92,11 @@ def _by_text(snapshot: Snapshot, texts: Sequence[str], depth: int, papers: Seque
     return [snapshot.find_text(text, depth, papers) for text in texts]
 
 
-def _admitted(snapshot: Snapshot, filters: Filters, found: Sequence[Sequence[Hit]]) -> set[str] | None:
+def _admitted(snapshot: Snapshot, filters: Filters, hit_lists: Sequence[Sequence[Hit]]) -> set[str] | None:
     """Ids that the filters admit, None where they admit all."""
     if not filters.of_techniques:
         return None
-    ids = list({hit.id for hits in found for hit in hits})
+    ids = list({hit.id for hits in hit_lists for hit in hits})
     return {technique for technique, facts in snapshot.facts(ids).items() if filters.admit(technique, facts)}
 
 
@@ -112,15 +112,17 @@ def _fused(by_text: Sequence[Hit], by_vector: Sequence[Hit], depth: int, admitte
     return convex_combination(scored, floors, [TEXT, VECTOR])
 
 
-def _interacting(strength: dict[str, float], best: Collection[str], found: Mapping[str, float]) -> dict[str, float]:
-    """With late interaction, which was asked of the `best`: the least that it found counts 0, as do all others. Where
-    it knows nothing of one of these, that stands as it stood."""
-    if not found:
+def _interacting(
+    strength: dict[str, float], best: Collection[str], interaction: Mapping[str, float]
+) -> dict[str, float]:
+    """Strengths with late interaction, which was computed for the `best`: its lowest value counts 0, as do all other
+    techniques. One of the best without a value keeps its strength."""
+    if not interaction:
         return strength
-    least = min(found.values())
-    spread = max(found.values()) - least
+    least = min(interaction.values())
+    spread = max(interaction.values()) - least
     nearness = {technique: strength[technique] for technique in best}
-    nearness |= {technique: (value - least) / spread if spread > 0 else 1.0 for technique, value in found.items()}
+    nearness |= {technique: (value - least) / spread if spread > 0 else 1.0 for technique, value in interaction.items()}
     return {
         technique: (1 - INTERACTION) * value + INTERACTION * nearness.get(technique, 0.0)
         for technique, value in strength.items()
@@ -148,9 +150,9 @@ _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then
 
 
 def parts(query: str) -> list[str]:
-    """The sentences and clauses of a long query that can stand alone; none for a short one, or where it is all one."""
+    """The sentences and clauses of a long query that can stand alone; none for a short query or a single clause."""
     if len(query.split()) <= LONG_QUERY_WORDS:
         return []
     clauses = [clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence)]
-    telling = [clause for clause in dict.fromkeys(clauses) if len(clause.split()) >= PART_WORDS]
-    return telling[:MOST_PARTS] if len(telling) > 1 else []
+    long_enough = [clause for clause in dict.fromkeys(clauses) if len(clause.split()) >= PART_WORDS]
+    return long_enough[:MOST_PARTS] if len(long_enough) > 1 else []

@@ -1,20 +1,33 @@
-"""What a search is narrowed to."""
+"""The filters of a search."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self, TypedDict, Unpack
 
+from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.lookup import resolve_paper
 from xkg.store.graph_store import Facts, Snapshot
+
+
+class FilterFields(TypedDict, total=False):
+    """The fields of `Filters` as keyword arguments; a level may be given by its name."""
+
+    papers: Sequence[str]
+    years: tuple[int | None, int | None]
+    level: Level | str | None
+    packages: Sequence[str]
+    language: str | None
+    exclude: Sequence[str]
+    with_code: bool
 
 
 @dataclass(frozen=True)
 class Filters:
     """`papers` (ids or titles): only these. `years`: first and last of publication, either may be None; papers without
     a year are left out. `level`: code of this level or a higher one. `packages`: code that needs all of these.
-    `language`: code in it. `exclude`: ids of papers, techniques and code that are not to be answered, such as those
-    already seen."""
+    `language`: code in it. `exclude`: ids of papers, techniques and code to leave out, such as those seen before."""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -23,6 +36,16 @@ class Filters:
     language: str | None = None
     exclude: Sequence[str] = ()
     with_code: bool = False
+
+    @classmethod
+    def of(cls, **fields: Unpack[FilterFields]) -> Self:
+        """Raises `InputError` for a name that is no level."""
+        level = fields.get("level")
+        try:
+            fields["level"] = None if level is None else Level(level)
+        except ValueError as error:
+            raise InputError(f"{level!a} is no level of code: choose from {', '.join(Level)}") from error
+        return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
         """Ids of the papers to search, () for all of them, None where none is left. Raises `UnknownIdError`."""
@@ -39,27 +62,27 @@ class Filters:
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
 
     def admit(self, technique: str, facts: Facts) -> bool:
-        seen = {entry.partition("@")[0] for entry in self.exclude}
-        if technique in seen or paper_of(technique) in seen:
+        excluded = {entry.partition("@")[0] for entry in self.exclude}
+        if technique in excluded or paper_of(technique) in excluded:
             return False
-        needs = {_package(name) for name in facts.packages}
+        packages = {_package(name) for name in facts.packages}
         return (
             (self.level is None or facts.level.rank >= self.level.rank)
             and (not self.language or facts.language.casefold() == self.language.casefold())
-            and all(_package(name) in needs for name in self.packages)
+            and all(_package(name) in packages for name in self.packages)
             and (not self.with_code or bool(facts.language))
         )
 
-    def said(self) -> str:
-        """What is left of the techniques, for the answer's scope."""
-        wanted = [f"of level {self.level} or higher"] if self.level else []
-        wanted += [f"in {self.language}"] if self.language else []
-        wanted += [f"that needs {', '.join(self.packages)}"] if self.packages else []
-        if wanted:
-            left = f"only techniques with code {' '.join(wanted)}"
+    def describe(self) -> str:
+        """The techniques that remain, in words, for the scope of the answer."""
+        conditions = [f"of level {self.level} or higher"] if self.level else []
+        conditions += [f"in {self.language}"] if self.language else []
+        conditions += [f"that needs {', '.join(self.packages)}"] if self.packages else []
+        if conditions:
+            scope = f"only techniques with code {' '.join(conditions)}"
         else:
-            left = "only techniques with code" if self.with_code else "all techniques"
-        return left + (f" but {len(self.exclude)} excluded ids" if self.exclude else "")
+            scope = "only techniques with code" if self.with_code else "all techniques"
+        return scope + (f" but {len(self.exclude)} excluded ids" if self.exclude else "")
 
 
 def _package(name: str) -> str:

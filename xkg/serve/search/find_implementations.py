@@ -1,4 +1,4 @@
-"""Code for a whole task: its steps are searched one by one and verified, and each technique is said once."""
+"""Code for a whole task: its steps are searched one by one and verified, and each technique is listed once."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -23,7 +23,7 @@ from xkg.serve.search.task_steps import MOST_STEPS, decompose
 from xkg.store.graph_store import Snapshot
 
 DEFINITION_CHARACTERS = 120
-TASK_CHARACTERS, SHOWN_CHARACTERS = 2000, 100
+TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
 CODE_CHARACTERS = 20_000
 """Of code in a full answer: with what JSON escapes, about 6,000 of its 8,000 tokens."""
 
@@ -41,19 +41,19 @@ def find_implementations(
 ) -> ImplementationsAnswer:
     """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code.
 
-    Waits at most twice `WAIT_SECONDS` for the model, and goes without what it has not said by then. Raises what
+    Waits at most twice `WAIT_SECONDS` for the model, and leaves out what it has not answered by then. Raises what
     `seek` raises."""
     steps, decomposed, by_model = decompose(questions, task)
     left_out = len(steps) - MOST_STEPS
     steps = steps[:MOST_STEPS]
     context = short(task, TASK_CHARACTERS) if len(steps) > 1 else ""
     with opened() as snapshot:
-        asked = [verifier.begin(questions, snapshot, seek, step, k, filters, context) for step in steps]
-        code = _code(snapshot, asked)
+        verifications = [verifier.begin(questions, snapshot, seek, step, k, filters, context) for step in steps]
+        code = _code(snapshot, verifications)
     until = time.monotonic() + (WAIT_SECONDS if by_model else BUSY_SECONDS)
-    found = [verifier.finish(questions, one, until) for one in asked]
-    verified = _verified(found)
-    parts = _parts(steps, found, verified, full)
+    answers = [verifier.finish(questions, verification, until) for verification in verifications]
+    verified = _verified(answers)
+    parts = _parts(steps, answers, verified, full)
     rows = [row for place in range(k) for part in parts for row in part.rows[place : place + 1]]
     implementations, missing = _fitting(rows, code) if full else ((), [])
     cut = [f"{left_out} more parts: ask for them by themselves"] if left_out > 0 else []
@@ -62,23 +62,23 @@ def find_implementations(
     elif code and not full and rows:
         cut.append("code: get_code (xkg show) with a row's code, or detail='full'")
     return ImplementationsAnswer(
-        task=short(task, SHOWN_CHARACTERS),
+        task=short(task, HEADING_CHARACTERS),
         decomposed=decomposed,
         parts=parts,
         implementations=implementations,
         verified=verified,
-        searched=found[0].searched,
+        searched=answers[0].searched,
         cut="; ".join(cut),
     )
 
 
-def _parts(steps: Iterable[str], found: Iterable[SearchAnswer], verified: str, full: bool) -> tuple[PartAnswer, ...]:
-    said: dict[str, int] = {}
+def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str, full: bool) -> tuple[PartAnswer, ...]:
+    parts_of_rows: dict[str, int] = {}
     parts: list[PartAnswer] = []
-    for number, (step, answer) in enumerate(zip(steps, found, strict=True), start=1):
-        again = [row for row in answer.rows if row.id in said]
-        rows = [row for row in answer.rows if row.id not in said]
-        said.update((row.id, number) for row in rows)
+    for number, (step, answer) in enumerate(zip(steps, answers, strict=True), start=1):
+        again = [row for row in answer.rows if row.id in parts_of_rows]
+        rows = [row for row in answer.rows if row.id not in parts_of_rows]
+        parts_of_rows.update((row.id, number) for row in rows)
         notes = [] if answer.rows else [_NOTHING]
         if answer.verified.startswith("not verified") and answer.verified != verified:
             notes.append(answer.verified)
@@ -87,7 +87,7 @@ def _parts(steps: Iterable[str], found: Iterable[SearchAnswer], verified: str, f
                 number=number,
                 step=step,
                 rows=tuple(_brief(row, full) for row in rows),
-                again=tuple(Again(id=r.id, name=r.name, part=said[r.id], guidance=r.guidance) for r in again),
+                again=tuple(Again(id=r.id, name=r.name, part=parts_of_rows[r.id], guidance=r.guidance) for r in again),
                 note="; ".join(notes),
             )
         )
@@ -108,20 +108,22 @@ def _brief(row: SearchRow, full: bool) -> FoundRow:
     )
 
 
-def _verified(found: Iterable[SearchAnswer]) -> str:
+def _verified(answers: Iterable[SearchAnswer]) -> str:
     """One line for all parts, where it is the same for all."""
-    said = dict.fromkeys(answer.verified for answer in found)
-    failed = [line for line in said if line.startswith("not verified")]
-    models = dict.fromkeys(line.split(":")[0] for line in said if line.startswith("by "))
+    outcomes = dict.fromkeys(answer.verified for answer in answers)
+    failed = [line for line in outcomes if line.startswith("not verified")]
+    models = dict.fromkeys(line.split(":")[0] for line in outcomes if line.startswith("by "))
     if failed and models:
         return f"{', '.join(models)}, but not each part"
-    return ", ".join(models) or (failed or list(said))[0]
+    return ", ".join(models) or (failed or list(outcomes))[0]
 
 
-def _code(snapshot: Snapshot, asked: Iterable[verifier.Verification]) -> Mapping[str, Code]:
+def _code(snapshot: Snapshot, verifications: Iterable[verifier.Verification]) -> Mapping[str, Code]:
     """The code of every technique that may become a row, by its id: all of one state of the graph."""
-    code = {v.code.id: v.code for one in asked for c in one.candidates for v in c.views if v.code}
-    others = {row.id for one in asked for row in one.plain.rows if row.code and row.code not in code}
+    code = {
+        v.code.id: v.code for verification in verifications for c in verification.candidates for v in c.views if v.code
+    }
+    others = {row.id for one in verifications for row in one.plain.rows if row.code and row.code not in code}
     return code | {v.code.id: v.code for v in snapshot.techniques(sorted(others)) if v.code}
 
 
@@ -131,21 +133,21 @@ def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[
     missing: list[str] = []
     room = CODE_CHARACTERS
     for row in rows:
-        one = code.get(row.code or "")
-        if one is None:
+        node = code.get(row.code or "")
+        if node is None:
             continue
-        if len(one.implementation) > room:
-            missing.append(one.id)
+        if len(node.implementation) > room:
+            missing.append(node.id)
             continue
-        room -= len(one.implementation)
+        room -= len(node.implementation)
         fitting.append(
             Implementation(
-                code=one.id,
+                code=node.id,
                 name=row.name,
-                level=one.level.value,
-                language=one.language,
-                packages=one.packages,
-                implementation=one.implementation,
+                level=node.level.value,
+                language=node.language,
+                packages=node.packages,
+                implementation=node.implementation,
             )
         )
     return tuple(fitting), missing

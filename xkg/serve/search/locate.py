@@ -1,5 +1,5 @@
-"""Where a technique is in a repository: the lines to edit or ablate, from the graph, found again in a working copy, or
-searched for in it."""
+"""Locates a technique in a repository, the lines to edit or ablate: stored ones, relocated in a working copy, or found
+by searching it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -26,8 +26,8 @@ _CLAUSE = re.compile(r"[.:;,?!]\s+|(?<!\s)\s++[-–—]\s+")
 
 def locate(
     snapshot: Snapshot | None,
-    asked: str,
-    k: int,
+    text: str,
+    most: int,
     copy: "WorkingCopy | None",
     search: Callable[[str, int], SearchAnswer],
     embedder: "Callable[[], Embedder]",
@@ -39,22 +39,22 @@ def locate(
     searched (`ground`). Without one, a text is answered with the stored places of the techniques that it fits.
     `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` for an id that is not here, and
     what `search` and `embedder` raise."""
-    asked = " ".join(asked.split())
-    techniques = named(snapshot, asked) if snapshot is not None else []
+    text = " ".join(text.split())
+    techniques = named(snapshot, text) if snapshot is not None else []
     if snapshot is not None and techniques:
         known = Known(snapshot, techniques)
         places, searched, note = known.in_graph() if copy is None else known.in_copy(copy, embedder)
     elif copy is not None:
-        places, note = _searched_for([described(asked)], ["text"], copy, embedder())
+        places, note = _search_copy([as_technique(text)], ["text"], copy, embedder())
         places = [place.model_copy(update={"technique": None}) for place in places]
         searched, note = str(copy), note if places else f"{_NOTHING}; say it in other words, or name a technique"
     else:
         assert snapshot is not None
-        places, note = _by_text(snapshot, search(asked, _ROWS))
+        places, note = _by_text(snapshot, search(text, _ROWS))
         searched = "stored places of the techniques that fit the text"
     places = ranked(places)
-    cut = f"{len(places) - k} weaker places; ask for a larger k" if len(places) > k else ""
-    return LocateAnswer(query=asked, locations=tuple(places[:k]), searched=searched, note=note, cut=cut)
+    cut = f"{len(places) - most} weaker places; ask for a larger k" if len(places) > most else ""
+    return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
 _NOTHING = "nothing in this folder does it clearly"
@@ -65,20 +65,20 @@ _DOUBTFUL = "none of these places is well founded: read before you edit"
 _LEAST_SUPPORT = 0.8
 
 
-def named(snapshot: Snapshot, asked: str) -> list[str]:
+def named(snapshot: Snapshot, text: str) -> list[str]:
     """The ids of the techniques that an id (of a technique or its code), an exact name or an alias means. Raises
     `UnknownIdError` for what can only be an id."""
-    if found := list(snapshot.named(asked)):
-        return found
+    if ids := list(snapshot.named(text)):
+        return ids
     try:
-        return [(snapshot.code(asked).technique if _CODE.search(asked) else snapshot.technique(asked).technique.id)]
+        return [(snapshot.code(text).technique if _CODE.search(text) else snapshot.technique(text).technique.id)]
     except UnknownIdError:
-        if _ID.match(asked):
+        if _ID.match(text):
             raise
         return []
 
 
-def described(text: str) -> Technique:
+def as_technique(text: str) -> Technique:
     """A text as a technique: its first clause is the name, where that is short enough to be one."""
     name = _CLAUSE.split(text, maxsplit=1)[0]
     if len(name.split()) > _NAME_WORDS:
@@ -89,11 +89,11 @@ def described(text: str) -> Technique:
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
     """Best first, each once, and no whole file of which a part is a place: an ablation edits lines."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
-    kept: dict[tuple[str, str, int, int], LocatedPlace] = {}
+    unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
     for place in sorted(places, key=lambda p: -p.score):
         if place.symbol != place.path or (place.repository, place.path) not in parts:
-            kept.setdefault((place.repository, place.path, place.start_line, place.end_line), place)
-    return list(kept.values())
+            unique.setdefault((place.repository, place.path, place.start_line, place.end_line), place)
+    return list(unique.values())
 
 
 class Known:
@@ -113,19 +113,19 @@ class Known:
 
     def in_copy(self, copy: "WorkingCopy", embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str, str]:
         """Places in a working copy, what was searched, and a note."""
-        places, gone = self._found_again(self._techniques, copy)
+        places, missing = self._relocated(self._techniques, copy)
         if places:
-            note = f"{gone} of {gone + len(places)} stored places are gone from this folder" if gone else ""
+            note = f"{missing} of {missing + len(places)} stored places are gone from this folder" if missing else ""
             return places, str(copy), note
-        why = f"all {gone} stored places are gone from this folder" if gone else "the graph stores no place of it"
+        why = f"all {missing} stored places are gone from this folder" if missing else "the graph stores no place of it"
         for paper, bundle in self._bundles.items():
             own = [t for t in self._techniques if paper_of(t) == paper]
-            shown = [t for t in bundle.techniques if t.hidden is None or t.id in own]
-            found, doubt = _searched_for(shown, own, copy, embedder())
-            places += found
+            visible = [t for t in bundle.techniques if t.hidden is None or t.id in own]
+            retrieved, doubt = _search_copy(visible, own, copy, embedder())
+            places += retrieved
         if places:
             return places, str(copy), f"{why}; these were found by searching it" + (f"; {doubt}" if doubt else "")
-        places, _ = self._found_again(self._components(), copy)
+        places, _ = self._relocated(self._components(), copy)
         if places:
             return places, str(copy), f"{why}; these are the places of its components"
         return [], str(copy), f"{why}, and {_NOTHING}"
@@ -145,29 +145,29 @@ class Known:
             below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # a preorder walk
         return sorted(below - set(self._techniques))
 
-    def _found_again(self, techniques: Sequence[str], copy: "WorkingCopy") -> tuple[list[LocatedPlace], int]:
+    def _relocated(self, techniques: Sequence[str], copy: "WorkingCopy") -> tuple[list[LocatedPlace], int]:
         """Places in the copy, and how many stored ones it lacks."""
         from xkg.build.grounding.relocate import relocate
 
-        places, gone = [], 0
+        places, missing = [], 0
         for bundle in self._bundles.values():
             locations = [location for location in bundle.locations if location.technique in techniques]
             wanted = {location.symbol for location in locations}
             for repository in bundle.repositories:
                 stored = [s for s in bundle.symbols if s.repository == repository.id]
                 symbols = {s.id: s for s in stored if s.id in wanted}
-                found = relocate(list(symbols.values()), stored, copy.codebase) if symbols else {}
-                gone += len(symbols) - len(found)
+                matches = relocate(list(symbols.values()), stored, copy.codebase) if symbols else {}
+                missing += len(symbols) - len(matches)
                 for location in locations:
-                    if (match := found.get(location.symbol)) is not None:
+                    if (match := matches.get(location.symbol)) is not None:
                         old, new = symbols[location.symbol], match.symbol
                         same = (old.path, old.start_line, old.end_line) == (new.path, new.start_line, new.end_line)
                         score, source = location.score * match.likeness, "stored" if same else "moved"
                         places.append(_located(_in(copy, new), location.technique, score, source))
-        return places, gone
+        return places, missing
 
 
-def _searched_for(
+def _search_copy(
     techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: "Embedder"
 ) -> tuple[list[LocatedPlace], str]:
     """Where the copy does the wanted ones of a paper's techniques, and a note where that is doubtful."""
@@ -183,8 +183,8 @@ def _searched_for(
 
 def _by_text(snapshot: Snapshot, answer: SearchAnswer) -> tuple[list[LocatedPlace], str]:
     """The stored places of the techniques that a text fits, and a note."""
-    found = [pair for row in answer.rows for pair in ((row.id, row.score), *((r.id, r.score) for r in row.relatives))]
-    scores = {technique: score for technique, score in found if score >= FITS}
+    pairs = [pair for row in answer.rows for pair in ((row.id, row.score), *((r.id, r.score) for r in row.relatives))]
+    scores = {technique: score for technique, score in pairs if score >= FITS}
     if not scores:
         return [], "no technique in the graph fits; name the folder of a repository to search that"
     places = [

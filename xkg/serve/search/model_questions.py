@@ -1,7 +1,7 @@
-"""Questions to the language model that an answer can do without: it is waited for so long, and no longer.
+"""Optional questions to the language model, with a limit on the waiting time.
 
-A question that takes longer goes on in the background, and its answer is kept (`xkg.llm.ledger`): who asks the same
-later has it at once. What is asked on one day (UTC) is one entry of the ledger, `serve 2026-08-01`, so that
+A question that takes longer goes on in the background, and its answer is stored (`xkg.llm.ledger`): the same question
+later is answered at once. The ledger counts all questions of one day (UTC) as one paper, `serve 2026-08-01`, so that
 `llm.max_cost` bounds the dollars a day.
 """
 
@@ -27,16 +27,16 @@ WAIT_SECONDS = 20.0
 """How long an answer waits; clients give up a call after a minute or later."""
 
 BUSY_SECONDS = 0.5
-"""How long it waits where others wait already: enough for what is kept."""
+"""How long it waits where others wait already: enough for a stored answer."""
 
 CALL_SECONDS = 120.0
-"""A call that takes longer is given up: it keeps one of `llm.concurrency` places from others."""
+"""Time limit of a call, which occupies one of `llm.concurrency` places."""
 
 PATIENCE_SECONDS = 8.0
-"""How long an endpoint that refuses or fails is tried again."""
+"""How long a failing endpoint is retried."""
 
 UNDER_WAY = 32
-"""Questions at a time, each with a thread of its own; those beyond are not asked."""
+"""The most questions at a time, each with a thread of its own."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Answered(Generic[A]):
 
 
 class Questions:
-    """The language model of `settings`, opened with the first question; what it says is kept in `folder`. At most
+    """The language model of `settings`, opened with the first question; its answers are stored in `folder`. At most
     `waiting` callers wait for it at a time, so that the others of a server go on; a call takes at most `seconds`. Safe
     to use from several threads."""
 
@@ -59,7 +59,7 @@ class Questions:
         self._turn = threading.Lock()
         self._opening = threading.Lock()
         self._opened: LanguageModel | None = None
-        self._heard = threading.local()
+        self._last_call = threading.local()
         self._under_way = 0
         self._waiting = 0
         self._closed = False
@@ -67,15 +67,15 @@ class Questions:
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
-        """The answer to come, for `wait`; it is there already where it was kept."""
+        """The future answer, for `wait`; a stored one is there at once."""
         from xkg.llm.prices import model_of
 
         answer: Future[Answered[A]] = Future()
         try:
             model = self._model()
-            kept = model.recall(prompt, kind, inputs, check=check)
-            if kept is not None:
-                answer.set_result(Answered(kept, model_of(self._settings, prompt.role)))
+            stored = model.recall(prompt, kind, inputs, check=check)
+            if stored is not None:
+                answer.set_result(Answered(stored, model_of(self._settings, prompt.role)))
                 return answer
             with self._turn:
                 if self._under_way >= UNDER_WAY:
@@ -88,9 +88,9 @@ class Questions:
         def work() -> None:
             try:
                 ask = model.for_paper(f"serve {datetime.now(UTC).date()}")
-                given = ask(prompt, kind, inputs, about=about, check=check)
-                answer.set_result(Answered(given, self._heard.model))
-            except BaseException as error:  # whoever waits shall hear of it
+                result = ask(prompt, kind, inputs, about=about, check=check)
+                answer.set_result(Answered(result, self._last_call.model))
+            except BaseException as error:  # the waiting caller raises it
                 answer.set_exception(error)
             finally:
                 with self._turn:
@@ -119,7 +119,7 @@ class Questions:
                 self._waiting -= 1
 
     def close(self) -> None:
-        """Ends what is under way, for good: who waits for it gets `ModelUnavailableError`."""
+        """Ends questions under way, for good: they raise `ModelUnavailableError`."""
         with self._opening:
             self._closed = True
             opened, self._opened = self._opened, None
@@ -140,5 +140,5 @@ class Questions:
             return self._opened
 
     def _note(self, call: "Call") -> None:
-        """Who answered last: told in the thread that asked."""
-        self._heard.model = call.model
+        """Stores the model of the last call, in the thread that asked."""
+        self._last_call.model = call.model

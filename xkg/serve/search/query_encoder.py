@@ -1,8 +1,7 @@
-"""What a model makes of queries: kept in memory, since agents ask again what they or others asked, and what is asked
-for at the same time made together, since the model reads its weights once for all of them.
+"""Encodes queries, with a least-recently-used cache and request coalescing.
 
-Whoever finds the model at rest goes through it at once and alone; who comes while it runs waits for the next run, with
-all who came meanwhile.
+Agents repeat queries, and the model reads its weights once for a batch. A caller who finds the model idle runs it at
+once; callers who come while it runs wait for the next run, which encodes the texts of all of them.
 """
 
 import threading
@@ -12,47 +11,46 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from cachetools import LRUCache
 
-from xkg.embeddings.base import Reading, read
+from xkg.embeddings.base import EncodedText, encode
 
 if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
 
-KEPT = 1024
-"""Readings of so many texts, about 2.5 KB each; those that were asked for least lately go first."""
+CACHED_TEXTS = 1024
+"""Encoded texts in the cache, about 2.5 KB each."""
 
 
 @runtime_checkable
-class Together(Protocol):
-    """An embedder that is quicker with several short texts at once, at the cost of the last bits."""
+class BatchEncoder(Protocol):
+    """An embedder that is faster with several short texts at once, at the cost of the last bits."""
 
-    def read_together(self, texts: Sequence[str]) -> Sequence[Reading]: ...
+    def encode_together(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
 
 
-class QueryReadings:
-    """What the model that `embedder` gives makes of texts, from memory where they were asked for lately, to about 1e-7.
-    Safe to use from several threads."""
+class QueryEncoder:
+    """Encodes texts with the model that `embedder` returns, to about 1e-7. Safe to use from several threads."""
 
-    def __init__(self, embedder: "Callable[[], Embedder]", kept: int = KEPT) -> None:
+    def __init__(self, embedder: "Callable[[], Embedder]", size: int = CACHED_TEXTS) -> None:
         self._embedder = embedder
-        self._readings: LRUCache[str, Reading] = LRUCache(kept)
+        self._cache: LRUCache[str, EncodedText] = LRUCache(size)
         self._turn = threading.Lock()
         self._running = threading.Lock()
         self._next: _Run | None = None
 
-    def __call__(self, texts: Sequence[str]) -> list[Reading]:
-        """A reading of each text. Raises what the model raises."""
+    def __call__(self, texts: Sequence[str]) -> list[EncodedText]:
+        """Raises what the model raises."""
         wanted = dict.fromkeys(texts)
         with self._turn:
-            known = {text: self._readings[text] for text in wanted if text in self._readings}
+            known = {text: self._cache[text] for text in wanted if text in self._cache}
         missing = [text for text in wanted if text not in known]
         if missing:
-            made = self._made(missing)
+            encoded = self._coalesced(missing)
             with self._turn:
-                self._readings.update({text: made[text] for text in missing})
-            known.update(made)
+                self._cache.update({text: encoded[text] for text in missing})
+            known.update(encoded)
         return [known[text] for text in texts]
 
-    def _made(self, texts: Sequence[str]) -> dict[str, Reading]:
+    def _coalesced(self, texts: Sequence[str]) -> dict[str, EncodedText]:
         with self._turn:
             first = self._next is None
             run = self._next = self._next or _Run()
@@ -63,7 +61,7 @@ class QueryReadings:
                 with self._turn:
                     self._next = None
                 try:
-                    run.done.set_result(self._through(list(run.texts)))
+                    run.done.set_result(self._run(list(run.texts)))
                 except BaseException as error:
                     run.done.set_exception(error)
         try:
@@ -71,18 +69,18 @@ class QueryReadings:
         except Exception:
             if run.callers == 1:
                 raise
-            return self._through(texts)  # what another's text broke
+            return self._run(texts)  # the text of another caller may have failed
 
-    def _through(self, texts: Sequence[str]) -> dict[str, Reading]:
+    def _run(self, texts: Sequence[str]) -> dict[str, EncodedText]:
         model = self._embedder()
-        readings = model.read_together(texts) if isinstance(model, Together) else read(model, texts)
-        return dict(zip(texts, readings, strict=True))
+        encoded = model.encode_together(texts) if isinstance(model, BatchEncoder) else encode(model, texts)
+        return dict(zip(texts, encoded, strict=True))
 
 
 class _Run:
-    """The texts of one run of the model, and what comes of them."""
+    """The texts of one run of the model, and their encodings."""
 
     def __init__(self) -> None:
         self.texts: dict[str, None] = {}
         self.callers = 0
-        self.done: Future[dict[str, Reading]] = Future()
+        self.done: Future[dict[str, EncodedText]] = Future()

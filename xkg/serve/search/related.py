@@ -1,4 +1,4 @@
-"""Papers related to one: by citation either way, by concepts that both have, and by how alike their techniques are."""
+"""Papers related to one: by citations, shared concepts, and similar techniques."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,17 +15,17 @@ NEIGHBOURS = 50
 """Nearest techniques looked at for each technique of the paper."""
 
 DEEPER = 0.5
-"""A technique counts this much of the one above it: what two papers are about says more than a step that they share."""
+"""A technique weighs this share of the one above it: the subjects of two papers say more than a shared step."""
 
 CITATION, CONCEPT = 0.5, 0.5
-"""What a citation, and a shared concept at the top of both hierarchies, say alone of how related two papers are."""
+"""How related two papers are by a citation alone, and by a shared concept at the top of both hierarchies."""
 
 ALIKE = 1 / 3
 """From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
 
 
 class Pair(Value):
-    """A technique of the paper asked about, and one of the related paper: one concept, or alike."""
+    """A technique of the paper in question and one of the related paper: one concept, or similar."""
 
     own: str
     own_name: str
@@ -34,8 +34,8 @@ class Pair(Value):
 
 
 class RelatedRow(Value):
-    """`score` in 0..1 takes all kinds of relation together. `cites` and `cited` say that the paper asked about cites
-    this one, or is cited by it; `alike` in 0..1 is how alike their techniques are."""
+    """`score` in 0..1 combines all kinds of relation. `cites` and `cited`: the paper in question cites this one, or is
+    cited by it; `alike` in 0..1 is how similar their techniques are."""
 
     id: str
     title: str
@@ -49,7 +49,8 @@ class RelatedRow(Value):
 
 
 class RelatedAnswer(Quoting):
-    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line."""
+    """Rows best first. `searched` is the scope of the search, `cut` what is left out and how to see it, both one
+    line."""
 
     paged: ClassVar[str] = "rows"
 
@@ -106,7 +107,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
 
 
 def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
-    """Ids of the techniques of a paper that are shown."""
+    """Ids of the visible techniques of a paper."""
     ids = [technique.id for technique in snapshot.bundle(paper).techniques]
     known = snapshot.facts(ids)
     return [technique for technique in ids if technique in known]
@@ -124,12 +125,12 @@ def _place(view: TechniqueView) -> float:
 
 def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str, list[tuple[str, str]]]:
     """By paper, pairs of a technique of ours and one of its own that are one concept."""
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for link in links:
         for mine, theirs in ((link.first, link.second), (link.second, link.first)):
             if link.how != "open" and mine in views:
-                found[paper_of(theirs)].append((mine, theirs))
-    return found
+                pairs[paper_of(theirs)].append((mine, theirs))
+    return pairs
 
 
 def _alike(

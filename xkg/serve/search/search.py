@@ -7,16 +7,16 @@ from typing import Protocol
 from xkg.serve.answers.lookup import search_row
 from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.search.calibration import EXAMINED, FITS, scores
-from xkg.serve.search.candidates import Read, candidates
+from xkg.serve.search.candidates import Encode, candidates
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.grouping import MOST_RELATIVES, Family, above, apart, families, spread
+from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, grouped, spread
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 EVERYTHING = Filters()
 
 
 class Seek(Protocol):
-    """`search` by a model that was chosen."""
+    """`search` with the model of the settings."""
 
     def __call__(
         self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
@@ -25,7 +25,7 @@ class Seek(Protocol):
 
 def search(
     snapshot: Snapshot,
-    read: Read,
+    encode: Encode,
     query: str,
     k: int = 5,
     filters: Filters = EVERYTHING,
@@ -35,10 +35,10 @@ def search(
     """The techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
 
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
-    long, of its parts (`candidates`). Of a technique and those above and below it the one
-    that answers best, or best for one of several needs, is a row, and the others that matched are inside it
-    (`families`); of two of one name in a paper the one with code. The score of a row is how well it fits (`fit`), or a
-    row after it where that fits better. Where none of the strongest scores `bar`, nothing does.
+    long, of its parts (`candidates`). Techniques above and below one another are one row, led by the best match (or the
+    best for one of several needs), with the others inside it (`grouped`); of two of one name in a paper the one with
+    code leads. The score of a row is how well it fits (`scores`), or that of a better row after it. Where none of the
+    strongest scores `bar`, there are no rows.
 
     Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
     """
@@ -47,23 +47,23 @@ def search(
     if papers is None:
         return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
     exact = _named(snapshot, query, filters, papers)
-    found = candidates(snapshot, read, query, filters, papers, 4 * k)
-    strength = found.strength
-    rows = spread(families(strength, exact, max(50, 4 * k), apart(found.needs)), strength, k)
+    matches = candidates(snapshot, encode, query, filters, papers, 4 * k)
+    strength = matches.strength
+    rows = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
-    asked = [t for family in rows[:k] for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
+    scored = [t for group in rows[:k] for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
     named = dict.fromkeys(exact, 1.0)  # there may be hundreds
-    open_ones = [technique for technique in dict.fromkeys([*deciding, *asked]) if technique not in named]
-    fits = scores(snapshot, query, found, open_ones) | named
-    shown = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
-    inside = [t for family in shown for t in (family.lead, *family.relatives[:MOST_RELATIVES])]
+    unscored = [technique for technique in dict.fromkeys([*deciding, *scored]) if technique not in named]
+    fits = scores(snapshot, query, matches, unscored) | named
+    visible = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
+    inside = [t for group in visible for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
     # On a server that many write to, a technique may be gone by the time it is looked up.
     views = {view.technique.id: view for view in snapshot.techniques(inside)}
     return SearchAnswer(
         query=query,
-        rows=_rows(shown, views, fits),
+        rows=_rows(visible, views, fits),
         searched=_scope(snapshot, len(papers) or snapshot.paper_count(), filters),
-        cut=_cut(len(rows) - len(shown), bool(shown), k),
+        cut=_cut(len(rows) - len(visible), bool(visible), k),
     )
 
 
@@ -76,33 +76,33 @@ def _named(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[st
     return [t for t in named if t in facts and filters.admit(t, facts[t])]
 
 
-def _rows(shown: Sequence[Family], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
+def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
     rows: list[SearchRow] = []
-    for family in reversed([_with_code(family, views) for family in shown if family.lead in views]):
-        score = max(fits[family.lead], rows[-1].score if rows else 0.0)
+    for group in reversed([_with_code(group, views) for group in groups if group.lead in views]):
+        score = max(fits[group.lead], rows[-1].score if rows else 0.0)
         inside = [
             Relative(
                 id=t,
                 name=views[t].technique.name,
-                relation=relation(t, family.lead),
+                relation=relation(t, group.lead),
                 score=round(min(fits[t], score), 3),
             )
-            for t in family.relatives[:MOST_RELATIVES]
+            for t in group.relatives[:MOST_RELATIVES]
             if t in views
         ]
-        rows.append(search_row(views[family.lead], score, inside))
+        rows.append(search_row(views[group.lead], score, inside))
     return tuple(reversed(rows))
 
 
-def _with_code(family: Family, views: dict[str, TechniqueView]) -> Family:
+def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
     """The row, led by what has the same name and code where its own lead has none."""
-    if views[family.lead].code is not None:
-        return family
-    for other in family.relatives[:MOST_RELATIVES]:
-        if other in views and views[other].code is not None and relation(other, family.lead) == "same name":
-            kept = [t for t in family.relatives if above(t, other) or above(other, t)]
-            return Family(other, [family.lead, *kept])
-    return family
+    if views[group.lead].code is not None:
+        return group
+    for other in group.relatives[:MOST_RELATIVES]:
+        if other in views and views[other].code is not None and relation(other, group.lead) == "same name":
+            others = [t for t in group.relatives if above(t, other) or above(other, t)]
+            return Group(other, [group.lead, *others])
+    return group
 
 
 def relation(technique: str, lead: str) -> str:
@@ -120,7 +120,7 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
         which = "this paper" if chosen else "the one paper"
     years = f" from {first or 'the first'} to {last or 'the last'}" if first is not None or last is not None else ""
     names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
-    return f"{which}{years}, {filters.said()}{names}"
+    return f"{which}{years}, {filters.describe()}{names}"
 
 
 def _cut(more: int, fits: bool, k: int) -> str:

@@ -1,4 +1,4 @@
-"""A task in the steps that can be looked up one by one: by the language model, or by the text's own structure."""
+"""Splits a task into steps to search for: by the language model, or by the structure of the text."""
 
 import re
 import time
@@ -26,19 +26,19 @@ class Steps(AnswerType):
 
 
 def decompose(questions: Questions, task: str) -> tuple[list[str], str, bool]:
-    """The steps of a task, at least one; by what they were found, in words; and whether the model said them. Waits no
-    longer than `WAIT_SECONDS`."""
+    """The steps of a task, at least one; how they were found, in words; and whether a model gave them. Waits no longer
+    than `WAIT_SECONDS`."""
     try:
-        asked = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
-        answered = questions.wait(asked, time.monotonic() + WAIT_SECONDS)
+        question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
+        answered = questions.wait(question, time.monotonic() + WAIT_SECONDS)
     except XkgError as error:
         return by_structure(task), f"by the text's own structure, not by a model: {error}", False
     return [one_line(step) for step in answered.answer.steps], f"by {answered.model}", True
 
 
 def by_structure(task: str) -> list[str]:
-    """The items of a list, or else sentences, or else clauses of a long sentence; the task itself where it is one
-    thing. Sentences too short to say anything alone stay with the one before."""
+    """The items of a list, or else sentences, or else clauses of a long sentence; the task itself where it has one
+    part. Very short sentences stay with the one before."""
     items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:
         return _distinct(items)
@@ -59,7 +59,7 @@ def _objection(answer: Steps) -> str | None:
     if not 1 <= len(steps) <= MOST_STEPS:
         return f"give 1 to {MOST_STEPS} steps"
     if not all(steps) or len(set(steps)) < len(steps):
-        return "each step says something, and none is there twice"
+        return "each step has text, and no two are equal"
     if any(len(step) > _STEP_CHARACTERS for step in steps):
         return f"a step has at most {_STEP_CHARACTERS} characters"
     return None

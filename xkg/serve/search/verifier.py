@@ -1,4 +1,4 @@
-"""The language model as the last gate of a search: what fits the asked step and can be built in is kept, with how."""
+"""The language model verifies search rows: those that serve the step are retained, with how to apply them."""
 
 import ast
 import re
@@ -19,17 +19,17 @@ from xkg.serve.search.search import Seek, relation
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 CANDIDATES, IN_FULL = 12, 6
-"""Rows that are looked at, each with the `RELATIVES` of it that matched best. Those after `IN_FULL` are shown in few
-words: one in twenty paraphrases has its answer there."""
+"""Rows in the question, each with the `RELATIVES` that matched best. Those after `IN_FULL` are described briefly: one
+in twenty paraphrases has its answer there."""
 
 RELATIVES = 3
 
 WORTH = 0.2
-"""The score from which on a query is worth a question. It lies below what fits alone (`xkg.serve.search.calibration`),
-since the verifier tells what that loses from what has no answer; what scores less is gibberish, or of another world."""
+"""The least score of a query that is worth a question. It is lower than `FITS` (`xkg.serve.search.calibration`), since
+the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.1
-"""Rows that score less, beside better ones, are not looked at."""
+"""Rows that score less are left out of the question."""
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300
 _IN_FEW_WORDS = 300
@@ -39,7 +39,7 @@ _PARSED = 200_000
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Of those that were dropped, the ones that the search put first are named: they are what misleads."""
+"""Dropped rows that are named, those that the search ranked first: they are the most misleading."""
 
 _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
@@ -70,8 +70,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Verification:
-    """A question under way: what is asked about, the answer to come (None where there is nothing to ask), and what the
-    search says without it."""
+    """A question under way: its candidates, the future verdict (None where there is nothing to ask), and the answer of
+    the search alone."""
 
     candidates: tuple[Candidate, ...]
     verdict: "Future[Answered[Verdict]] | None"
@@ -93,8 +93,8 @@ def begin(
 
 
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
-    """What was kept, best first, with reason and guidance; or what the search says alone, and why it was not verified,
-    where no answer is there at `until`. Raises nothing of the model's."""
+    """The retained rows, best first, with reason and guidance; or the answer of the search alone, and why it was not
+    verified, where the model has not answered by `until`. Raises no error of the model."""
     plain = verification.plain
     if verification.verdict is None:
         return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
@@ -108,7 +108,7 @@ def finish(questions: Questions, verification: Verification, until: float) -> Se
 def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchAnswer:
     named = _named(verification.candidates)
     judged = {judgement.candidate: judgement for judgement in verdict.judgements}
-    rows = tuple(_kept_row(named[name], judged[name]) for name in verdict.best_first)
+    rows = tuple(_row(named[name], judged[name]) for name in verdict.best_first)
     dropped = tuple(
         DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, 160))
         for judgement in verdict.judgements
@@ -130,8 +130,8 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
     )
 
 
-def _kept_row(found: tuple[Candidate, TechniqueView], judgement: Judgement) -> SearchRow:
-    candidate, view = found
+def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> SearchRow:
+    candidate, view = judged
     scores = {candidate.row.id: candidate.row.score} | {r.id: r.score for r in candidate.row.relatives}
     lead = view.technique.id
     relatives = [
@@ -141,8 +141,8 @@ def _kept_row(found: tuple[Candidate, TechniqueView], judgement: Judgement) -> S
         for score in [scores[v.technique.id]]
     ]
     row = candidate.row if lead == candidate.row.id else search_row(view, scores[lead], relatives)
-    said = {"reason": short(judgement.reason, _REASON), "guidance": short(judgement.guidance, _GUIDANCE)}
-    return row.model_copy(update=said)
+    texts = {"reason": short(judgement.reason, _REASON), "guidance": short(judgement.guidance, _GUIDANCE)}
+    return row.model_copy(update=texts)
 
 
 def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidate, ...]:
@@ -156,7 +156,7 @@ def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidat
 
 
 def _named(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, TechniqueView]]:
-    """What the question calls each technique: `2` the row's own, `2a` and so on the others."""
+    """Techniques by their label in the question: `2` for the lead of a row, `2a` and so on for its relatives."""
     return {
         f"{number}{'abcdefgh'[place - 1] if place else ''}": (candidate, view)
         for number, candidate in enumerate(candidates, start=1)
@@ -169,27 +169,29 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
     numbers = [str(number) for number in range(1, len(candidates) + 1)]
 
     def check(verdict: Verdict) -> str | None:
-        given = [judgement.candidate for judgement in verdict.judgements]
-        if odd := [name for name in (*given, *verdict.best_first) if name not in known]:
+        named_candidates = [judgement.candidate for judgement in verdict.judgements]
+        if odd := [name for name in (*named_candidates, *verdict.best_first) if name not in known]:
             return f"there is no candidate {odd[0][:40]!r}: they are 1 to {len(numbers)}, and those with a letter"
-        if list(dict.fromkeys(name.rstrip("abcdefgh") for name in given)) != numbers or len(set(given)) < len(given):
+        if list(dict.fromkeys(name.rstrip("abcdefgh") for name in named_candidates)) != numbers or len(
+            set(named_candidates)
+        ) < len(named_candidates):
             return f"give a judgement for each of 1 to {len(numbers)}, in this order, and none twice"
-        kept = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
-        if sorted(kept) != sorted(verdict.best_first):
-            return f"best_first has to hold each candidate that is kept, and no other: {', '.join(kept) or 'none'}"
+        retained = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
+        if sorted(retained) != sorted(verdict.best_first):
+            return f"best_first has to hold each candidate that is kept, and no other: {', '.join(retained) or 'none'}"
         return None
 
     return check
 
 
 def described(candidates: Sequence[Candidate]) -> str:
-    """The candidates as the question has them. Texts of papers stand in one line each and code is indented, so that
-    none can pass for another candidate."""
-    told = [_described(number, candidate) for number, candidate in enumerate(candidates[:IN_FULL], start=1)]
+    """The candidates as text for the question. Texts of papers take one line each and code is indented, so that none
+    can pass for another candidate."""
+    in_full = [_described(number, candidate) for number, candidate in enumerate(candidates[:IN_FULL], start=1)]
     rest = [
         _in_few_words(number, candidate) for number, candidate in enumerate(candidates[IN_FULL:], start=IN_FULL + 1)
     ]
-    return "\n\n".join([*told, *rest])
+    return "\n\n".join([*in_full, *rest])
 
 
 def _in_few_words(number: int, candidate: Candidate) -> str:
@@ -207,12 +209,12 @@ def _in_few_words(number: int, candidate: Candidate) -> str:
 
 
 def _heads(implementation: str) -> str:
-    names = [found[0] for line in implementation.splitlines() if (found := _HEAD.match(line))]
+    names = [match[0] for line in implementation.splitlines() if (match := _HEAD.match(line))]
     return f"yes, with {short(', '.join(names), 150)}" if names else "yes"
 
 
 def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
-    """What a technique is to candidate `number`, and whether it has code."""
+    """The relation of a technique to candidate `number`, and whether it has code."""
     has = "with code" if view.code else "no code"
     kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
     return f"{kin.format(number)}; {has}"
@@ -249,19 +251,19 @@ def _title(view: TechniqueView) -> str:
 def _excerpt(implementation: str) -> list[str]:
     """The beginning of what is computed, without imports, comments and docstrings, and the names of what follows."""
     lines = [line.rstrip() for line in _bare(implementation).splitlines() if not _PREAMBLE.match(line)]
-    shown: list[str] = []
+    excerpt: list[str] = []
     room = _CODE
     for line in lines:
         room -= len(line) + 1
         if room < 0:
             break
-        shown.append(line)
-    rest = lines[len(shown) :]
+        excerpt.append(line)
+    rest = lines[len(excerpt) :]
     if rest:
-        names = [found[0] for line in rest if (found := _HEAD.match(line))]
+        names = [match[0] for line in rest if (match := _HEAD.match(line))]
         follows = f": {short(', '.join(names), 200)}" if names else ""
-        shown.append(f"… {len(rest)} more lines{follows}")
-    return shown
+        excerpt.append(f"… {len(rest)} more lines{follows}")
+    return excerpt
 
 
 def _bare(implementation: str) -> str:
@@ -273,8 +275,8 @@ def _bare(implementation: str) -> str:
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[0] if node.body else None
-                said = first.value if isinstance(first, ast.Expr) else None
-                if isinstance(said, ast.Constant) and isinstance(said.value, str):
+                docstring = first.value if isinstance(first, ast.Expr) else None
+                if isinstance(docstring, ast.Constant) and isinstance(docstring.value, str):
                     node.body[0] = ast.Expr(ast.Constant(...))
         return ast.unparse(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

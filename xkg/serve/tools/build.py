@@ -1,4 +1,4 @@
-"""The tools that have papers built: there only where the operator allows it, and over HTTP only for tokens with the
+"""The tools that build papers: registered only where the operator allows it, and over HTTP only for tokens with the
 scope `build`."""
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ _LOOKS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 
 @dataclass(frozen=True)
 class Building:
-    """What the tools work with. `by_token`: callers are strangers, who must show a token with the scope; else the
-    caller is who started the server."""
+    """The jobs, and whether callers are remote and must show a token with the scope (`by_token`); else the caller is
+    the user who started the server."""
 
     jobs: Jobs
     by_token: bool
 
     def caller(self) -> str:
-        """Who asks. Raises `InputError` for one that may not."""
+        """The name of the caller. Raises `InputError` for one without the scope."""
         if not self.by_token:
             return "local"
         token = get_access_token()
@@ -79,10 +79,10 @@ def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
         Asking again for what is under way gives the same job; asking again for one that ended goes on from the stages
         that are finished. An earlier build of the same paper is replaced when the new one is complete. What the
         language model may cost is bounded by the operator."""
-        asked_by = building.caller()
+        caller = building.caller()
         named = paper_named(paper, roots)
         source = None if repository is None else repository_named(repository, roots, jobs.hosts)
-        row, new = jobs.ask(named, source, asked_by)
+        row, new = jobs.ask(named, source, caller)
         note = "" if new else "This was asked for already: it is the same job."
         return job_answer(jobs, row, note)
 

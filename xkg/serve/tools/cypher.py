@@ -56,11 +56,7 @@ def add(server: MCPServer, service: Service) -> None:
             raise InputError(f"no more than {MOST_ROWS} rows are read by cursor: add ORDER BY, SKIP and LIMIT")
         answer = service.cypher(query, parameters, page.reached + limit)
         keys = [json.dumps(row, default=str) for row in answer.rows]
-        start = page.start(keys)
-
-        def more(n: int) -> str | None:
-            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
-
-        rows = answer.rows[start:]
+        rows = answer.rows[page.start(keys) :]
         empty = "" if rows else "nothing: no row matches; names and ids are exact, and graph_schema has the tables"
-        return fitted(answer.model_copy(update={"rows": rows, "cut": answer.cut or empty}), detail, more=more)
+        rest = answer.model_copy(update={"rows": rows, "cut": answer.cut or empty})
+        return fitted(rest, detail, more=page.more(keys, further=bool(answer.cut)))

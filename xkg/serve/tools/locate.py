@@ -1,4 +1,4 @@
-"""The tool that says where a technique is in a repository."""
+"""The tool that locates a technique in a repository."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,9 +52,5 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)
         keys = [f"{at.repository}\0{at.path}\0{at.start_line}\0{at.end_line}" for at in answer.locations]
-        start = page.start(keys)
-
-        def more(n: int) -> str | None:
-            return page.after(keys[: start + n]) if start + n < len(keys) or answer.cut else None
-
-        return fitted(answer.model_copy(update={"locations": answer.locations[start:]}), detail, more=more)
+        rest = answer.model_copy(update={"locations": answer.locations[page.start(keys) :]})
+        return fitted(rest, detail, more=page.more(keys, further=bool(answer.cut)))

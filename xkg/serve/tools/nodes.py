@@ -31,12 +31,8 @@ def add(server: MCPServer, service: Service) -> None:
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
-        start = page.start(keys)
-
-        def more(n: int) -> str | None:
-            return page.after(keys[: start + n]) if start + n < len(keys) else None
-
-        return fitted(_from(answer, start), detail, more=more, whole=uri("paper", answer.id))
+        rest = _from_technique(answer, page.start(keys))
+        return fitted(rest, detail, more=page.more(keys), whole=uri("paper", answer.id))
 
     @tool("Plan a paper")
     def plan_context(
@@ -74,12 +70,12 @@ def add(server: MCPServer, service: Service) -> None:
         return fitted(answer, detail, whole=uri("code", answer.id), most=most)
 
 
-def _from(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """The answer from a technique on: what was said with the first page is not said again."""
+def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
+    """The answer from a technique on: without what the first page has."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]
-    shown = {technique.id for technique in techniques}
+    visible = {technique.id for technique in techniques}
     return PaperAnswer(
         id=answer.id,
         title=answer.title,
@@ -92,6 +88,6 @@ def _from(answer: PaperAnswer, start: int) -> PaperAnswer:
         repositories=(),
         findings=(),
         resources=(),
-        implementations=tuple(code for code in answer.implementations if code.technique in shown),
+        implementations=tuple(code for code in answer.implementations if code.technique in visible),
         cut=f"what stands on the page before; {answer.cut}".removesuffix("; "),
     )

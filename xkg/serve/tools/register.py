@@ -1,4 +1,4 @@
-"""How a function becomes a tool: its answer as text and as structured content, its errors in our own words."""
+"""Registers a function as a tool: its answer as text and as structured content, its errors in our own words."""
 
 import functools
 from collections.abc import Awaitable, Callable
@@ -35,15 +35,15 @@ Cursor = Annotated[
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
 REPEATED = 256
-"""Answers of some ten kilobytes each that are kept, where one is given often."""
+"""Cached rendered answers, some ten kilobytes each."""
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-"""What holds of a tool that only looks into the graph."""
+"""The hints of a tool that only reads the graph."""
 
 
 class Tool(Protocol):
-    """Decorates a function that takes what a client may say and returns an answer; its docstring is the description.
-    One that `waits` for others than the graph ends unheard where the client or the server goes meanwhile. Answers of
-    one that `repeats` are kept as they were written out, and must be hashable."""
+    """Decorates a function of a client's arguments that returns an answer; its docstring is the description. A call of
+    one that `waits` for more than the graph is abandoned where client or server goes away. Rendered answers of one that
+    `repeats` are cached, so they must be hashable."""
 
     def __call__(
         self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
@@ -58,8 +58,13 @@ def registering(server: MCPServer) -> Tool:
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
-            told = _told(ask, functools.lru_cache(REPEATED)(_written) if repeats else _written)
-            server.add_tool(_given_up(told) if waits else told, title=title, annotations=titled, structured_output=True)
+            rendered = _as_tool(ask, functools.lru_cache(REPEATED)(_render) if repeats else _render)
+            server.add_tool(
+                _abandoned_on_cancel(rendered) if waits else rendered,
+                title=title,
+                annotations=titled,
+                structured_output=True,
+            )
             return ask
 
         return add
@@ -67,20 +72,20 @@ def registering(server: MCPServer) -> Tool:
     return tool
 
 
-def _told(ask: Callable[P, Answer], written: Callable[[Value], CallToolResult]) -> Callable[P, CallToolResult]:
+def _as_tool(ask: Callable[P, Answer], write: Callable[[Value], CallToolResult]) -> Callable[P, CallToolResult]:
     @functools.wraps(ask)
-    def told(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
+    def tool(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
         try:
             answer = ask(*args, **kwargs)
         except XkgError as error:
             raise ToolError(refusal(error)) from error
-        return written(answer)
+        return write(answer)
 
-    told.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
-    return told
+    tool.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
+    return tool
 
 
-def _written(answer: Value) -> CallToolResult:
+def _render(answer: Value) -> CallToolResult:
     content: list[ContentBlock] = [TextContent(type="text", text=text_for_agents(answer))]  # type: ignore[arg-type]
     fields = structured(answer)
     if uri := fields.get("uri"):
@@ -88,9 +93,9 @@ def _written(answer: Value) -> CallToolResult:
     return CallToolResult(content=content, structured_content=fields)
 
 
-def _given_up(told: Callable[P, CallToolResult]) -> Callable[P, Awaitable[CallToolResult]]:
-    @functools.wraps(told)
+def _abandoned_on_cancel(run: Callable[P, CallToolResult]) -> Callable[P, Awaitable[CallToolResult]]:
+    @functools.wraps(run)
     async def waiting(*args: P.args, **kwargs: P.kwargs) -> CallToolResult:
-        return await anyio.to_thread.run_sync(functools.partial(told, *args, **kwargs), abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(functools.partial(run, *args, **kwargs), abandon_on_cancel=True)
 
     return waiting

@@ -17,8 +17,14 @@ from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.register import REPEATED, Cursor, Detail, Id, registering
 
+Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
+WithCode = Annotated[bool, Field(description="only techniques that have code")]
+Exclude = Annotated[
+    list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen")
+]
+
 ROW_TOKENS = 170
-"""What a row takes with the beginning of its definition and ids that are long: who asks for ten rows wants ten."""
+"""The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -33,10 +39,8 @@ def add(server: MCPServer, service: Service) -> None:
             ),
         ],
         k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 5,
-        papers: Annotated[
-            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
-        ] = [],  # noqa: B006
-        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
+        papers: Papers = [],  # noqa: B006
+        with_code: WithCode = False,
         first_year: Annotated[int | None, Field(description="only papers of this year or later")] = None,
         last_year: Annotated[int | None, Field(description="only papers of this year or earlier")] = None,
         level: Annotated[Level | None, Field(description="only code of this level or a higher one")] = None,
@@ -44,10 +48,7 @@ def add(server: MCPServer, service: Service) -> None:
             list[str], Field(max_length=20, description="only code that needs all of these packages")
         ] = [],  # noqa: B006
         language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
-        exclude: Annotated[
-            list[str],
-            Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen"),
-        ] = [],  # noqa: B006
+        exclude: Exclude = [],  # noqa: B006
         verify: Annotated[
             bool,
             Field(description="let a language model drop what does not serve and say how to apply the rest; seconds"),
@@ -67,7 +68,7 @@ def add(server: MCPServer, service: Service) -> None:
         model, or why not: then rows are those of the search alone."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
-        answer = service.search(query, k + page.shown, filters=filters, verify=verify)
+        answer = service.search(query, k + page.seen, filters=filters, verify=verify)
         return _on_page(answer, k, page, detail)
 
     @tool("Find implementations", waits=True)
@@ -76,13 +77,9 @@ def add(server: MCPServer, service: Service) -> None:
             str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
         ],
         k: Annotated[int, Field(ge=1, le=5, description="most rows to answer for one part")] = 1,
-        papers: Annotated[
-            list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")
-        ] = [],  # noqa: B006
-        with_code: Annotated[bool, Field(description="only techniques that have code")] = False,
-        exclude: Annotated[
-            list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out")
-        ] = [],  # noqa: B006
+        papers: Papers = [],  # noqa: B006
+        with_code: WithCode = False,
+        exclude: Exclude = [],  # noqa: B006
         detail: Detail = "concise",
     ) -> ImplementationsAnswer:
         """Splits a task into its steps, searches each, lets a language model drop what does not serve, and says how to
@@ -108,17 +105,13 @@ def add(server: MCPServer, service: Service) -> None:
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)
         keys = [row.id for row in answer.rows]
-        start = page.start(keys)
-
-        def more(n: int) -> str | None:
-            return page.after(keys[: start + n]) if start + n < len(keys) or MORE_ROWS in answer.cut else None
-
-        return fitted(answer.model_copy(update={"rows": answer.rows[start:]}), detail, more=more)
+        rest = answer.model_copy(update={"rows": answer.rows[page.start(keys) :]})
+        return fitted(rest, detail, more=page.more(keys, further=MORE_ROWS in answer.cut))
 
 
 @lru_cache(REPEATED)
 def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail) -> SearchAnswer:
-    """The rows that were not shown before the page, at most `k`, as many as there is room for."""
+    """The rows that the cursor has not seen, at most `k`, as many as fit."""
     rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
 
     def more(n: int) -> str | None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.store.indexes.text import word_terms
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def interaction(
-    reading: Reading, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
+    reading: EncodedText, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> dict[str, float]:
     """For each text the mean, over the words of a query, of how near the nearest of its own words is, in -1..1: the
     share of signs that are the same, less the share of those that differ. A word of the query counts by `rarity_of` its

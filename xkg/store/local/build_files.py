@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
@@ -163,7 +163,7 @@ def _vectors(
         # Codes take more room than vectors: those of a million techniques would not fit into memory.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
-            encoded = documents(source, [missing[sha256] for sha256 in keys])
+            encoded = encode_documents(source, [missing[sha256] for sha256 in keys])
             store_codes(zip(keys, encoded.codes, strict=True))
             reused.update(zip(keys, np.ascontiguousarray(encoded.vectors, dtype=np.float32), strict=True))
     return model, np.stack([reused[sha256] for sha256 in hashes])

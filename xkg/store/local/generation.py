@@ -21,7 +21,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from xkg.errors import CorruptStoreError, StoreError
-from xkg.files import blake3_of, hold, sync_file, sync_folder, unheld, write_whole
+from xkg.files import blake3_of, sync_file, sync_folder, try_lock, unheld, write_whole
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.concepts import decisions
@@ -163,7 +163,7 @@ def _open(root: Path, current: Current) -> Generation:
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
     try:
-        if not hold(descriptor) or not path.exists():
+        if not try_lock(descriptor, shared=True) or not path.exists():
             if read_current(root) != current:
                 raise _MovedOn
             raise CorruptStoreError(f"{path} is missing: {REBUILD}")

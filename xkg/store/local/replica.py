@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xkg.embeddings.base import Documents, documents
+from xkg.embeddings.base import EncodedDocuments, encode_documents
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, XkgError
-from xkg.files import alone, private_folder
+from xkg.files import file_lock, private_folder
 from xkg.model import PaperBundle
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
@@ -258,7 +258,7 @@ class Replica:
         with `compact` even if nothing changed. False, and nothing done, where another process does this, unless `wait`,
         and where there are more techniques than `limit`."""
         self._claim()
-        with one_line(self.folder), alone(self.folder / "replica.lock", wait=wait) as mine:
+        with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
             if not mine:
                 return False
             if self._reached(self._feed.position()) and not compact:
@@ -367,12 +367,12 @@ class _Stoppable:
         return self._embedder.dimension
 
     def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        return self.documents(texts).vectors
+        return self.encode_documents(texts).vectors
 
-    def documents(self, texts: Sequence[str]) -> Documents:
+    def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments:
         if self._closing.is_set():
             raise _Closing
-        return documents(self._embedder, texts)
+        return encode_documents(self._embedder, texts)
 
 
 def _moved(source: Path, target: Path, built: Built) -> Built:

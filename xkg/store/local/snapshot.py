@@ -1,4 +1,4 @@
-"""Reading one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
+"""EncodedText one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
 
 import functools
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
@@ -165,7 +165,7 @@ class EmbeddedSnapshot:
         found, total = self.text_index().matched(query, list(rows.values()))
         return {technique: found.get(row, 0.0) for technique, row in rows.items()}, total
 
-    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:
+    def interaction(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, float]:
         if self._catalogue is None or self._opened is None or not reading.words:
             return {}
         rows = self._catalogue.rows(ids)

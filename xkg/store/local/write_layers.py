@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.embeddings.base import Embedder, documents
+from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import ModelMismatchError
 from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import BundleFile
@@ -114,7 +114,7 @@ def add_layer(
         )
     text.close()
     finish_text(folder)
-    encoded = documents(embedder, texts) if texts else None
+    encoded = encode_documents(embedder, texts) if texts else None
     matrix = None if encoded is None else np.ascontiguousarray(encoded.vectors, dtype=np.float32)
     _write_vectors(start, folder, matrix)
     layer_links = _LayerLinks(folder, info, layers, embedder, decisions)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from cachetools import LRUCache
 from neo4j import ManagedTransaction
 
-from xkg.embeddings.base import Reading
+from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
@@ -148,7 +148,7 @@ class RemoteSnapshot:
     def matched(self, query: str, ids: Sequence[str]) -> tuple[dict[str, float], float]:  # noqa: ARG002
         return {}, 0.0
 
-    def interaction(self, reading: Reading, ids: Sequence[str]) -> dict[str, float]:  # noqa: ARG002
+    def interaction(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, float]:  # noqa: ARG002
         return {}
 
     def background(self, vector: "NDArray[np.float32]") -> Background:  # noqa: ARG002

@@ -1,0 +1,85 @@
+"""`xkg serve`: composes the graph, its MCP server, jobs and HTTP into one server; `python -m xkg.commands.serve [--kg
+DIR]` is the one over stdio with the settings in force."""
+
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.serve.allowed_folders import open_roots
+from xkg.serve.service import Service
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from xkg.config import Settings
+    from xkg.serve.jobs.jobs import Jobs
+
+
+def serve_stdio(settings: "Settings") -> None:
+    """Serves the graph of `settings` over stdio until the client closes it. Raises `ConfigError` for bad roots, and
+    for builds without bounds."""
+    from xkg.serve.stdio import make_server
+
+    roots = open_roots(settings.serve.roots)
+    jobs = _jobs(settings, roots)
+    if jobs is not None:
+        end_with_process(jobs)
+        jobs.start()
+    service = Service(settings)
+    try:
+        make_server(service, roots, jobs).run("stdio")
+    finally:
+        if jobs is not None:
+            jobs.close()
+        service.close()
+
+
+def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
+    """The app over the graph of `settings`, for a server that is bound to the host `bound` and that clients reach at
+    `url`. Raises `ConfigError` for settings that contradict each other."""
+    from xkg.serve.http.app import make_app
+
+    roots = open_roots(settings.serve.roots or ())
+    return make_app(settings, bound, url, Service(settings), roots, _jobs(settings, roots))
+
+
+def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
+    """None where callers may not build."""
+    if not settings.serve.build.allowed:
+        return None
+    from xkg.serve.jobs.jobs import Jobs
+
+    return Jobs(settings, roots=roots)
+
+
+def end_with_process(jobs: "Jobs") -> None:
+    """Ends the builds of this process also on SIGTERM."""
+    waiting, signalled = os.pipe()
+
+    def end() -> None:
+        os.read(waiting, 1)
+        jobs.close()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def on_signal(number: int, _frame: object) -> None:
+        # Nothing more here: the interrupted code may hold a lock that closing waits for.
+        signal.signal(number, signal.SIG_DFL)
+        os.write(signalled, b".")
+
+    threading.Thread(target=end, name="end", daemon=True).start()
+    signal.signal(signal.SIGTERM, on_signal)
+
+
+if __name__ == "__main__":
+    import argparse
+
+    from xkg.config import load
+
+    parser = argparse.ArgumentParser(
+        prog="python -m xkg.commands.serve", description="Serve a graph over MCP on stdio."
+    )
+    parser.add_argument("--kg", type=Path, help="the graph's folder")
+    serve_stdio(load(kg=parser.parse_args().kg))

@@ -1,0 +1,98 @@
+"""SQLite files that several processes share: opened in WAL mode, replaced where they are damaged."""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from xkg.files import file_lock, private_file, sync_folder
+
+Synchronous = Literal["FULL", "NORMAL"]
+
+_BUSY_SECONDS = 30.0
+
+
+def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL") -> sqlite3.Connection:
+    """A connection in autocommit mode that any thread may use. The file is made where there is none, and what it lacks
+    of `schema`: names of tables and indexes, and the statements that make them. Raises `sqlite3.Error` and `OSError`.
+    """
+    with _file_lock(path, shared=True):  # a write-ahead log made meanwhile would be moved away with the damaged file
+        return _connect(path, schema, synchronous)
+
+
+@contextmanager
+def set_aside(
+    path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL"
+) -> Iterator[tuple[sqlite3.Connection, Path | None]]:
+    """Moves a damaged file away, and gives a connection to a sound one and the new path of the damaged one; None where
+    another process has replaced it already. Nobody else opens the file before the context ends. Raises as `open_wal`.
+    """
+    with _file_lock(path, shared=False):
+        if _is_sound(path, schema, synchronous):
+            yield _connect(path, schema, synchronous), None
+            return
+        aside = path.with_name(f"{path.name}.corrupt-{time.time_ns()}")
+        path.replace(aside)
+        for end in ("-wal", "-shm"):
+            if (part := path.with_name(path.name + end)).exists():
+                part.replace(aside.with_name(aside.name + end))
+        yield _connect(path, schema, synchronous), aside
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """What is executed in it happens whole or not at all; no other process writes meanwhile."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _file_lock(path: Path, *, shared: bool) -> Iterator[None]:
+    """Where no lock file can be written, nobody can replace the file either, and no lock is needed."""
+    lock = path.with_name(f"{path.name}.lock")
+    with ExitStack() as stack:
+        with suppress(OSError):
+            private_file(lock)
+            stack.enter_context(file_lock(lock, shared=shared))
+        yield
+
+
+def _is_sound(path: Path, schema: Mapping[str, str], synchronous: Synchronous) -> bool:
+    try:
+        with closing(_connect(path, schema, synchronous)) as db:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.DatabaseError:
+        return False
+
+
+def _connect(path: Path, schema: Mapping[str, str], synchronous: Synchronous) -> sqlite3.Connection:
+    private_file(path)
+    db = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
+    try:
+        for attempt in range(100):
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait its time-out for this one statement.
+                if "locked" not in str(error) or attempt == 99:
+                    raise
+                time.sleep(0.05)
+        db.execute(f"PRAGMA synchronous = {synchronous}")
+        present = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
+        if missing := [statement for name, statement in schema.items() if name not in present]:
+            for statement in missing:
+                db.execute(statement)
+            sync_folder(path.parent)
+    except BaseException:
+        db.close()
+        raise
+    return db
