@@ -11,7 +11,7 @@ from pathlib import Path
 
 from xkg.build.fidelity import is_met
 from xkg.build.prune import pruned
-from xkg.build.slicing.imported_names import imported_names
+from xkg.build.slicing.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -195,8 +195,7 @@ def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
 def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
     """The packages that code and tests import, each with the names they take from it."""
     nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
-    used = imported_names(source for code in nodes for source in (code.implementation, code.test))
-    return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
+    return imported_packages(source for code in nodes for source in (code.implementation, code.test))
 
 
 def _folder(folder: Path, code: str) -> Path:

@@ -1,6 +1,6 @@
-"""What the statements of a module bind and use, by Python's own scoping rules (Language Reference, 4.2).
+"""The names that a module's statements bind and use, by Python's scoping rules (Language Reference, 4.2).
 
-Works on Python's own syntax tree, so it is exact where the repository's Python is this Python; nothing is run.
+It works on Python's own syntax tree, so it is exact where the repository is written for this Python; nothing is run.
 """
 
 import ast
@@ -18,17 +18,16 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """A name of the module's global scope as it stands somewhere in a statement, with the attributes read off it
-    (`m.f.g` has attributes f and g). `immediate`: evaluated when the statement runs, not when a function is called.
-    `around` are the names that functions (or the class body) around it bind. `local` holds the imports, where the name
-    is bound by nothing but import statements of a function around it. `text` is the string or f-string that it
-    stands in, None in plain code."""
+    """An occurrence of a global name in a statement, with the attributes read from it (`m.f.g` has attributes f and g).
+    `immediate`: evaluated when the statement runs, not when a function is called. `enclosing` are the names bound by
+    enclosing functions or the class body. `local` holds the imports, where the name is bound only by import statements
+    of an enclosing function. `text` is the string or f-string that contains it, None in plain code."""
 
     name: str
     node: ast.Name
     attributes: tuple[ast.Attribute, ...]
     immediate: bool
-    around: frozenset[str]
+    enclosing: frozenset[str]
     local: tuple[tuple[ImportNode, ast.alias], ...] = ()
     text: ast.Constant | ast.JoinedStr | None = None
 
@@ -39,10 +38,10 @@ class Use:
 
 @dataclass(eq=False)
 class Statement:
-    """A statement at the top of a module (or in its `if __name__ == "__main__"`, then `guarded`).
+    """A top-level statement of a module (`guarded` if it is in `if __name__ == "__main__"`).
 
-    `binds` are the global names that running it binds; `definite` those that it certainly binds anew. `imports` are
-    import statements in it with the scope they bind in; `headings` the definitions whose own name is global."""
+    `binds` are the global names that running it binds; `definite` those that it always rebinds. `imports` are its
+    import statements with the scope they bind in; `headings` the definitions whose own name is global."""
 
     node: ast.stmt
     index: int
@@ -67,10 +66,15 @@ class Statement:
     def is_import(self) -> bool:
         return isinstance(self.node, ast.Import | ast.ImportFrom)
 
+    @property
+    def star_imports(self) -> list[str]:
+        """The modules of its `from … import *`."""
+        return [imported_module(n) for n, scope in self.imports if n.names[0].name == "*" and scope.kind == "module"]
+
 
 @dataclass
 class Scope:
-    """`others` are names bound by anything but an import; `imported` the imports by the name they bind."""
+    """`imported` maps names to the imports that bind them; `others` are bound by other statements, with their lines."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)
@@ -94,10 +98,20 @@ class ModuleScope:
         return {name for statement in self.statements for name in statement.globals_written}
 
 
+def bound_name(alias: ast.alias) -> str:
+    """The name that an import binds: `a` for `import a.b`."""
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def imported_module(node: ImportNode) -> str:
+    """The module of a `from … import`, with its leading dots."""
+    return "." * node.level + (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+
+
 @lru_cache(maxsize=1024)
 def module_scope(text: str) -> ModuleScope | None:
-    """The scope of a module's text, None where this Python cannot read it. Raises `RecursionError` for code that is
-    nested deeper than any person writes."""
+    """The scope of a module's text, None where this Python cannot parse it. Raises `RecursionError` for code that is
+    nested too deeply."""
     tree = parse_ast(text)
     if tree is None:
         return None
@@ -139,7 +153,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
 
 
 def _exported(tree: ast.Module) -> tuple[str, ...] | None:
-    """The literal `__all__`, with what is added to it; None where there is none or it is computed."""
+    """The literal `__all__` with later additions; None where there is none or it is computed."""
     names: list[str] | None = None
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
@@ -159,8 +173,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Nodes that run in the scope whose body this is: inner functions and classes show, what is in them does not
-    (their decorators, defaults and bases do). Of comprehensions only walrus targets belong to it."""
+    """Nodes that belong to the scope of a body: inner functions and classes with their decorators, defaults and bases,
+    but not their bodies; of comprehensions only walrus targets."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()
@@ -194,9 +208,8 @@ def _bind(scope: Scope, body: Iterable[ast.AST], headings: list[tuple[str, ast.A
             names = [node.rest]
         elif isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0])
-                if bound != "*":
-                    scope.imported.setdefault(bound, []).append((node, alias))
+                if alias.name != "*":
+                    scope.imported.setdefault(bound_name(alias), []).append((node, alias))
         elif isinstance(node, ast.Global):
             scope.declared_global |= set(node.names)
         for name in names:
@@ -210,7 +223,7 @@ def _bind(scope: Scope, body: Iterable[ast.AST], headings: list[tuple[str, ast.A
 
 
 def _definitely(node: ast.stmt) -> set[str]:
-    """Names that a statement binds anew whenever it runs, without reading them first."""
+    """Names that a statement always rebinds without reading them first."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -220,7 +233,7 @@ def _definitely(node: ast.stmt) -> set[str]:
         flat = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
         return {t.id for t in flat if isinstance(t, ast.Name)}
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return {a.asname or a.name.split(".")[0] for a in node.names}
+        return set(map(bound_name, node.names))
     return set()
 
 
@@ -228,13 +241,13 @@ def _definitely(node: ast.stmt) -> set[str]:
 
 
 class _Visitor:
-    """Walks one top-level statement with the stack of scopes around, and records what it binds and uses."""
+    """Walks one top-level statement with a stack of scopes, and records the names it binds and uses."""
 
     def __init__(self, statement: Statement, *, lazy_annotations: bool) -> None:
         self.statement = statement
         self.lazy_annotations = lazy_annotations
         self.scopes: list[Scope] = [Scope("module")]
-        self.depth = 0  # functions around
+        self.depth = 0  # enclosing functions
         self.rebinds = False  # whether there is any `nonlocal`
         self.annotating = False
         self.text: ast.Constant | ast.JoinedStr | None = None
@@ -287,12 +300,15 @@ class _Visitor:
             local = tuple(scope.imported[node.id])
         elif len(self.scopes) > 1 and not isinstance(node.ctx, ast.Load) and self.depth:
             self.statement.globals_written.add(node.id)
-        around = {n for s in self.scopes[1:] if s.kind != "class" or s is self.scopes[-1] for n in s.others}
-        around |= {n for s in self.scopes[1:] for n in s.imported}
-        self.statement.uses.append(Use(node.id, node, attributes, self.depth == 0, frozenset(around), local, self.text))
+        enclosing = {n for s in self.scopes[1:] if s.kind != "class" or s is self.scopes[-1] for n in s.others}
+        enclosing |= {n for s in self.scopes[1:] for n in s.imported}
+        self.statement.uses.append(
+            Use(node.id, node, attributes, self.depth == 0, frozenset(enclosing), local, self.text)
+        )
 
     def owner(self, node: ast.Name) -> Scope:
-        """The scope that a name belongs to. In a class body a name is the class's from the line that binds it on."""
+        """The scope that a name belongs to. In a class body, a name belongs to the class after the line that binds
+        it."""
         for scope in reversed(self.scopes[1:]):
             if scope.kind == "class" and scope is not self.scopes[-1]:
                 continue
@@ -322,16 +338,13 @@ class _Visitor:
 
     def visit_signature(self, arguments: ast.arguments, returns: ast.expr | None) -> None:
         self.visit_all([*arguments.defaults, *arguments.kw_defaults])
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        for annotation in [*(a.annotation for a in every if a is not None), returns]:
+        for annotation in [*(a.annotation for a in _parameters(arguments)), returns]:
             self.annotation(annotation)
 
     def inside_function(self, arguments: ast.arguments, body: Sequence[ast.AST]) -> None:
-        scope = Scope("function")
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        scope.others = {a.arg: a.lineno for a in every if a is not None}
+        scope = Scope("function", {a.arg: a.lineno for a in _parameters(arguments)})
         _bind(scope, body)
-        # What an inner function rebinds is no plain import any more.
+        # A name that an inner function rebinds is not only imported.
         for node in (n for inner in body for n in ast.walk(inner)) if self.rebinds else ():
             if isinstance(node, ast.Nonlocal):
                 scope.others |= {n: node.lineno for n in node.names if n in scope.imported}
@@ -367,12 +380,12 @@ class _Visitor:
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_of
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        # In a comprehension its target belongs to the function around.
-        kept = self.scopes
+        # In a comprehension the target belongs to the enclosing function.
+        outer = self.scopes
         while len(self.scopes) > 1 and self.scopes[-1].kind == "comprehension":
             self.scopes = self.scopes[:-1]
         self.visit(node.target)
-        self.scopes = kept
+        self.scopes = outer
         self.visit(node.value)
 
     # imports, declarations, texts
@@ -386,9 +399,9 @@ class _Visitor:
         self.statement.headings += [(name, node) for name in node.names]
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        kept, self.text = self.text, self.text or node
+        outer, self.text = self.text, self.text or node
         self.visit_all(node.values)
-        self.text = kept
+        self.text = outer
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         self.visit(node.target)
@@ -399,34 +412,39 @@ class _Visitor:
         self.visit_all([node.value, node.slice])
         name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
         if name in _TYPING and not self.annotating:  # an alias: `Env = Union["Wrapper", Environment]`
-            self.later(node)
+            self.annotation_strings(node)
 
     def annotation(self, node: ast.expr | None) -> None:
-        """An annotation runs at once, unless the module makes them lazy; names inside of string ones are used later."""
+        """Visits an annotation, which is evaluated at once unless the module makes them lazy, and its quoted types."""
         if node is None:
             return
         self.depth += self.lazy_annotations
-        kept, self.annotating = self.annotating, True
+        outer, self.annotating = self.annotating, True
         self.visit(node)
-        self.annotating = kept
-        self.later(node)
+        self.annotating = outer
+        self.annotation_strings(node)
         self.depth -= self.lazy_annotations
 
-    def later(self, node: ast.expr) -> None:
+    def annotation_strings(self, node: ast.expr) -> None:
         for text in _annotation_strings(node):
             try:
                 expression = expression_tree(str(text.value).strip())
             except (SyntaxError, ValueError):
                 continue
-            kept, self.text = self.text, text
+            outer, self.text = self.text, text
             self.depth += 1
             self.visit(expression)
             self.depth -= 1
-            self.text = kept
+            self.text = outer
+
+
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    return [argument for argument in every if argument is not None]
 
 
 def _annotation_strings(node: ast.expr) -> Iterator[ast.Constant]:
-    """String constants of an annotation that are types themselves: not those of Literal, nor Annotated's metadata."""
+    """The quoted types in an annotation: not the strings of Literal, nor Annotated's metadata."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()
