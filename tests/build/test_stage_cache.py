@@ -134,7 +134,7 @@ def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest
 
 def test_a_folder_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "work").write_text("a file is in the way")
-    with pytest.raises(StoreError, match="mend it, or remove its folder") as caught:
+    with pytest.raises(StoreError, match="correct the file, or remove its folder") as caught:
         Counter(tmp_path / "work" / "paper")()
     assert "\n" not in str(caught.value)
 

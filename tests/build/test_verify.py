@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.verify import apply, environments_for, forget, later, verify
+from xkg.build.verify import apply, environments_for, forget, newer_evidence, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -141,9 +141,9 @@ def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
     built = apply(built, {code.id: early for code in built.code}, None)
     late = Evidence(level=Level.PARSED, checked_at="2026-02-01T00:00:00+00:00", reason="KeyError")
     verified = apply(built, {built.code[0].id: late}, None)
-    assert later(verified, built) == {built.code[0].id: late}
-    assert apply(built, later(verified, built), None) == verified
-    assert later(built, verified) == {}
+    assert newer_evidence(verified, built) == {built.code[0].id: late}
+    assert apply(built, newer_evidence(verified, built), None) == verified
+    assert newer_evidence(built, verified) == {}
 
 
 def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:

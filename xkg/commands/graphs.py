@@ -89,7 +89,7 @@ def push(settings: Settings) -> PushResult:
     """Sends the papers that were kept while the graph's server was away, reads them back there, and forgets each that
     is what was sent; what verifications have found there since stays. Raises `StoreUnreachableError` where it is away
     still."""
-    from xkg.build.verify import apply, later
+    from xkg.build.verify import apply, newer_evidence
     from xkg.store import bundles, outbox
 
     arrived: dict[Path, PaperBundle] = {}
@@ -106,7 +106,7 @@ def push(settings: Settings) -> PushResult:
                     if bundle.paper.state != "complete" and known[1].paper.state == "complete":
                         problems.append(f"{path}: the graph has {bundle.paper.id} whole, and this is a part: remove it")
                         continue
-                    bundle = apply(bundle, later(known[1], bundle), settings.prune.min_level)
+                    bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)
                 store.publish([bundle])
             except StoreUnreachableError:
                 raise

@@ -76,7 +76,8 @@ def verify(
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
     `xkg.build.verify` and `GraphStore.publish` raise."""
-    from xkg.build.verify import apply, by_cause, forget, level_counts
+    from xkg.build.stage_cache import level_counts
+    from xkg.build.verify import apply, by_cause, forget
     from xkg.build.verify import verify as run
     from xkg.commands.open import open_store
     from xkg.sandbox.evidence.failure_causes import Cause

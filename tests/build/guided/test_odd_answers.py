@@ -180,7 +180,7 @@ def test_a_test_that_misbehaves_costs_its_own_level_alone(build: Pipeline, test:
     evidence = last(built, DAMPING)
     assert evidence.level.value == level
     assert reason in (evidence.reason or "")
-    assert "cannot be mended: nothing of these two files" in (evidence.reason or "")
+    assert "cannot be repaired: nothing of these two files" in (evidence.reason or "")
     assert not Path("/usr/xkg-was-here").exists()
     assert built.bundle.paper.state == "complete"
     assert levels(built)[CLIPPING] is levels(built)[FILTER] is Level.FAITHFUL

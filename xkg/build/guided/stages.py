@@ -16,7 +16,7 @@ from xkg.build.guided.reading.overview import overview, static_overview
 from xkg.build.package_versions import could_not_be_had
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
-from xkg.build.static_stages import found
+from xkg.build.static_stages import describe_extraction
 from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import LanguageModel
@@ -80,7 +80,7 @@ class GuidedBuild:
             {**self._paper_key(), **self._prompts_key("extract"), "window": window},
             Extraction,
             lambda: extract_with_model(document, self._opened.identity, self._ask, window),
-            found,
+            describe_extraction,
         )
         self.techniques = self._extraction.techniques
 

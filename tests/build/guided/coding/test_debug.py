@@ -203,7 +203,7 @@ def test_only_refused_repairs_are_counted_and_the_draft_stays() -> None:
 def test_a_model_that_sees_no_way_ends_it() -> None:
     ask = FakeModel({"repair": [{"cause": "it needs a GPU", "edits": []}]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
-    assert done.stopped == "cannot be mended: it needs a GPU"
+    assert done.stopped == "cannot be repaired: it needs a GPU"
     assert len(ask.asked) == 1
 
 

@@ -78,7 +78,7 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
             return state
         state = state.model_copy(update={"rounds": state.rounds + 1})
         if not answer.edits:
-            return state.model_copy(update={"stopped": f"cannot be mended: {steady(answer.cause)}"})
+            return state.model_copy(update={"stopped": f"cannot be repaired: {steady(answer.cause)}"})
         repaired = applied(state.draft, answer.edits)
         after = trial(repaired)
         tried[repaired.implementation, repaired.test] = _failure(after)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from xkg.build.fidelity import FAITHFUL_SHARE, left_out, unmatched
+from xkg.build.fidelity import FAITHFUL_SHARE, omitted, unmatched
 from xkg.build.guided.coding.debug import room_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.llm.client import AnswerType, Ask
@@ -53,7 +53,7 @@ def listed_unmatched(draft: Draft) -> str:
 
 
 def _listed_left_out(draft: Draft) -> str:
-    found = left_out(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
+    found = omitted(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
     return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.python import parse_ast
-from xkg.build.fidelity import left_out
+from xkg.build.fidelity import omitted
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.draft import Draft, prompt
@@ -143,7 +143,7 @@ def _same_definitions(code: str, components: str) -> frozenset[str]:
         for node in _definitions(code)
         if (other := ready.get(node.name)) is not None
         and _parameters(node) == _parameters(other)
-        and not left_out(ast.unparse(other), ast.unparse(node), 1)
+        and not omitted(ast.unparse(other), ast.unparse(node), 1)
     )
 
 

@@ -174,8 +174,8 @@ class _Enrichment:
         if not used:
             return "it names no passage: give the numbers of those that its definition draws on"
         new = self.passages.excerpts(sorted(used))
-        kept = [e for e in technique.excerpts if not any(x.start <= e.start and e.end <= x.end for x in new)]
-        excerpts = tuple(sorted([*kept, *new], key=lambda e: e.start))
+        previous = [e for e in technique.excerpts if not any(x.start <= e.start and e.end <= x.end for x in new)]
+        excerpts = tuple(sorted([*previous, *new], key=lambda e: e.start))
         return technique.model_copy(update={"definition": text, "excerpts": excerpts})
 
     def _unsupported(self, text: str, sources: Sequence[str]) -> list[str]:
