@@ -3,6 +3,7 @@
 import shutil
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
@@ -158,12 +159,10 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
     return environments
 
 
-def by_cause(results: Iterable[NodeResult]) -> dict[Cause, list[NodeResult]]:
-    """The results of each cause that occurs, in the order of `Cause`."""
-    grouped: dict[Cause, list[NodeResult]] = {cause: [] for cause in Cause}
-    for result in results:
-        grouped[result.cause].append(result)
-    return {cause: of_cause for cause, of_cause in grouped.items() if of_cause}
+def cause_counts(results: Iterable[NodeResult]) -> dict[Cause, int]:
+    """The number of results with each cause that occurs, in the order of `Cause`."""
+    counts = Counter(result.cause for result in results)
+    return {cause: counts[cause] for cause in Cause if counts[cause]}
 
 
 def _settled(proof: Proof, code: Code) -> Evidence:

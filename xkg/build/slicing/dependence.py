@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from xkg.build.slicing.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.name_resolution import (
     Builtin,
     Definition,
@@ -19,7 +20,7 @@ from xkg.build.slicing.name_resolution import (
     Star,
     Target,
 )
-from xkg.build.slicing.scopes import ImportNode, ModuleScope, Scope, Statement, bound_name, imported_module
+from xkg.build.slicing.scopes import ModuleScope
 
 
 @dataclass(frozen=True, slots=True)

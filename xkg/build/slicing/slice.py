@@ -15,6 +15,7 @@ from functools import lru_cache
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
+from xkg.build.slicing.bindings import bound_name, imported_module
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.name_resolution import (
     BUILTINS,
@@ -27,7 +28,7 @@ from xkg.build.slicing.name_resolution import (
     Target,
 )
 from xkg.build.slicing.rewrite import Edit, Source
-from xkg.build.slicing.scopes import ModuleScope, bound_name, imported_module, module_scope
+from xkg.build.slicing.scopes import ModuleScope, module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import Symbol, symbol_id
 from xkg.value import Value
