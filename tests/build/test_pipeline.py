@@ -184,7 +184,7 @@ def test_a_changed_repository_is_read_anew_and_the_paper_is_not(
     assert any(s.qualified_name == "added" for s in rerun.bundle.symbols)
 
 
-def test_another_level_asked_for_prunes_again_and_builds_nothing(
+def test_another_required_level_prunes_again_and_builds_nothing(
     built_once: tuple[Path, Built], build: Build, tmp_path: Path
 ) -> None:
     shutil.copytree(built_once[0], tmp_path / "kg")
@@ -205,7 +205,7 @@ def test_without_a_sandbox_levels_stop_at_parsed_and_a_note_says_so(build: Build
     assert not any("no sandbox" in note for note in contained.notes)
 
 
-def test_without_a_repository_techniques_are_shown_without_code(build: Build) -> None:
+def test_without_a_repository_techniques_are_visible_without_code(build: Build) -> None:
     built = build(repository=None)
     assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
     assert built.bundle.techniques
@@ -214,7 +214,7 @@ def test_without_a_repository_techniques_are_shown_without_code(build: Build) ->
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 
-def test_a_package_that_cannot_be_had_hides_nothing_and_is_told_with_its_cost(build: Build) -> None:
+def test_an_unavailable_package_hides_nothing_and_is_reported_with_its_effect(build: Build) -> None:
     built = build(environments=Lent(missing=["numpy", "extra"]))
     held_back = [code for code in built.bundle.code if "import numpy" in code.implementation]
     assert {code.level for code in held_back} == {Level.PARSED}
@@ -231,7 +231,7 @@ def test_what_met_a_registry_that_was_down_is_tried_again(build: Build) -> None:
     assert code_levels(rerun.bundle) == {Level.IMPORTED}
 
 
-def test_packages_are_asked_for_with_what_the_repository_says_of_them(build: Build) -> None:
+def test_packages_are_requested_with_the_repository_s_versions(build: Build) -> None:
     environments = Lent()
     build(environments=environments, runner=None)
     ((imports, requirements, _),) = environments.requests

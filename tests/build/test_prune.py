@@ -42,7 +42,7 @@ def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> No
     assert reason == "its code is at 'parsed', below 'imported': KeyError: 'x'"
 
 
-def test_a_package_that_could_not_be_had_hides_only_where_a_level_was_asked_for() -> None:
+def test_an_unavailable_package_hides_only_with_a_required_level() -> None:
     nodes = [
         code("a/b", Level.PARSED, reason="missing package gym: no wheel", missing=("gym",)),
         code("e", Level.PARSED, reason="ValueError: of its own"),
@@ -66,7 +66,7 @@ def test_a_machine_that_can_run_nothing_asks_for_parsed() -> None:
 
 
 @pytest.mark.parametrize("level", list(Level))
-def test_a_level_asked_for_is_the_rule(level: Level) -> None:
+def test_a_required_level_decides(level: Level) -> None:
     nodes = [code(t.name, some) for t, some in zip(TREE, list(Level)[1:], strict=True)]
     for t in prune(TREE, nodes, level):
         own = next(c.level for c in nodes if c.technique == t.id)
@@ -78,7 +78,7 @@ LEVELS = st.dictionaries(st.sampled_from([t.name for t in TREE]), st.sampled_fro
 
 
 @given(LEVELS, st.sampled_from([None, *Level]))
-def test_no_shown_technique_hangs_below_a_hidden_one(levels: dict[str, Level], min_level: Level | None) -> None:
+def test_no_visible_technique_is_below_a_hidden_one(levels: dict[str, Level], min_level: Level | None) -> None:
     pruned = prune(TREE, [code(name, level) for name, level in levels.items()], min_level)
     visible = {t.id for t in pruned if t.hidden is None}
     assert all(t.parent is None or t.parent in visible for t in pruned if t.id in visible)
@@ -86,13 +86,13 @@ def test_no_shown_technique_hangs_below_a_hidden_one(levels: dict[str, Level], m
     assert prune(pruned, [code(n, v) for n, v in levels.items()], min_level) == pruned
 
 
-def test_what_is_no_python_is_shown_unless_a_level_was_asked_for() -> None:
+def test_other_languages_are_visible_without_a_required_level() -> None:
     kernel = code("e", Level.NONE, reason="not tried").model_copy(update={"language": "cuda"})
     assert visible(prune(TREE, [kernel], None)) == ["e"]
     assert visible(prune(TREE, [kernel], Level.PARSED)) == []
 
 
-def test_code_without_a_test_is_asked_for_no_more_than_its_import() -> None:
+def test_code_without_a_test_needs_only_its_import() -> None:
     untested = code("a/d", Level.IMPORTED, reason="there is no test")
     failing = code("e", Level.IMPORTED, reason="AssertionError").model_copy(update={"test": "assert False"})
     pruned = prune(TREE, [untested, failing], None)

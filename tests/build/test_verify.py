@@ -146,7 +146,7 @@ def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
     assert newer_evidence(built, verified) == {}
 
 
-def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
+def test_built_techniques_are_visible_or_hidden_by_their_present_level() -> None:
     imported = bundle("p", "x = 1\n", "y = 1\n")
     paper = imported.paper.model_copy(update={"origin": "build"})
     repository = Repository(id="local:r@1", url="r")

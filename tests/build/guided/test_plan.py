@@ -105,7 +105,7 @@ def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
     assert list(planned(build)) == BEFORE[2:]
 
 
-def test_an_unknown_price_is_told_where_it_is_unknown(build: Builder) -> None:
+def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -> None:
     stages = planned(build, settings=LlmSettings(code_model="nobody-knows"))
     unknown = {name for name, stage in stages.items() if stage.dollars is None}
     assert unknown == {"overview", "ground", "modularize", "debug", "check"}

@@ -157,7 +157,7 @@ def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 
-def test_without_a_sandbox_code_is_shown_as_parsed(build: Builder) -> None:
+def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
     built = build(runner=None, modularize=sound)
     assert {c.level for c in built.bundle.code} == {Level.PARSED}
     assert set(hidden(built.bundle)) == {GAPS}
@@ -167,7 +167,7 @@ def test_without_a_sandbox_code_is_shown_as_parsed(build: Builder) -> None:
     assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
 
 
-def test_an_unknown_price_costs_nothing_that_could_be_told(build: Builder) -> None:
+def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
     assert build(dollars=None).bundle.paper.cost_usd == 0.0
 
 
@@ -315,7 +315,7 @@ def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) 
     assert build().bundle.paper.state == "complete"
 
 
-def test_a_stop_is_kept_apart_from_what_failed_before(build: Builder) -> None:
+def test_a_stop_is_distinct_from_earlier_failures(build: Builder) -> None:
     error = AnswerError("enrich: none")
     built = build(enrich=failing(error), modularize=failing(SPENT))
     *failed, last = built.bundle.paper.incomplete
@@ -324,7 +324,7 @@ def test_a_stop_is_kept_apart_from_what_failed_before(build: Builder) -> None:
     assert set(built.notes) >= set(built.bundle.paper.incomplete)
 
 
-def test_what_each_stage_took_is_told_also_where_it_stopped(build: Builder) -> None:
+def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) -> None:
     built = build(fidelity=failing(SPENT))
     assert [r.name for r in built.stages] == STAGES
     assert all(isinstance(event, StageReport | Progress) for event in build.events)

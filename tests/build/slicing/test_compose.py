@@ -95,7 +95,7 @@ def test_what_two_components_define_alike_stands_there_once() -> None:
     assert interfaces([KERNEL, STEP]).count("def squared") == 1
 
 
-def test_one_name_for_two_things_is_told_apart() -> None:
+def test_one_name_for_two_definitions_is_renamed() -> None:
     other = part("Other", "def scale(v):\n    return v * 3\n\ndef kernel(x):\n    return scale(x)\n")
     third = part("Other", "def scale(v):\n    return v * 5\n")
     parts = [KERNEL, other, third]
@@ -144,7 +144,7 @@ def test_new_code_that_uses_no_component_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("new", ["def go(:\n", "\0", "x = " + "(" * 3000 + ")" * 3000])
-def test_what_does_not_parse_is_a_problem_that_is_told(new: str) -> None:
+def test_code_that_does_not_parse_is_reported_as_a_problem(new: str) -> None:
     found = compose(new, [KERNEL])
     assert (found.source, bool(found.problem)) == ("", True)
 

@@ -138,7 +138,7 @@ def test_parts_are_headed_by_path_lines_and_commit_and_are_as_written() -> None:
     assert result.derived_from == ("local:made@0123456789:b.py::GO", "local:made@0123456789:a.py::f")
 
 
-def test_clashing_names_are_told_apart_and_locals_are_not_captured() -> None:
+def test_clashing_names_stay_distinct_and_locals_are_not_captured() -> None:
     files = {
         "p/__init__.py": "",
         "p/a.py": "def load(x):\n    return ('a', x)\n",

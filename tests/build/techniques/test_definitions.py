@@ -44,7 +44,7 @@ def test_what_others_did_and_authors_think_defines_nothing(tmp_path: Path, aside
     assert definition(tmp_path, "Gauge filtering", method).startswith("We multiply each gauge by a window")
 
 
-def test_a_section_of_one_sentence_is_told_by_its_background(tmp_path: Path) -> None:
+def test_a_section_of_one_sentence_is_defined_by_its_background(tmp_path: Path) -> None:
     method = (
         "### Gauge alignment using dynamic warping\n\nWe next describe our alignment using dynamic warping.\n\n"
         "#### Background: dynamic warping\n\n"

@@ -99,7 +99,7 @@ def test_a_bug_is_repaired_and_the_first_run_stays() -> None:
     assert "def ess" in inputs["sources"]
 
 
-def test_a_repair_that_cheats_is_refused_with_words_and_asked_again() -> None:
+def test_a_repair_that_cheats_is_refused_with_a_reason_and_repeated() -> None:
     cheat = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0]) is not None", "test")
     ask = FakeModel({"repair": [cheat, edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
@@ -115,7 +115,7 @@ def test_a_wrong_expected_value_is_corrected() -> None:
     assert (done.draft, done.passed) == (GOOD, True)
 
 
-def test_edits_that_do_not_fit_are_told_so() -> None:
+def test_edits_that_do_not_fit_are_sent_back() -> None:
     ask = FakeModel({"repair": [edit("v ** total", "v"), edit("values", "v"), edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert done.passed
@@ -177,7 +177,7 @@ def test_a_repair_that_wants_a_package_that_is_not_there_is_taken_back() -> None
     assert "missing package torch" in ask.requests[1][2]["tried"]
 
 
-def test_a_wanted_download_is_told_what_to_do_and_later_rounds_save_the_sources() -> None:
+def test_a_download_gets_a_hint_and_later_rounds_omit_the_sources() -> None:
     trial = scripted({"v / total": failed_proof(Cause.PASSES, Level.TESTED), "def": failed_proof(Cause.DOWNLOAD)})
     ask = FakeModel({"repair": [edit("v * total", "total * v"), edit("total * v", "v / total")]})
     debug(broken("v / total", "v * total"), DEFINITION, trial, ask)

@@ -59,7 +59,7 @@ def test_nothing_is_held_against_good_code() -> None:
         ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no body that works"),
     ],
 )
-def test_what_is_wrong_with_an_implementation_is_said(source: str, words: str) -> None:
+def test_faults_of_an_implementation_are_reported(source: str, words: str) -> None:
     assert words in "\n".join(implementation_faults(source, ["numpy", "torch"]))
 
 
@@ -108,7 +108,7 @@ def test_what_only_looks_wrong_is_let_through(source: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_test_is_said(test: str, words: str) -> None:
+def test_faults_of_a_test_are_reported(test: str, words: str) -> None:
     assert words in faults_of(GOOD, test)
 
 
@@ -129,7 +129,7 @@ def test_other_ways_to_write_a_test_are_fine(test: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "It decays.", "Decays. v1.2 of it"])
-def test_short_documentation_is_asked_again(text: str) -> None:
+def test_short_documentation_is_a_fault(text: str) -> None:
     assert [*documentation_faults(text)]
 
 

@@ -116,7 +116,7 @@ def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
     assert "the test still passed" in missed
 
 
-def test_a_test_too_slow_to_be_tried_on_changes_is_told_so() -> None:
+def test_a_test_too_slow_for_mutation_gets_a_hint() -> None:
     slow = Evidence(level=Level.EXECUTED, seconds=27.3, reason="whether the test can fail was not settled within 600 s")
     assert "it has to be much quicker" in unnoticed(MODULE, slow)
     assert "quicker" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
@@ -148,7 +148,7 @@ def test_a_sharper_test_that_is_wrong_is_debugged_with_what_is_left() -> None:
     assert strengthen(ready(start), DEFINITION, quickly, none_left, rounds=0).draft == start
 
 
-def test_a_sharper_test_that_proves_no_more_is_not_kept() -> None:
+def test_a_stronger_test_that_proves_no_more_is_dropped() -> None:
     ask = FakeModel({"strengthen": [edit("", f"{BLUNT}assert effective_size([1.0]) is not None\n", "test")]})
     start = GOOD.model_copy(update={"test": BLUNT})
     done = checked(start, ask)
@@ -175,7 +175,7 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     assert done.evidence[-1].repairs == 1
 
 
-def test_a_revision_that_breaks_the_code_is_not_kept() -> None:
+def test_a_revision_that_breaks_the_code_is_dropped() -> None:
     ask = FakeModel(
         {
             "fidelity": [FOREIGN],
@@ -230,7 +230,7 @@ def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
         assert "no answer" in (done.evidence[-1].reason or "")
 
 
-def test_without_lines_to_compare_nothing_is_asked() -> None:
+def test_without_source_lines_the_model_is_not_called() -> None:
     ask = FakeModel({})
     done = checked(GOOD.model_copy(update={"excerpt": "fn main() { let x = 1; }"}), ask)
     assert (done.level, done.evidence[-1].fidelity, done.failed) == (Level.TESTED, None, None)
@@ -251,7 +251,7 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
         checked(GOOD, FakeModel({"fidelity": [ModelUnavailableError("down")]}))
 
 
-def test_a_fault_without_words_is_asked_again() -> None:
+def test_a_fault_without_a_remark_is_sent_back() -> None:
     ask = FakeModel({"fidelity": [{"compared": "", "faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
     proof = quickly(GOOD)
     assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()

@@ -80,7 +80,7 @@ def test_a_long_slice_is_cut_to_the_limit_and_says_what_is_missing() -> None:
     assert any("cut off" in remark for remark in huge.remarks)
 
 
-def test_what_cannot_be_sliced_is_shown_as_it_stands() -> None:
+def test_code_that_cannot_be_sliced_is_unchanged() -> None:
     found = material_of("old.py::shout")
     assert "print x, '!'" in found.code
     assert "def speak" in found.code
@@ -98,7 +98,7 @@ def test_an_unknown_symbol_is_refused() -> None:
         material_of("rates.py::nothing")
 
 
-def test_definitions_that_components_have_are_not_shown_again() -> None:
+def test_definitions_of_components_are_omitted() -> None:
     code = "X = 1\n\n@mark\ndef a():\n    return 1\n\n\nclass B:\n    pass\n\ndef c():\n    return a()\n"
     assert without(code, {"a", "B", "X", "c"}, {"c"}) == (
         "X = 1\n\n# a: see the components\n\n# B: see the components\n\ndef c():\n    return a()\n"

@@ -224,7 +224,7 @@ def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_a
     assert {name for _, name in build.requests} == {CLIPPING.name}
 
 
-def test_declined_is_an_answer_and_kept(build: Build) -> None:
+def test_declined_is_an_answer_and_stored(build: Build) -> None:
     first, _ = build(modularize=lambda a: declined("It plots.") if a.technique == CLIPPING.name else sound(a))
     assert first[CLIPPING.id].reason == "the model found no code for it: It plots."
     assert (first[CLIPPING.id].failed, first[CLIPPING.id].code) == (None, None)
@@ -289,7 +289,7 @@ def test_a_second_build_asks_nothing_and_gives_the_same(build: Build) -> None:
 
 
 @pytest.mark.parametrize("change", ["definition", "places", "prompts", "sandbox"])
-def test_what_decides_a_technique_s_code_is_asked_anew_and_only_that(build: Build, change: str) -> None:
+def test_a_changed_input_of_a_technique_s_code_repeats_only_its_question(build: Build, change: str) -> None:
     build()
     techniques, located, runs = list(ALL), dict(LOCATED), True
     if change == "definition":
@@ -306,7 +306,7 @@ def test_what_decides_a_technique_s_code_is_asked_anew_and_only_that(build: Buil
     assert (CLIPPING.name in request) == (change in ("prompts", "sandbox"))
 
 
-def test_what_met_a_registry_that_was_down_is_not_kept(build: Build) -> None:
+def test_a_result_without_its_registry_is_not_stored(build: Build) -> None:
     build.incomplete = True
     first, _ = build()
     assert not any(c.final for c in first.values())

@@ -196,7 +196,7 @@ def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> Non
     assert later.final
 
 
-def test_a_run_that_was_killed_is_not_kept(tmp_path: Path) -> None:
+def test_a_killed_run_is_not_stored(tmp_path: Path) -> None:
     place = Place()
     place.ended = Outcome(
         ended="killed", exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"

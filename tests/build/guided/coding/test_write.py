@@ -139,7 +139,7 @@ def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
     assert draft.excerpt.count("def rise") == 1
 
 
-def test_long_components_are_told_by_their_signatures() -> None:
+def test_long_components_are_represented_by_their_signatures() -> None:
     body = "".join(f"    step = step * {i} + math.exp(-step)\n" for i in range(300))
     long = component().model_copy(
         update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
@@ -158,7 +158,7 @@ def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
     assert "return max(FLOOR, math.exp(-step))" in model.requests[0][2]["code"]
 
 
-def test_a_test_of_a_component_that_is_not_used_is_told_why_it_is_not_there() -> None:
+def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> None:
     other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
     wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
     model = FakeModel({"modularize": [wrong, SCHEDULE]})
@@ -183,14 +183,14 @@ def test_the_model_may_decline() -> None:
         ({"documentation": "Short."}, "5 to 10 sentences"),
     ],
 )
-def test_what_is_wrong_is_said_and_asked_again(change: dict[str, Any], complaint: str) -> None:
+def test_the_model_gets_the_faults_of_its_module(change: dict[str, Any], complaint: str) -> None:
     model = FakeModel({"modularize": [DECAY | change, DECAY]})
     assert isinstance(written(model), Draft)
     assert complaint in str(model.requests[0][3])
     assert model.requests[1][3] is None
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     wrong = DECAY | {
         "implementation": "import argparse\n\ndef decay(x):\n    return open(x)\n",
         "test": "x = 1",
@@ -202,7 +202,7 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "sentences"))
 
 
-def test_a_composite_that_cannot_be_put_together_is_asked_again() -> None:
+def test_a_composite_that_cannot_be_composed_is_sent_back() -> None:
     wrong = SCHEDULE | {"implementation": "from decay import decay\n\ndef schedule(n):\n    return decay(n)\n"}
     model = FakeModel({"modularize": [wrong, SCHEDULE]})
     written(model, component(), technique=WHOLE)

@@ -95,7 +95,7 @@ def test_better_definitions_with_the_passages_they_draw_on(document: Document) -
     assert (found.failed, model.requests[0][1]) == ({}, SCHEDULER.name)
 
 
-def test_a_number_that_the_paper_does_not_have_is_asked_again(document: Document) -> None:
+def test_a_number_that_the_paper_does_not_have_is_sent_back(document: Document) -> None:
     wrong = definitions("Writes blocks of 16 MB with a learning rate of $0.05$ and weight $\\gamma$.")
     found, model = enrich(document, [wrong, definitions("Writes blocks of 8 MB.")], [COALESCING])
     complaint = model.requests[0][3]
@@ -105,13 +105,13 @@ def test_a_number_that_the_paper_does_not_have_is_asked_again(document: Document
     assert found.techniques[0].definition == "Writes blocks of 8 MB."
 
 
-def test_where_the_number_stands_is_kept_even_if_it_was_not_named(document: Document) -> None:
+def test_the_passage_of_a_number_is_cited_even_if_the_model_omits_it(document: Document) -> None:
     found, _ = enrich(document, definitions("A block of 8 MB is 40 times faster."), [COALESCING])
     spans = [document.text[e.start : e.end] for e in found.techniques[0].excerpts]
     assert any("40 times slower" in span for span in spans)
 
 
-def test_one_bad_technique_is_asked_alone(document: Document) -> None:
+def test_a_faulty_technique_gets_a_question_of_its_own(document: Document) -> None:
     first = definitions("A serving system that tiers pages.", "Has 77 queues.", "Writes blocks of 8 MB.")
     found, model = enrich(document, [first, definitions(SLACK)])
     assert [t.definition for t in found.techniques] == [
@@ -132,7 +132,7 @@ def test_what_stays_wrong_keeps_its_definition_and_says_why(document: Document) 
     assert "77" in found.failed[SCHEDULER.id]
 
 
-def test_a_batch_without_an_answer_is_asked_one_by_one(document: Document) -> None:
+def test_a_batch_without_an_answer_is_repeated_one_by_one(document: Document) -> None:
     found, model = enrich(
         document, [AnswerError("cut off"), definitions("A system."), definitions(SLACK), AnswerError("again")]
     )
@@ -141,7 +141,7 @@ def test_a_batch_without_an_answer_is_asked_one_by_one(document: Document) -> No
     assert len(model.requests) == 4
 
 
-def test_a_technique_that_an_answer_leaves_out_is_asked_alone(document: Document) -> None:
+def test_a_technique_that_an_answer_omits_gets_a_question_of_its_own(document: Document) -> None:
     found, model = enrich(document, [definitions("A system.", SLACK), definitions("Writes blocks of 8 MB.")])
     assert [t.definition for t in found.techniques] == ["A system.", SLACK, "Writes blocks of 8 MB."]
     assert len(model.requests) == 2
@@ -168,7 +168,7 @@ def test_the_outcome_does_not_depend_on_the_number_of_jobs(document: Document) -
     assert all(t.definition == "Keeps the pages of idle requests." for t in one.techniques)
 
 
-def test_passages_are_shown_once_and_fit_the_window(document: Document) -> None:
+def test_passages_occur_once_in_a_prompt_and_fit_the_window(document: Document) -> None:
     _, model = enrich(document, definitions("", "", ""))
     numbers = re.findall(r"^\[(\d+)\]", model.requests[0][2]["passages"], re.MULTILINE)
     assert len(numbers) == len(set(numbers)) > 5

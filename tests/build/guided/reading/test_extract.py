@@ -150,7 +150,9 @@ def test_a_parent_may_be_named_by_its_alias_and_parts_are_techniques(document: D
         ),
     ],
 )
-def test_what_is_surely_wrong_is_asked_again(document: Document, components: list[dict[str, Any]], words: str) -> None:
+def test_a_certain_error_is_sent_back_to_the_model(
+    document: Document, components: list[dict[str, Any]], words: str
+) -> None:
     found, model = read(document, answer(*components), good)
     assert words in (model.requests[0][3] or "")
     assert found.techniques[0].name == "TideCache"

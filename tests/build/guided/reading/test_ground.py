@@ -138,7 +138,7 @@ def test_a_prompt_shows_each_candidate_once_and_what_the_techniques_are(codebase
         ([(2, [])], "from 1 to 1 once"),
     ],
 )
-def test_what_is_wrong_with_an_answer_is_said(
+def test_the_model_gets_the_faults_of_its_answer(
     codebase: Codebase, answer: list[tuple[int, list[int]]], complaint: str
 ) -> None:
     wrong = {
@@ -190,7 +190,7 @@ def test_the_order_in_which_answers_come_does_not_matter(codebase: Codebase) -> 
     assert len(results) == 1
 
 
-def test_nothing_is_asked_where_there_is_nothing_to_locate(codebase: Codebase) -> None:
+def test_without_anything_to_locate_the_model_is_not_called(codebase: Codebase) -> None:
     empty = Codebase(repository=Repository(id="local:empty@0", url=""))
     model = FakeModel({})
     assert located(codebase, model, []).grounding.locations == ()
@@ -198,7 +198,7 @@ def test_nothing_is_asked_where_there_is_nothing_to_locate(codebase: Codebase) -
     assert candidates(ALL, empty, HashEmbedder(), limit=3) == {t.id: () for t in ALL}
 
 
-def test_candidates_are_as_many_as_asked_however_little_speaks_for_them(codebase: Codebase) -> None:
+def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase: Codebase) -> None:
     foreign = technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword.")
     found = candidates([MEMORY, foreign], codebase, HashEmbedder(), limit=7)
     assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
@@ -223,7 +223,7 @@ def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> No
     assert 1_000 < len(model.requests[0][2]["techniques"]) < 1_500
 
 
-def test_functions_are_shown_whole_as_long_as_there_is_room(tmp_path: Path) -> None:
+def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None:
     long = "slots_of_past_spectra_of_the_memory_of_echoes_of_a_network" * 2
 
     def candidates_for(functions: int) -> str:

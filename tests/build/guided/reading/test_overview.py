@@ -66,7 +66,7 @@ def test_the_question_holds_readme_tree_and_signatures(codebase: Codebase) -> No
         ({"purpose": " "}, "what the repository is for"),
     ],
 )
-def test_files_that_are_not_there_are_asked_again(codebase: Codebase, wrong: Any, complaint: str) -> None:
+def test_missing_files_are_sent_back_to_the_model(codebase: Codebase, wrong: Any, complaint: str) -> None:
     model = FakeModel({"overview": [answer(**wrong), answer()]})
     overview(codebase, model)
     assert complaint in str(model.requests[0][3])

@@ -82,7 +82,7 @@ The threshold shrinks with the number of skipped steps.
 
 @pytest.mark.parametrize("name", PAPERS)
 @pytest.mark.parametrize("size", [0, 300, 900, 10_000])
-def test_what_is_shown_fits_and_the_method_comes_first(name: str, size: int) -> None:
+def test_a_condensed_paper_fits_and_prefers_the_method(name: str, size: int) -> None:
     passages = read(name)
     text = condensed(passages, size)
     assert len(text) <= size + 200

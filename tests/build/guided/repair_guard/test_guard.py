@@ -323,7 +323,7 @@ def test_what_was_there_before_is_no_fault_of_the_repair() -> None:
     assert complaint(sloppy, changed(("dtype=np.float64", "dtype=float"), draft=sloppy)) is None
 
 
-def test_foreign_logic_may_go_where_that_is_asked_for_but_no_public_result_is_faked() -> None:
+def test_foreign_logic_may_be_removed_on_request_but_no_public_result_faked() -> None:
     fat = changed(
         (
             "    across = kernel",
