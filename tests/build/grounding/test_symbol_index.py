@@ -127,6 +127,6 @@ def _tern() -> SymbolIndex:
     return _CACHED[0]
 
 
-def test_comments_that_do_not_end_take_linear_time() -> None:
+def test_comments_take_linear_time() -> None:
     """A quadratic scan of this text takes an hour."""
-    assert strip_comments("/*" * 4_000_000, "cpp") == ""
+    assert set(strip_comments("/*" * 4_000_000, "cpp")) == {"*"}

@@ -95,11 +95,11 @@ def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(do
         (f"{PAPER}#resource/1", "Code: https://github.com/example/tidecache")
     ]
 
-    def answer(inputs: Mapping[str, str]) -> dict[str, Any]:
+    def with_release(inputs: Mapping[str, str]) -> dict[str, Any]:
         released = component("TideCache code", type="resource", definition="At github.com/example/tidecache.")
         return answer(*good(inputs)["components"], released)
 
-    assert [r.name for r in read(document, answer)[0].resources] == ["TideCache code"]
+    assert [r.name for r in read(document, with_release)[0].resources] == ["TideCache code"]
 
 
 def test_an_abbreviation_in_the_name_is_an_alias(document: Document) -> None:

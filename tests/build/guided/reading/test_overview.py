@@ -91,7 +91,7 @@ def test_no_usable_answer_is_raised_and_the_static_overview_needs_none(codebase:
 
 def test_a_huge_repository_gives_a_question_of_bounded_length() -> None:
     files = {
-        f"pkg{i}/mod{j}.py": "\n".join(f"def f{k}(a, b): ..." for k in range(30)) for i in range(90) for j in range(9)
+        f"pkg{i}/mod{j}.py": "\n".join(f"def f{k}(a, b): ..." for k in range(20)) for i in range(60) for j in range(3)
     }
     model = FakeModel({"overview": [answer(parts=[{"path": "pkg0/mod0.py", "does": "a"}])]})
     overview(codebase_of({**files, "README.md": "word " * 9000}), model)
