@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.fidelity import FAITHFUL_SHARE, left_out, share, unmatched
+from xkg.build.fidelity import FAITHFUL_SHARE, omitted, share, unmatched
 
 SOURCE = """\
 # --- stein/sampler.py:12-44 @ 0a1b2c3
@@ -205,9 +205,9 @@ def test_the_threshold_is_the_published_one() -> None:
 
 def test_what_a_rewrite_leaves_out_is_named_nearest_first() -> None:
     lacking = FAITHFUL.replace("    history = 0.9 * history + 0.1 * direction**2\n", "")
-    [left] = left_out(lacking, SOURCE, 1)
+    [left] = omitted(lacking, SOURCE, 1)
     assert left.text == "self.history = 0.9 * self.history + 0.1 * phi ** 2"
     assert SOURCE.splitlines()[left.line - 1].strip() == left.text
-    assert left_out(SOURCE, SOURCE, 9) == []
-    assert left_out(SOURCE, SOURCE + SOURCE, 9) == []
-    assert len(left_out(LANGEVIN, SOURCE, 3)) == 3
+    assert omitted(SOURCE, SOURCE, 9) == []
+    assert omitted(SOURCE, SOURCE + SOURCE, 9) == []
+    assert len(omitted(LANGEVIN, SOURCE, 3)) == 3

@@ -29,7 +29,7 @@ class Lent:
     def __init__(self, missing: Sequence[str] = (), *, incomplete: bool = False) -> None:
         self.missing = missing
         self.incomplete = incomplete
-        self.asked: list[tuple[Sequence[str], Sequence[str], str | None]] = []
+        self.requests: list[tuple[Sequence[str], Sequence[str], str | None]] = []
 
     def make(
         self,
@@ -37,7 +37,7 @@ class Lent:
         requirements: Sequence[str] = (),
         written: str | None = None,
     ) -> Environment:
-        self.asked.append((imports, requirements, written))
+        self.requests.append((imports, requirements, written))
         missing = dict.fromkeys(self.missing, "no wheel for this Python")
         return Environment(site=Path(np.__file__).parents[1], hash="lent", missing=missing, incomplete=self.incomplete)
 
@@ -96,14 +96,14 @@ def test_the_example_from_its_paper_to_imported_code(built_once: tuple[Path, Bui
     assert built.notes == ()
     assert bundle.paper.title == "A Short Account of Stein Variational Gradient Descent"
     assert bundle.paper.state == "complete"
-    shown = [t for t in bundle.techniques if t.hidden is None]
-    assert len(shown) >= 3
+    visible = [t for t in bundle.techniques if t.hidden is None]
+    assert len(visible) >= 3
     assert code_levels(bundle) == {Level.IMPORTED}
     symbols = {symbol.id: symbol for symbol in bundle.symbols}
     assert all(location.symbol in symbols for location in bundle.locations)
     assert {t.id for t in bundle.techniques if t.grounding == "located"} == {x.technique for x in bundle.locations}
     assert {d.code for d in bundle.derivations} == {c.id for c in bundle.code}
-    assert any("kernel" in t.name.lower() for t in shown)
+    assert any("kernel" in t.name.lower() for t in visible)
     for code in bundle.code:
         (evidence,) = code.evidence
         assert (evidence.runner, evidence.environment, evidence.exit_code) == ("bubblewrap", "lent", 0)
@@ -129,8 +129,8 @@ def test_an_unchanged_rerun_repeats_nothing_and_gives_an_equal_bundle(
     environments = Lent()
     again = build(kg=kg, environments=environments)
     assert again.bundle == first.bundle
-    assert [name for name, kept in reused(again).items() if not kept] == ["parse", "fetch"]
-    assert environments.asked == []
+    assert [name for name, is_reused in reused(again).items() if not is_reused] == ["parse", "fetch"]
+    assert environments.requests == []
 
 
 def test_the_same_input_in_two_folders_gives_the_same_graph(
@@ -180,16 +180,16 @@ def test_a_changed_repository_is_read_anew_and_the_paper_is_not(
     kernels = tmp_path / "code/svgd/kernels.py"
     kernels.write_text(kernels.read_text() + "\n\ndef added():\n    return 1\n")
     rerun = build(repository=str(tmp_path / "code"))
-    assert [name for name, kept in reused(rerun).items() if kept] == ["extract"]
+    assert [name for name, is_reused in reused(rerun).items() if is_reused] == ["extract"]
     assert any(s.qualified_name == "added" for s in rerun.bundle.symbols)
 
 
-def test_another_level_asked_for_prunes_again_and_builds_nothing(
+def test_another_required_level_prunes_again_and_builds_nothing(
     built_once: tuple[Path, Built], build: Build, tmp_path: Path
 ) -> None:
     shutil.copytree(built_once[0], tmp_path / "kg")
     strict = build(prune=PruneSettings(min_level=Level.EXECUTED))
-    assert [name for name, kept in reused(strict).items() if not kept] == ["parse", "fetch", "prune"]
+    assert [name for name, is_reused in reused(strict).items() if not is_reused] == ["parse", "fetch", "prune"]
     assert all(t.hidden for t in strict.bundle.techniques)
     assert strict.bundle.code == built_once[1].bundle.code
 
@@ -205,7 +205,7 @@ def test_without_a_sandbox_levels_stop_at_parsed_and_a_note_says_so(build: Build
     assert not any("no sandbox" in note for note in contained.notes)
 
 
-def test_without_a_repository_techniques_are_shown_without_code(build: Build) -> None:
+def test_without_a_repository_techniques_are_visible_without_code(build: Build) -> None:
     built = build(repository=None)
     assert [report.name for report in built.stages] == ["parse", "extract", "prune"]
     assert built.bundle.techniques
@@ -214,7 +214,7 @@ def test_without_a_repository_techniques_are_shown_without_code(build: Build) ->
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 
-def test_a_package_that_cannot_be_had_hides_nothing_and_is_told_with_its_cost(build: Build) -> None:
+def test_an_unavailable_package_hides_nothing_and_is_reported_with_its_effect(build: Build) -> None:
     built = build(environments=Lent(missing=["numpy", "extra"]))
     held_back = [code for code in built.bundle.code if "import numpy" in code.implementation]
     assert {code.level for code in held_back} == {Level.PARSED}
@@ -231,10 +231,10 @@ def test_what_met_a_registry_that_was_down_is_tried_again(build: Build) -> None:
     assert code_levels(rerun.bundle) == {Level.IMPORTED}
 
 
-def test_packages_are_asked_for_with_what_the_repository_says_of_them(build: Build) -> None:
+def test_packages_are_requested_with_the_repository_s_versions(build: Build) -> None:
     environments = Lent()
     build(environments=environments, runner=None)
-    ((imports, requirements, _),) = environments.asked
+    ((imports, requirements, _),) = environments.requests
     assert list(imports) == ["numpy"]
     assert any(line.startswith("numpy") for line in requirements)
 

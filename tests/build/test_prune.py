@@ -18,7 +18,7 @@ def code(path: str, level: Level, *, reason: str | None = None, missing: tuple[s
     return Code(id=f"p#{path}@1", technique=f"p#{path}", implementation="", level=level, evidence=(evidence,))
 
 
-def shown(techniques: tuple[Technique, ...]) -> list[str]:
+def visible(techniques: tuple[Technique, ...]) -> list[str]:
     return [t.name for t in techniques if t.hidden is None]
 
 
@@ -27,13 +27,13 @@ TREE = [technique(path) for path in ("a", "a/b", "a/b/c", "a/d", "e")]
 
 def test_code_at_the_level_shows_its_technique_and_all_above_it() -> None:
     pruned = prune(TREE, [code("a/b/c", Level.IMPORTED)], None)
-    assert shown(pruned) == ["a", "a/b", "a/b/c"]
+    assert visible(pruned) == ["a", "a/b", "a/b/c"]
     assert [t.id for t in pruned] == [t.id for t in TREE]
     assert {t.hidden for t in pruned if t.hidden} == {"no code in the repository was found for it"}
 
 
 def test_what_is_below_shows_nothing_below_it() -> None:
-    assert shown(prune(TREE, [code("a", Level.IMPORTED)], None)) == ["a"]
+    assert visible(prune(TREE, [code("a", Level.IMPORTED)], None)) == ["a"]
 
 
 def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> None:
@@ -42,31 +42,31 @@ def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> No
     assert reason == "its code is at 'parsed', below 'imported': KeyError: 'x'"
 
 
-def test_a_package_that_unavailable_packages_hides_only_where_a_level_was_asked_for() -> None:
+def test_an_unavailable_package_hides_only_with_a_required_level() -> None:
     nodes = [
         code("a/b", Level.PARSED, reason="missing package gym: no wheel", missing=("gym",)),
         code("e", Level.PARSED, reason="ValueError: of its own"),
     ]
-    assert shown(prune(TREE, nodes, None)) == ["a", "a/b"]
+    assert visible(prune(TREE, nodes, None)) == ["a", "a/b"]
     strict = prune(TREE, nodes, Level.IMPORTED)
-    assert shown(strict) == []
+    assert visible(strict) == []
     assert strict[1].hidden == "its code is at 'parsed', below 'imported': missing package gym: no wheel"
 
 
 def test_code_that_does_not_parse_is_hidden_whatever_is_missing() -> None:
     broken = code("e", Level.NONE, reason="undefined: f", missing=("gym",))
-    assert shown(prune(TREE, [broken], None)) == []
-    assert shown(prune(TREE, [broken], None)) == []
+    assert visible(prune(TREE, [broken], None)) == []
+    assert visible(prune(TREE, [broken], None)) == []
 
 
 def test_a_machine_that_can_run_nothing_asks_for_parsed() -> None:
     not_run = Evidence(level=Level.PARSED, reason="not run: no sandbox on this machine (xkg doctor)")
     parsed = code("e", Level.PARSED).model_copy(update={"test": "assert f()", "evidence": (not_run,)})
-    assert shown(prune(TREE, [parsed], None)) == ["e"]
+    assert visible(prune(TREE, [parsed], None)) == ["e"]
 
 
 @pytest.mark.parametrize("level", list(Level))
-def test_a_level_asked_for_is_the_rule(level: Level) -> None:
+def test_a_required_level_decides(level: Level) -> None:
     nodes = [code(t.name, some) for t, some in zip(TREE, list(Level)[1:], strict=True)]
     for t in prune(TREE, nodes, level):
         own = next(c.level for c in nodes if c.technique == t.id)
@@ -78,25 +78,25 @@ LEVELS = st.dictionaries(st.sampled_from([t.name for t in TREE]), st.sampled_fro
 
 
 @given(LEVELS, st.sampled_from([None, *Level]))
-def test_no_shown_technique_hangs_below_a_hidden_one(levels: dict[str, Level], asked: Level | None) -> None:
-    pruned = prune(TREE, [code(name, level) for name, level in levels.items()], asked)
+def test_no_visible_technique_is_below_a_hidden_one(levels: dict[str, Level], min_level: Level | None) -> None:
+    pruned = prune(TREE, [code(name, level) for name, level in levels.items()], min_level)
     visible = {t.id for t in pruned if t.hidden is None}
     assert all(t.parent is None or t.parent in visible for t in pruned if t.id in visible)
     # pruning anew changes nothing, so that a bundle can be pruned again
-    assert prune(pruned, [code(n, v) for n, v in levels.items()], asked) == pruned
+    assert prune(pruned, [code(n, v) for n, v in levels.items()], min_level) == pruned
 
 
-def test_what_is_no_python_is_shown_unless_a_level_was_asked_for() -> None:
+def test_other_languages_are_visible_without_a_required_level() -> None:
     kernel = code("e", Level.NONE, reason="not tried").model_copy(update={"language": "cuda"})
-    assert shown(prune(TREE, [kernel], None)) == ["e"]
-    assert shown(prune(TREE, [kernel], Level.PARSED)) == []
+    assert visible(prune(TREE, [kernel], None)) == ["e"]
+    assert visible(prune(TREE, [kernel], Level.PARSED)) == []
 
 
-def test_code_without_a_test_is_asked_for_no_more_than_its_import() -> None:
+def test_code_without_a_test_needs_only_its_import() -> None:
     untested = code("a/d", Level.IMPORTED, reason="there is no test")
     failing = code("e", Level.IMPORTED, reason="AssertionError").model_copy(update={"test": "assert False"})
     pruned = prune(TREE, [untested, failing], None)
-    assert shown(pruned) == ["a", "a/d"]
+    assert visible(pruned) == ["a", "a/d"]
     assert pruned[-1].hidden == "its code is at 'imported', below 'executed': AssertionError"
 
 
@@ -104,9 +104,9 @@ def test_code_that_was_judged_to_do_something_else_is_hidden_at_any_level() -> N
     faults = (Fault(kind="unrelated", remark="it plots the loss"),)
     evidence = Evidence(level=Level.TESTED, fidelity=Fidelity(share=0.9, faults=faults))
     judged = code("e", Level.TESTED).model_copy(update={"evidence": (evidence,)})
-    for asked in (None, *Level):
-        pruned = prune(TREE, [judged], asked)
-        assert shown(pruned) == []
+    for min_level in (None, *Level):
+        pruned = prune(TREE, [judged], min_level)
+        assert visible(pruned) == []
         assert pruned[-1].hidden == "its code was judged to do something else: it plots the loss"
 
 

@@ -79,7 +79,7 @@ def test_an_output_that_is_damaged_is_made_anew_not_believed(split: Counter, dam
     assert split.runs == 2
 
 
-def test_what_may_not_be_kept_is_made_every_time(split: Counter) -> None:
+def test_an_output_that_may_not_be_stored_is_computed_every_time(split: Counter) -> None:
     split(keep=lambda _: False)
     split(keep=lambda _: False)
     assert split.runs == 2
@@ -132,14 +132,14 @@ def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest
     assert [(r.name, r.seconds) for r in cache.reports] == [("inner", 10), ("outer", 3)]
 
 
-def test_a_folder_that_cannot_be_read_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_unreadable_folder_gives_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "work").write_text("a file is in the way")
-    with pytest.raises(StoreError, match="mend it, or remove its folder") as caught:
+    with pytest.raises(StoreError, match="correct the file, or remove its folder") as caught:
         Counter(tmp_path / "work" / "paper")()
     assert "\n" not in str(caught.value)
 
 
-def test_a_full_disk_is_told_in_one_line_and_leaves_no_half_output(
+def test_a_full_disk_gives_a_one_line_error_and_leaves_no_partial_output(
     split: Counter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:

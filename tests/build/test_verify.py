@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.verify import apply, environments_for, forget, later, verify
+from xkg.build.verify import apply, environments_for, forget, newer_evidence, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -53,7 +53,7 @@ class Registry:
     """Has `numpy`, `torch` and `jax`, but not `torch` and `jax` together."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, ...]] = []
+        self.requests: list[tuple[str, ...]] = []
 
     def make(
         self,
@@ -61,7 +61,7 @@ class Registry:
         requirements: Sequence[str] = (),  # noqa: ARG002
         written: str | None = None,  # noqa: ARG002
     ) -> Environment:
-        self.asked.append(tuple(sorted(imports)))
+        self.requests.append(tuple(sorted(imports)))
         missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}
         if {"torch", "jax"} <= set(imports):
             missing["jax"] = "does not go together with torch"
@@ -141,20 +141,20 @@ def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
     built = apply(built, {code.id: early for code in built.code}, None)
     late = Evidence(level=Level.PARSED, checked_at="2026-02-01T00:00:00+00:00", reason="KeyError")
     verified = apply(built, {built.code[0].id: late}, None)
-    assert later(verified, built) == {built.code[0].id: late}
-    assert apply(built, later(verified, built), None) == verified
-    assert later(built, verified) == {}
+    assert newer_evidence(verified, built) == {built.code[0].id: late}
+    assert apply(built, newer_evidence(verified, built), None) == verified
+    assert newer_evidence(built, verified) == {}
 
 
-def test_what_was_built_is_shown_and_hidden_by_what_holds_now() -> None:
+def test_built_techniques_are_visible_or_hidden_by_their_present_level() -> None:
     imported = bundle("p", "x = 1\n", "y = 1\n")
     paper = imported.paper.model_copy(update={"origin": "build"})
     repository = Repository(id="local:r@1", url="r")
     built = imported.model_copy(update={"paper": paper, "repositories": (repository,)})
     levels = (Level.EXECUTED, Level.PARSED)
     results = {c.id: Evidence(level=level, runner="any") for c, level in zip(built.code, levels, strict=True)}
-    shown = [technique.hidden for technique in apply(built, results, None).techniques]
-    assert shown == [None, "its code is at 'parsed', below 'executed'"]
+    hidden_reasons = [technique.hidden for technique in apply(built, results, None).techniques]
+    assert hidden_reasons == [None, "its code is at 'parsed', below 'executed'"]
     strict = apply(built, results, Level.TESTED)
     assert all(technique.hidden for technique in strict.techniques)
     assert [technique.hidden for technique in apply(strict, results, Level.PARSED).techniques] == [None, None]
@@ -175,14 +175,14 @@ def test_papers_share_an_environment_unless_their_packages_do_not_go_together() 
         "j": ["jax"],
     }
     assert set(found["t"][0].missing) == {"jax", "lost"}
-    assert ("lost", "torch") not in registry.asked, "an environment that misses the same is not made"
+    assert ("lost", "torch") not in registry.requests, "an environment that misses the same is not made"
 
 
 def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> None:
     registry = Registry()
     papers = [bundle("n", "import numpy\n"), bundle("t", "x = 1\n", test="import torch, json, implementation\n")]
     found = environments_for(papers, registry)
-    assert registry.asked == [("numpy", "torch")]
+    assert registry.requests == [("numpy", "torch")]
     assert {e.hash for e in found.values()} == {"numpy-torch"}
     assert {e.site for e in environments_for(papers, None).values()} == {None}
 

@@ -1,4 +1,4 @@
-"""What a build works with, and what its stages find."""
+"""The context of a build and the results of its stages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ from xkg.value import Value
 
 @dataclass(frozen=True)
 class BuildContext:
-    """What a build works with. Without `runner` nothing here can contain code, so levels stop at `parsed`; without
-    `environments` code has the standard library alone, without `sources` papers are files, and without `model` the
-    build is static analysis. Folders lie under `roots`, where they are given."""
+    """The services of a build. Without a `runner` no code can be run, so that the highest level is `parsed`; without
+    `environments` code has only the standard library, without `sources` papers are files, and without a `model` the
+    build is static analysis. With `roots`, folders must be under them."""
 
     settings: Settings
     embedder: Embedder
@@ -39,7 +39,7 @@ class BuildContext:
     def environment(
         self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None
     ) -> Environment:
-        """As `EnvironmentMaker.make`; of the standard library alone without `environments`."""
+        """Like `EnvironmentMaker.make`; without `environments`, the standard library only."""
         if self.environments is None:
             return Environment(site=None, hash="")
         return self.environments.make(imports, requirements, written)
@@ -47,8 +47,8 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """A paper and its repository as they were read. `written` is the day (YYYY-MM-DD) that the code is from, as far as
-    that is known; `source` determines what is read from them, as JSON values."""
+    """A parsed paper and its repository. `written` is the date (YYYY-MM-DD) of the code, if known; `source` are the
+    JSON values that determine their content."""
 
     identity: str
     path: Path
@@ -70,20 +70,20 @@ class CodeNodes(Value):
 
 @dataclass(frozen=True)
 class Stopped:
-    """Where and why a build could not go on."""
+    """The stage and the error that stopped a build."""
 
     stage: str
     error: LanguageModelError
 
     def __str__(self) -> str:
-        said = str(self.error).removeprefix(f"{self.stage}: ")
-        return f"the build stopped in stage {self.stage}: {said}"
+        message = str(self.error).removeprefix(f"{self.stage}: ")
+        return f"the build stopped in stage {self.stage}: {message}"
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What the stages found. `overview` is what was written about the repository, empty for its own readme;
-    `incomplete` tells, a line each, what could not be done, and `stopped` where the rest was given up."""
+    """The results of the stages. `overview` is the written overview of the repository, empty for its own readme;
+    `incomplete` lists the failures, one per line, and `stopped` is where the build ended early."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -95,7 +95,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """A bundle with the report of how it came about; `notes` are what a person should know, one line each."""
+    """A bundle with the report of its stages; `notes` are for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -1,4 +1,4 @@
-"""How much of an implementation stands in the source lines that it was made from, told without running or asking."""
+"""The share of an implementation that occurs in its source lines, by static comparison."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,65 +11,65 @@ FAITHFUL_SHARE = 0.7
 _ALIKE = 0.6
 _NEIGHBOURS = 3
 _CANDIDATES = 6
-# Statements of an excerpt that stand this near to one with a counterpart are most likely of the same technique.
+# Statements of an excerpt this close to one with a counterpart most likely belong to the same technique.
 _NEAR = 4
 
 
 class Unmatched(NamedTuple):
-    """A statement without a counterpart: its 1-based line and its text on one line."""
+    """A statement without a counterpart: its 1-based line and its text in one line."""
 
     line: int
     text: str
 
 
 def share(implementation: str, excerpt: str) -> float:
-    """The share of the implementation's statements with a counterpart in the excerpt, 0..1, each counted by how much
-    it computes. A counterpart is a statement, or a few that feed it, with most of the same operations on the same
-    kinds of operands; no statement of the excerpt vouches for more than it holds itself. 0 where the implementation
-    computes nothing, or neither can be read."""
-    found = statements(implementation)
-    matched = _matched(found, statements(excerpt))
-    whole = sum(_counts(statement) for statement in found)
-    return round(sum(_counts(found[i]) for i in matched) / whole, 3) if whole else 0.0
+    """The share of the implementation's statements with a counterpart in the excerpt, 0..1, weighted by their number of
+    operations. A counterpart is a statement, or a few that feed it, with most of the same operations on the same
+    kinds of operands; each operation of the excerpt counts once. 0 where the implementation computes nothing, or
+    neither can be parsed."""
+    own = statements(implementation)
+    matched = _matched(own, statements(excerpt))
+    whole = sum(_contribution(statement) for statement in own)
+    return round(sum(_contribution(own[i]) for i in matched) / whole, 3) if whole else 0.0
 
 
 def unmatched(implementation: str, excerpt: str) -> list[Unmatched]:
-    """The statements of the implementation that have no counterpart in the excerpt, in the order of its lines."""
-    found = statements(implementation)
-    matched = _matched(found, statements(excerpt))
-    return [Unmatched(s.line, s.text) for i, s in enumerate(found) if i not in matched]
+    """The statements of the implementation without a counterpart in the excerpt, in order."""
+    own = statements(implementation)
+    matched = _matched(own, statements(excerpt))
+    return [Unmatched(s.line, s.text) for i, s in enumerate(own) if i not in matched]
 
 
-def left_out(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
-    """The statements of the excerpt that have no counterpart in the implementation, in the order of its lines: at most
-    `most`, those among statements that have one first, and of these what computes most."""
-    given = statements(excerpt)
-    matched = _matched(given, statements(implementation))
+def omitted(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
+    """The statements of the excerpt without a counterpart in the implementation, in order: at most `most`, preferably
+    those near statements that have one, and of these those that compute most."""
+    reference = statements(excerpt)
+    matched = _matched(reference, statements(implementation))
 
-    def telling(i: int) -> tuple[bool, float, int]:
-        return not any(abs(i - j) <= _NEAR for j in matched), -given[i].weight, i
+    def priority(i: int) -> tuple[bool, float, int]:
+        return not any(abs(i - j) <= _NEAR for j in matched), -reference[i].weight, i
 
-    # Nothing is left out where the same stands in the lines twice.
-    there = [given[j].features for j in matched]
-    missed = [i for i in range(len(given)) if i not in matched and given[i].features not in there]
-    return [Unmatched(given[i].line, given[i].text) for i in sorted(sorted(missed, key=telling)[:most])]
+    # A duplicate of a matched statement is not missing.
+    matched_features = [reference[j].features for j in matched]
+    missing = [i for i in range(len(reference)) if i not in matched and reference[i].features not in matched_features]
+    return [Unmatched(reference[i].line, reference[i].text) for i in sorted(sorted(missing, key=priority)[:most])]
 
 
-def _counts(statement: Statement) -> float:
-    """A statement of many operations says more than one of a single, but is one statement still."""
+def _contribution(statement: Statement) -> float:
+    """The weight of a statement: it grows with the operations, but less than in proportion."""
     return float(min(statement.weight, 12.0) ** 0.5)
 
 
-def _matched(found: list[Statement], given: list[Statement]) -> set[int]:
-    """The indices of the statements in `found` with a counterpart in `given`, best pairs first; what a counterpart
-    vouched for is used up."""
-    left = [Counter(statement.features) for statement in given]
+def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
+    """The indices of the statements in `own` with a counterpart in `reference`, best pairs first; a match uses up the
+    counterpart's features."""
+    unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
         (
-            (-_alike(one, other), abs(i / len(found) - j / len(given)), i, j)
-            for i, one in enumerate(found)
-            for j, other in enumerate(given)
-            if not one.features.keys().isdisjoint(other.features)
+            (-_alike(first, second), abs(i / len(own) - j / len(reference)), i, j)
+            for i, first in enumerate(own)
+            for j, second in enumerate(reference)
+            if not first.features.keys().isdisjoint(second.features)
         ),
     )
     matched: set[int] = set()
@@ -78,53 +78,52 @@ def _matched(found: list[Statement], given: list[Statement]) -> set[int]:
         candidates.setdefault(i, []).append(j)
         if i in matched or -alike <= 0:
             continue
-        if _held(found[i], left[j]) >= _ALIKE:
-            left[j] -= found[i].features
+        if _coverage(own[i], unused[j]) >= _ALIKE:
+            unused[j] -= own[i].features
             matched.add(i)
-    for i, statement in enumerate(found):
+    for i, statement in enumerate(own):
         if i in matched:
             continue
-        for group in _groups(candidates.get(i, ())[:_CANDIDATES], given):
+        for group in _groups(candidates.get(i, ())[:_CANDIDATES], reference):
             pool: Counter[str] = Counter()
             for k in group:
-                pool += left[k]
-            if _held(statement, pool) >= _ALIKE:
+                pool += unused[k]
+            if _coverage(statement, pool) >= _ALIKE:
                 needed = Counter(statement.features)
                 for k in group:
-                    taken = needed & left[k]
-                    left[k] -= taken
-                    needed -= taken
+                    used = needed & unused[k]
+                    unused[k] -= used
+                    needed -= used
                 matched.add(i)
                 break
     return matched
 
 
-def _groups(candidates: Sequence[int], given: list[Statement]) -> Iterator[list[int]]:
-    """A statement with the nearest of those that feed it, directly or through another; then with those beside it."""
+def _groups(candidates: Sequence[int], reference: list[Statement]) -> Iterator[list[int]]:
+    """Each candidate with the nearest statements that feed it, directly or indirectly; then with its neighbours."""
     for j in candidates:
         group = [j]
         for k in group:
-            for source in given[k].sources:
+            for source in reference[k].sources:
                 if source not in group and len(group) <= _NEIGHBOURS:
                     group.append(source)
         yield group
     for j in candidates:
-        yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < len(given)]
+        yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < len(reference)]
 
 
-def _held(statement: Statement, pool: Counter[str]) -> float:
-    """The share of a statement's features that `pool` holds."""
-    held = sum(weight_of(name) * min(n, pool[name]) for name, n in statement.features.items())
-    return held / statement.weight
+def _coverage(statement: Statement, pool: Counter[str]) -> float:
+    """The share of a statement's features in `pool`."""
+    covered = sum(weight_of(name) * min(n, pool[name]) for name, n in statement.features.items())
+    return covered / statement.weight
 
 
-def _alike(one: Statement, other: Statement) -> float:
+def _alike(first: Statement, second: Statement) -> float:
     """Dice's coefficient of two statements' features."""
-    common = sum(weight_of(n) * min(count, other.features[n]) for n, count in one.features.items())
-    return 2 * common / (one.weight + other.weight)
+    common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
+    return 2 * common / (first.weight + second.weight)
 
 
 def is_met(fidelity: Fidelity) -> bool:
-    """Whether an implementation is faithful: enough of it stands in the sources, and a language model found no
-    fault."""
+    """Whether an implementation is faithful: enough of it is in the sources, and a language model found no fault."""
     return fidelity.share >= FAITHFUL_SHARE and fidelity.faults == ()

@@ -1,4 +1,4 @@
-"""One paper's way through the stages: paper and repository in, `PaperBundle` out."""
+"""Runs the stages for one paper: from paper and repository to a `PaperBundle`."""
 
 import time
 from datetime import UTC, datetime
@@ -20,15 +20,14 @@ from xkg.model import Paper, PaperBundle, paper_id
 def build_paper(
     paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
 ) -> Built:
-    """Builds one paper, a path or a name that one of the context's sources knows; nothing is published. Every stage's
-    output is kept, so that a run after a kill, or a second run, does only what is new.
+    """Builds one paper, given as a path or a name that one of the context's sources knows; nothing is published. Each
+    stage's output is stored, so that another run, also after a kill, repeats only what changed.
 
-    With a model, what could not be done for some techniques, or not any more, makes the paper partial
-    (`Paper.incomplete` and `Built.stopped`).
+    With a model, failures for some techniques make the paper partial (`Paper.incomplete` and `Built.stopped`).
 
-    Raises `InputError` for a paper or repository that cannot be used or had, or that nothing is found in, `StoreError`
+    Raises `InputError` for an unusable or unavailable paper or repository, or a paper without techniques, `StoreError`
     when the folder of the graph cannot be written, `EmbeddingError` without weights, and `LanguageModelError` where the
-    model gave not even techniques.
+    model fails before it gives techniques.
     """
     opened, checkout = open_paper(paper, repository, context, given_id)
     document, cache = opened.document, opened.cache
@@ -56,7 +55,7 @@ def build_paper(
         },
         PaperBundle,
         lambda: _bundle(opened, contents, context),
-        _kept,
+        _visible_counts,
         keep=lambda _: contents.nodes.final,
     )
     if context.model is not None:
@@ -65,7 +64,7 @@ def build_paper(
     notes = (
         *document.warnings,
         *(checkout.notes if checkout else ()),
-        *_unread(opened.codebase),
+        *_unread_files(opened.codebase),
         *contents.nodes.notes,
         *contents.incomplete,
         *_advice(bundle, context),
@@ -76,7 +75,7 @@ def build_paper(
 def open_paper(
     paper: str | Path, repository: str | None, context: BuildContext, given_id: str | None = None
 ) -> tuple[OpenedPaper, Checkout | None]:
-    """Fetches and parses a paper and its repository; what was read of the repository is kept. Raises `InputError` and
+    """Fetches and parses a paper and its repository; the repository's symbols are stored. Raises `InputError` and
     `StoreError`."""
     started = time.perf_counter()
     found = find_paper(str(paper), context.sources)
@@ -125,9 +124,9 @@ def _repository(
     return checkout, codebase
 
 
-def _kept(bundle: PaperBundle) -> str:
-    shown = sum(t.hidden is None for t in bundle.techniques)
-    return f"{shown} techniques shown, {len(bundle.techniques) - shown} hidden"
+def _visible_counts(bundle: PaperBundle) -> str:
+    visible = sum(t.hidden is None for t in bundle.techniques)
+    return f"{visible} techniques shown, {len(bundle.techniques) - visible} hidden"
 
 
 def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> PaperBundle:
@@ -168,7 +167,7 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
     return pruned(bundle, context.settings.prune.min_level)
 
 
-def _unread(codebase: Codebase | None) -> list[str]:
+def _unread_files(codebase: Codebase | None) -> list[str]:
     named = deadly(codebase) if codebase is not None else ""
     return [f"files of the repository were not read: {named}"] if named else []
 

@@ -1,4 +1,4 @@
-"""Which techniques a published graph shows: those with code that reached the level asked for, and all above them."""
+"""Hides the techniques of a published graph without code at the required level or a visible descendant."""
 
 from collections.abc import Sequence
 
@@ -6,21 +6,21 @@ from xkg.model import Code, Level, PaperBundle, Technique
 
 
 def pruned(bundle: PaperBundle, min_level: Level | None) -> PaperBundle:
-    """A bundle with what it shows by the levels of its code; the same for a bundle that is pruned already. What was
-    imported, or has no repository, shows what it came with."""
+    """A bundle with its techniques hidden by the levels of their code; idempotent. An imported bundle, and one without
+    a repository, is unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
     return bundle.model_copy(update={"techniques": prune(bundle.techniques, bundle.code, min_level)})
 
 
 def prune(techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None) -> tuple[Technique, ...]:
-    """The techniques, each with `hidden` set to a reason or None; preorder is kept. A technique without code keeps the
-    reason that it comes with.
+    """The techniques in the same order, each with `hidden` set to a reason or None. A technique without code keeps its
+    previous reason.
 
-    Hidden is a technique with no code at the level asked for and no visible descendant, and whatever its level code
-    that was judged to do something else. `min_level` None asks of each code node the highest rung that could be tried
-    for it: `executed`, `imported` without a test, `parsed` where a package that this node needs could not be had
-    (`Evidence.missing`) or where nothing was run for want of a sandbox, none for what is no Python.
+    A technique is hidden if it has no visible descendant and no code at the required level, or code that was judged to
+    do something else. With `min_level` None each code node must have the highest level that was possible for it:
+    `executed`, `imported` without a test, `parsed` where a package was unavailable (`Evidence.missing`) or there is no
+    sandbox, none for other languages than Python.
     """
     by_technique = {c.technique: c for c in code}
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level) for t in techniques}
@@ -37,14 +37,14 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None) ->
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
-    asked = min_level or _could_be_tried(code)
-    if code.level.rank >= asked.rank:
+    required = min_level or _highest_feasible(code)
+    if code.level.rank >= required.rank:
         return None
     why = next((e.reason for e in reversed(code.evidence) if e.reason), None)
-    return f"its code is at '{code.level}', below '{asked}'" + (f": {why}" if why else "")
+    return f"its code is at '{code.level}', below '{required}'" + (f": {why}" if why else "")
 
 
-def _could_be_tried(code: Code) -> Level:
+def _highest_feasible(code: Code) -> Level:
     if code.language != "python":
         return Level.NONE
     if code.evidence and (code.evidence[-1].missing or code.evidence[-1].runner is None):

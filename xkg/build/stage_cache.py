@@ -1,9 +1,10 @@
-"""Stage outputs on disk: a rerun picks up where the last one stopped, and redoes only what its input changed."""
+"""Stage outputs on disk: a rerun continues where the last one stopped, and repeats only stages with changed inputs."""
 
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -19,15 +20,15 @@ from xkg.value import Value
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
 
-# {"sha256": "…", "output": …}: the digest is that of the bytes of the output as they stand.
+# {"sha256": "…", "output": …}: the digest is that of the bytes of the output.
 _OUTPUT = b'", "output": '
 
-# Files and folders of xkg/ that decide what a stage gives; a test holds them against the imports of `build`.
+# Files and folders of xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "unicode.py", "embeddings", "sandbox", "build")
 
 
 class StageReport(Value):
-    """One stage of one build: wall seconds, whether its output was there already, and what it gave in a few words."""
+    """One stage of one build: wall seconds, whether its output was reused, and a summary of it."""
 
     name: str
     seconds: float
@@ -36,7 +37,7 @@ class StageReport(Value):
 
 
 class Progress(Value):
-    """How far a stage is that works through a paper's techniques; `about` is the one that is done."""
+    """The progress of a stage over a paper's techniques; `about` is the one that just finished."""
 
     stage: str
     done: int
@@ -48,22 +49,27 @@ Event = StageReport | Progress
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
-    """An environment in a few words, for `StageCache.timed`."""
+    """The summary of an environment, for `StageCache.timed`."""
     missing = f", {len(environment.missing)} could not be had" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 
 
+def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
+    """The number of code nodes at each level that occurs, highest first."""
+    counts = Counter(levels)
+    return {level: counts[level] for level in reversed(Level) if counts[level]}
+
+
 def levels(code: Sequence[Code]) -> str:
-    """How many code nodes each level has, highest first."""
-    counts = {level: sum(c.level is level for c in code) for level in reversed(Level)}
-    return ", ".join(f"{n} {level}" for level, n in counts.items() if n) or "no code nodes"
+    """The summary of code nodes by level."""
+    return ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
 
 
 @cache
 def pipeline_version() -> str:
-    """12 hex digits over the source of every module, and every table, that a stage's output depends on: code that
-    changed never meets an output that the old code made. What a language model is asked has an identity of its own
-    (`LanguageModel.identity`), which the stages that ask it add to their inputs."""
+    """12 hex digits over the source of every module, and every table, that a stage's output depends on: changed code
+    never reuses an output of the old code. Prompts have an identity of their own (`LanguageModel.identity`), which the
+    guided stages add to their inputs."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for place in DECIDING:
@@ -74,8 +80,8 @@ def pipeline_version() -> str:
 
 
 class StageCache:
-    """The stage outputs of one paper, in one folder, and the report of what ran. `notify` hears of each stage as it
-    ends."""
+    """The stage outputs of one paper, in one folder, and the reports of its stages. `notify` is called with each
+    finished stage."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
@@ -92,10 +98,10 @@ class StageCache:
         *,
         keep: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """The output of a stage for these inputs: read back where it was made before, else computed and kept.
+        """The output of a stage for these inputs: read if it is stored, else computed and stored.
 
-        `inputs` are JSON values that determine the output; `keep` says of an output whether it may be used again (one
-        that met a registry that was down may not). Raises `StoreError` when the folder cannot be written.
+        `inputs` are JSON values that determine the output; `keep` is whether an output may be reused (not after a
+        registry was down, for example). Raises `StoreError` when the folder cannot be written.
         """
         path = self.folder / f"{name}-{stage_key(inputs)}.json"
         reused = True
@@ -112,12 +118,12 @@ class StageCache:
 
         return self.timed(name, produce, lambda output: (summary(output), reused))
 
-    def timed(self, name: str, work: Callable[[], R], tell: Callable[[R], tuple[str, bool]]) -> R:
-        """Does `work` and reports it; time that a report inside it has already counted is not counted again."""
+    def timed(self, name: str, work: Callable[[], R], describe: Callable[[R], tuple[str, bool]]) -> R:
+        """Does `work` and reports it, without the time of reports inside it."""
         started, before = time.perf_counter(), len(self.reports)
         result = work()
         seconds = time.perf_counter() - started - sum(r.seconds for r in self.reports[before:])
-        text, reused = tell(result)
+        text, reused = describe(result)
         self.report(StageReport(name=name, seconds=seconds, reused=reused, summary=text))
         return result
 
@@ -126,12 +132,12 @@ class StageCache:
         self._notify(report)
 
     def progress(self, stage: str, done: int, total: int, about: str) -> None:
-        """Tells how far a stage is."""
+        """Reports the progress of a stage."""
         self._notify(Progress(stage=stage, done=done, total=total, about=about))
 
 
 def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
-    """What a stage gave in all builds of a paper whose outputs are in `folder`, newest first."""
+    """The outputs of a stage in all builds of a paper that are stored in `folder`, newest first."""
     paths = [(path.stat().st_mtime_ns, path) for path in folder.glob(f"{name}-*.json")]
     for _, path in sorted(paths, reverse=True):
         if (output := _read(path, kind)) is not None:
@@ -139,12 +145,12 @@ def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
 
 
 def folder_name(identity: str) -> str:
-    """A readable prefix of an id, and its hash: safe as a name on any file system."""
+    """A readable prefix of an id and its hash: a valid name on any file system."""
     return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def stage_key(inputs: Mapping[str, object]) -> str:
-    """16 hex digits that change with any input and with the pipeline's own code."""
+    """16 hex digits that depend on the inputs and the pipeline's own code."""
     text = json.dumps({**inputs, "pipeline": pipeline_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -157,14 +163,14 @@ def _read(path: Path, kind: type[T]) -> T | None:
     try:
         head, _, data = path.read_bytes().removesuffix(b"}").partition(_OUTPUT)
         return kind.model_validate_json(data) if head == _head(data) else None
-    except (FileNotFoundError, ValidationError):  # not there, or of another shape: made anew
+    except (FileNotFoundError, ValidationError):  # missing, or of an old format: computed again
         return None
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}; mend it, or remove its folder") from error
+        raise StoreError(f"cannot read {path}: {error.strerror}; correct the file, or remove its folder") from error
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ASCII alone, so that whatever a paper's text holds comes back as it was
+    # ASCII only, so that any text of a paper, surrogates included, is preserved
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         private_folder(path.parent)

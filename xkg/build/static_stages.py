@@ -1,4 +1,4 @@
-"""The stages of a build without a language model: what static analysis finds."""
+"""The stages of a build without a language model: static analysis only."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extract, ground, modularize and check, each kept. Raises as the stages do."""
+    """Extract, ground, modularize and check, each stored. Raises as the stages do."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     extraction = cache.stage(
         "extract",
         {"paper": opened.identity, "document": document.source_sha256, "format": document.format},
         Extraction,
         lambda: extract(document, opened.identity),
-        found,
+        describe_extraction,
     )
     if codebase is None or not extraction.techniques:
         return Contents(extraction)
@@ -44,7 +44,7 @@ def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
     return Contents(extraction, grounding, _checked(cache, candidates, codebase, context, opened))
 
 
-def found(extraction: Extraction) -> str:
+def describe_extraction(extraction: Extraction) -> str:
     """An extraction in a few words."""
     counted = len(extraction.techniques), len(extraction.findings), len(extraction.resources)
     return "{} techniques, {} findings, {} resources".format(*counted)
@@ -67,10 +67,9 @@ def _checked(
         return candidates
 
     def make(imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None) -> Environment:
-        def made() -> Environment:
+        if context.environments is None:
             return context.environment(imports, requirements, written)
-
-        return made() if context.environments is None else cache.timed("environment", made, installed)
+        return cache.timed("environment", lambda: context.environment(imports, requirements, written), installed)
 
     def check() -> CodeNodes:
         lines = codebase.requirements

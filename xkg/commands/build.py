@@ -137,7 +137,7 @@ def build(
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import build_paper
     from xkg.build.sources.arxiv import ArxivSource
-    from xkg.build.verify import apply, later
+    from xkg.build.verify import apply, newer_evidence
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import warmed
 
@@ -163,7 +163,7 @@ def build(
         if known is not None:
             if built.stopped is not None and known[1].paper.state == "complete":
                 return _result(built, known[0], published=False)
-            bundle = apply(built.bundle, later(known[1], built.bundle), settings.prune.min_level)
+            bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
             built = replace(built, bundle=bundle)
             if known[1] == bundle:
                 return _result(built, known[0], published=False)

@@ -87,7 +87,7 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
 def push(settings: Settings) -> PushResult:
     """Sends the papers of the outbox to the graph's server, reads them back, and deletes each that arrived unchanged;
     later verification results there stay. Raises `StoreUnreachableError` while the server is unreachable."""
-    from xkg.build.verify import apply, later
+    from xkg.build.verify import apply, newer_evidence
     from xkg.store import bundles, outbox
 
     arrived: dict[Path, PaperBundle] = {}
@@ -104,7 +104,7 @@ def push(settings: Settings) -> PushResult:
                     if bundle.paper.state != "complete" and known[1].paper.state == "complete":
                         problems.append(f"{path}: the graph has {bundle.paper.id} whole, and this is a part: remove it")
                         continue
-                    bundle = apply(bundle, later(known[1], bundle), settings.prune.min_level)
+                    bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)
                 store.publish([bundle])
             except StoreUnreachableError:
                 raise

@@ -75,7 +75,8 @@ def verify(
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
     `xkg.build.verify` and `GraphStore.publish` raise."""
-    from xkg.build.verify import apply, by_cause, forget, level_counts
+    from xkg.build.stage_cache import level_counts
+    from xkg.build.verify import apply, cause_counts, forget
     from xkg.build.verify import verify as run
     from xkg.commands.open import chosen_papers, open_store
     from xkg.sandbox.evidence.failure_causes import Cause
@@ -106,7 +107,7 @@ def verify(
         generation=generation,
         raised=sum(r.level.rank > r.before.rank for r in results),
         lowered=sum(r.level.rank < r.before.rank for r in results),
-        causes={cause.value: len(evidence) for cause, evidence in by_cause(results).items()},
+        causes={cause.value: n for cause, n in cause_counts(results).items()},
         levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden)),

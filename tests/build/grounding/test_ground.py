@@ -118,11 +118,11 @@ def test_among_its_own_techniques_a_foreign_one_is_still_not_located(codebase: C
 
 
 def test_what_is_located_on_less_support_is_called_doubtful(codebase: Codebase, embedder: Embedder) -> None:
-    asked = [MEMORY, FOREIGN[3]]
-    found = ground(asked, codebase, embedder, least_support=0)
+    techniques = [MEMORY, FOREIGN[3]]
+    found = ground(techniques, codebase, embedder, least_support=0)
     assert found.of(FOREIGN[3].id)
     assert found.doubtful == (FOREIGN[3].id,)
-    assert not ground(asked, codebase, embedder).doubtful
+    assert not ground(techniques, codebase, embedder).doubtful
 
 
 def test_siblings_take_different_places_where_both_fit(codebase: Codebase, embedder: Embedder) -> None:
@@ -270,19 +270,19 @@ def test_a_large_repository_is_embedded_only_where_words_reach(embedder: Embedde
     (tmp_path / "kernel.py").write_text('def rbf(x, y):\n    """Gaussian kernel of two points."""\n    return x - y\n')
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path))
     wanted = technique("Gaussian kernel", "A kernel of two points that falls with their distance.", None)
-    asked: list[str] = []
+    embedded: list[str] = []
 
     class Counting:
         model = "counting"
         dimension = embedder.dimension
 
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-            asked.extend(texts)
+            embedded.extend(texts)
             return embedder.embed(texts)
 
     found = ground([wanted], codebase, Counting())
     assert [location.symbol.rpartition("::")[2] for location in found.of(wanted.id)][:1] == ["rbf"]
-    assert len(asked) < 20
+    assert len(embedded) < 20
 
 
 def test_a_rendering_is_short_and_leads_with_the_name(codebase: Codebase) -> None:

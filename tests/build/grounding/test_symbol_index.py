@@ -1,6 +1,5 @@
 """Fielded BM25 over symbols, and the roles that hold them back."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.symbol_index import SymbolIndex, _parameters, strip_comments
+from xkg.build.grounding.symbol_index import SymbolIndex, strip_comments
 from xkg.build.grounding.symbol_roles import is_abstract, is_thin, role_factor
 from xkg.build.repositories.checkout import fetch_repository
 
@@ -128,11 +127,6 @@ def _tern() -> SymbolIndex:
     return _CACHED[0]
 
 
-@pytest.mark.parametrize(
-    "work",
-    [lambda n: strip_comments("/*" * n, "cpp"), lambda n: _parameters("(" * n)],
-    ids=["comments that do not end", "parentheses that do not end"],
-)
-def test_time_grows_with_the_text_not_with_its_square(work: Callable[[int], str]) -> None:
+def test_comments_take_linear_time() -> None:
     """A quadratic scan of this text takes an hour."""
-    work(4_000_000)
+    assert set(strip_comments("/*" * 4_000_000, "cpp")) == {"*"}

@@ -100,7 +100,7 @@ def test_nothing_is_read_through_links(tmp_path: Path, parsers: Parsers) -> None
 
 
 @pytest.mark.parametrize("what", ["missing", "file", "empty", "prose", "broken"])
-def test_what_is_no_source_is_said_in_one_line(tmp_path: Path, parsers: Parsers, what: str) -> None:
+def test_a_folder_without_source_gives_a_one_line_error(tmp_path: Path, parsers: Parsers, what: str) -> None:
     folder = tmp_path / "x"
     if what == "file":
         folder.write_text("x")

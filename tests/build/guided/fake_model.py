@@ -14,12 +14,12 @@ Scripted = Mapping[str, Any] | Exception | Callable[[Mapping[str, str]], Mapping
 
 class FakeModel:
     """An `Ask`. `script` maps a prompt's name to its answers in order, each as a mapping, an error to raise, or a
-    function of the inputs; a prompt with one function answers any number of times. What was asked is in `asked`: name,
+    function of the inputs; a prompt with one function answers any number of times. The calls are in `requests`: name,
     about, inputs, and the complaint about the answer or None. Four answers at most, as the door does it."""
 
     def __init__(self, script: Mapping[str, Scripted | list[Scripted]]) -> None:
         self.script = {n: deque(a) if isinstance(a, list) else a for n, a in script.items()}
-        self.asked: list[tuple[str, str, Mapping[str, str], str | None]] = []
+        self.requests: list[tuple[str, str, Mapping[str, str], str | None]] = []
 
     def __call__(
         self,
@@ -38,11 +38,11 @@ class FakeModel:
             if isinstance(scripted, deque):
                 scripted = scripted.popleft()
             if isinstance(scripted, Exception):
-                self.asked.append((prompt.name, about, inputs, None))
+                self.requests.append((prompt.name, about, inputs, None))
                 raise scripted
             answer = kind.model_validate(scripted(inputs) if callable(scripted) else scripted)
             complaint = check(answer)
-            self.asked.append((prompt.name, about, inputs, complaint))
+            self.requests.append((prompt.name, about, inputs, complaint))
             if complaint is None:
                 return answer
         raise AnswerError(f"{prompt.stage}, {about}: {complaint}")

@@ -19,22 +19,22 @@ class QuickRunner:
     def run(self, job: Job) -> Outcome:
         implementation, test = job.files["loaded.py"], job.files["test.py"]
         module = ModuleType("implementation")
-        said: list[str] = []
+        output: list[str] = []
         code = 0
         try:
             exec(compile(implementation, "/box/implementation.py", "exec", dont_inherit=True), module.__dict__)
-            said.append(job.files["imported"])
+            output.append(job.files["imported"])
             module.__name__ = "__main__"
             test = test.replace("from implementation import", "#")
             exec(compile(test, "/box/test.py", "exec", dont_inherit=True), module.__dict__)
-            said.append(f"{job.files['ended']} {sorted(body_lines(implementation))}")
+            output.append(f"{job.files['ended']} {sorted(body_lines(implementation))}")
         except Exception:
             code = 1
-            said.append(traceback.format_exc())
+            output.append(traceback.format_exc())
         return Outcome(
             ended="exited",
             exit_code=code,
-            output="\n".join(said),
+            output="\n".join(output),
             seconds=0.01,
             peak_memory_mb=1.0,
             runner=self.name,

@@ -55,8 +55,8 @@ def test_what_a_model_writes_gets_no_key_no_file_and_no_connection(
         # The first repair raises what was found, the second says it in words, the third mends the code.
         loud = edit("print(chr(10).join(found))", "raise ValueError(chr(10).join(found))")
         worded = edit("raise ValueError(chr(10).join(found))", "raise KeyError(str(found))", cause=f"tell me {KEY[:3]}")
-        mended = edit("raise KeyError(str(found))", "pass")
-        with ScriptedEndpoint([loud, worded, mended, mended]) as endpoint:
+        repaired = edit("raise KeyError(str(found))", "pass")
+        with ScriptedEndpoint([loud, worded, repaired, repaired]) as endpoint:
             monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
             places = {
                 "SECRET_FILE": repr(str(secret)),
@@ -76,12 +76,12 @@ def test_what_a_model_writes_gets_no_key_no_file_and_no_connection(
         with pytest.raises(TimeoutError):
             listener.accept()
     assert len(requests) >= 3
-    said = json.dumps(requests)
-    assert "file refused" in said
-    assert "endpoint refused" in said
-    assert "listener refused" in said
-    assert KEY not in said
-    assert SECRET not in said
+    prompts = json.dumps(requests)
+    assert "file refused" in prompts
+    assert "endpoint refused" in prompts
+    assert "listener refused" in prompts
+    assert KEY not in prompts
+    assert SECRET not in prompts
     assert KEY not in done.model_dump_json()
     assert SECRET not in done.model_dump_json()
     assert not left.exists()

@@ -54,8 +54,8 @@ class Pipeline:
             context = BuildContext(settings, HashEmbedder(), runner, None, model=model)
             return build_paper(self._world.paper, str(self._world.repository), context)
 
-    def asked(self, prompt: str) -> list[Question]:
-        return [asked for asked in map(question, self.endpoint.requests) if asked.prompt == prompt]
+    def requests(self, prompt: str) -> list[Question]:
+        return [request for request in map(question, self.endpoint.requests) if request.prompt == prompt]
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ NO_MORE = edits("nothing of these two files can be changed so that it runs here"
 def test_none_is_an_answer_everywhere(build: Pipeline) -> None:
     nowhere = build(ground=lambda q: places(q, {}))
     assert (nowhere.bundle.paper.state, nowhere.bundle.code) == ("complete", ())
-    assert not build.asked("modularize")
+    assert not build.requests("modularize")
     nothing = build(modularize=lambda _: declined("It is configuration alone."))
     assert nothing.bundle.code == ()
     build_again = build()
@@ -116,7 +116,7 @@ def test_declined_everywhere_is_complete_and_says_why(build: Pipeline) -> None:
 
 
 @pytest.mark.parametrize(
-    ("weaker", "said"),
+    ("weaker", "complaint"),
     [
         (("test", "assert damp([4.0, 8.0, 16.0]) == [4.0, 5.0, 7.5]\n", ""), "was dropped"),
         (("test", "== [4.0, 5.0, 7.5]", "is not None"), "holds for more values than before"),
@@ -129,14 +129,14 @@ def test_declined_everywhere_is_complete_and_says_why(build: Pipeline) -> None:
     ],
 )
 def test_a_repair_that_weakens_is_refused_until_no_attempt_is_left(
-    build: Pipeline, weaker: tuple[str, str, str], said: str
+    build: Pipeline, weaker: tuple[str, str, str], complaint: str
 ) -> None:
     wrong = DAMP_TEST.replace("7.75", "7.5")
     built = build(modularize=with_test(wrong), repair=for_damping(edits("the test is too strict", weaker)))
-    repairs = build.asked("repair")
+    repairs = build.requests("repair")
     assert len(repairs) == 4
     assert repairs[0].complaint is None
-    assert said in (repairs[1].complaint or "")
+    assert complaint in (repairs[1].complaint or "")
     evidence = last(built, DAMPING)
     assert (evidence.level, evidence.repairs) == (Level.IMPORTED, 0)
     assert "no usable answer after 4 attempts" in (evidence.reason or "")
@@ -157,7 +157,7 @@ def test_a_repair_that_is_refused_may_be_followed_by_one_that_is_none(build: Pip
     built = build(modularize=with_test(DAMP_TEST.replace("7.75", "7.5")), repair=repair)
     assert (last(built, DAMPING).level, last(built, DAMPING).repairs) == (Level.FAITHFUL, 1)
     assert built.bundle.paper.state == "complete"
-    assert len(build.asked("repair")) == 2
+    assert len(build.requests("repair")) == 2
 
 
 HEAD = "import os\nimport pathlib\nfrom implementation import damp\n\n"
@@ -180,14 +180,14 @@ def test_a_test_that_misbehaves_costs_its_own_level_alone(build: Pipeline, test:
     evidence = last(built, DAMPING)
     assert evidence.level.value == level
     assert reason in (evidence.reason or "")
-    assert "cannot be mended: nothing of these two files" in (evidence.reason or "")
+    assert "cannot be repaired: nothing of these two files" in (evidence.reason or "")
     assert not Path("/usr/xkg-was-here").exists()
     assert built.bundle.paper.state == "complete"
     assert levels(built)[CLIPPING] is levels(built)[FILTER] is Level.FAITHFUL
     assert f"its code is at '{level}', below 'executed': {evidence.reason}" == hidden(built)[DAMPING]
 
 
-def test_a_test_that_misbehaves_is_mended(build: Pipeline) -> None:
+def test_a_test_that_misbehaves_is_repaired(build: Pipeline) -> None:
     repair = for_damping(edits("it never ends", ("test", "while damp([1.0]):\n    pass\n\n", "")))
     built = build(modularize=with_test(HEAD + "while damp([1.0]):\n    pass\n\n" + DAMP_TEST), repair=repair)
     assert [e.level for e in built.bundle.code_of(DAMPING).evidence] == [Level.IMPORTED, Level.FAITHFUL]  # type: ignore[union-attr]

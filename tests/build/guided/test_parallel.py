@@ -71,7 +71,7 @@ def test_where_the_model_gave_up_the_rest_is_left_and_what_is_paid_for_ends(erro
     assert len(begun) < 100
 
 
-def test_the_first_failure_of_the_order_is_told() -> None:
+def test_the_first_failure_in_order_is_raised() -> None:
     second_failed = threading.Event()
 
     def work(n: int) -> None:

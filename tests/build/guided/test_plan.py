@@ -53,7 +53,7 @@ def test_it_keeps_nothing_that_a_build_would_take_for_an_answer(build: Builder) 
     assert planned(build) == first
     built = build()
     assert built.bundle.paper.state == "complete"
-    assert {"extract", "enrich", "overview", "ground", "modularize"} <= set(build.asked)
+    assert {"extract", "enrich", "overview", "ground", "modularize"} <= set(build.requests)
 
 
 def test_after_a_build_nothing_is_left(build: Builder) -> None:
@@ -92,7 +92,7 @@ def test_what_failed_is_counted_again_and_alone(build: Builder) -> None:
 
 def test_none_and_declined_are_answers_that_cost_nothing_more(build: Builder) -> None:
     build(
-        ground=lambda asked: places(asked, {"Exponential damping": "damp"}),
+        ground=lambda request: places(request, {"Exponential damping": "damp"}),
         modularize=lambda _: declined("It only plots."),
     )
     assert planned(build) == {}
@@ -105,7 +105,7 @@ def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
     assert list(planned(build)) == BEFORE[2:]
 
 
-def test_an_unknown_price_is_told_where_it_is_unknown(build: Builder) -> None:
+def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -> None:
     stages = planned(build, settings=LlmSettings(code_model="nobody-knows"))
     unknown = {name for name, stage in stages.items() if stage.dollars is None}
     assert unknown == {"overview", "ground", "modularize", "debug", "check"}

@@ -81,9 +81,9 @@ class Builder:
         return BuildContext(settings, HashEmbedder(), runner, None, self.events.append, (), model)  # type: ignore[arg-type]
 
     @property
-    def asked(self) -> list[str]:
+    def requests(self) -> list[str]:
         """The prompts that were answered, in order."""
-        return [name for name, *_ in self.model.asked]
+        return [name for name, *_ in self.model.requests]
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def build(tmp_path: Path) -> Builder:
 def failing(error: Exception, technique: str | None = None) -> Callable[[Question], Any]:
     """Raises, for one technique alone where one is named."""
 
-    def answer(asked: Question) -> Any:
-        if technique is None or asked.technique == technique:
+    def answer(request: Question) -> Any:
+        if technique is None or request.technique == technique:
             raise error
 
     return answer
@@ -132,18 +132,18 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
     assert hidden(bundle) == {GAPS: "no code in the repository was found for it: nothing does it"}
     (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
     assert "$r = 0.25$" in damping.definition  # enriched
-    assert set(build.asked) == set(script())
+    assert set(build.requests) == set(script())
     summaries = {report.name: report.summary for report in built.stages}
     assert summaries["code"] == "3 faithful; 2 of 3 ran at once, 3 repairs"
     assert summaries["ground"] == "3 of 4 techniques located"
-    told = [event for event in build.events if isinstance(event, Progress)]
-    assert [(event.stage, event.done, event.total) for event in told] == [("code", n, 3) for n in (1, 2, 3)]
+    progress = [event for event in build.events if isinstance(event, Progress)]
+    assert [(event.stage, event.done, event.total) for event in progress] == [("code", n, 3) for n in (1, 2, 3)]
 
 
 def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
     first = build()
     again = build()
-    assert build.asked == []
+    assert build.requests == []
     assert again.bundle == first.bundle
     fresh = {report.name for report in again.stages if not report.reused}
     assert fresh == {"parse", "fetch", "code"}  # the last counts what it kept technique by technique
@@ -153,21 +153,21 @@ def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     built = build(repository=False)
     assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
-    assert build.asked == ["extract", "enrich"]
+    assert build.requests == ["extract", "enrich"]
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 
-def test_without_a_sandbox_code_is_shown_as_parsed(build: Builder) -> None:
+def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
     built = build(runner=None, modularize=sound)
     assert {c.level for c in built.bundle.code} == {Level.PARSED}
     assert set(hidden(built.bundle)) == {GAPS}
     assert any("no sandbox on this machine" in note for note in built.notes)
-    assert {"repair", "fidelity"}.isdisjoint(build.asked)
+    assert {"repair", "fidelity"}.isdisjoint(build.requests)
     contained = build()
     assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
 
 
-def test_an_unknown_price_costs_nothing_that_could_be_told(build: Builder) -> None:
+def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
     assert build(dollars=None).bundle.paper.cost_usd == 0.0
 
 
@@ -185,7 +185,7 @@ def test_a_technique_without_an_answer_makes_the_paper_partial(build: Builder) -
     assert CLIPPING not in hidden(built.bundle)
     again = build()
     assert again.bundle.paper.state == "complete"
-    assert {"extract", "enrich", "overview", "ground", "strengthen"}.isdisjoint(build.asked)
+    assert {"extract", "enrich", "overview", "ground", "strengthen"}.isdisjoint(build.requests)
 
 
 def test_a_failed_overview_is_replaced_by_what_the_repository_shows(build: Builder) -> None:
@@ -196,7 +196,7 @@ def test_a_failed_overview_is_replaced_by_what_the_repository_shows(build: Build
     assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}
     again = build()
     assert again.bundle.paper.state == "complete"
-    assert build.asked == ["overview", "ground"]  # the answer on the places was read with another overview
+    assert build.requests == ["overview", "ground"]  # the answer on the places was read with another overview
 
 
 def test_a_failed_definition_stays_as_it_was(build: Builder) -> None:
@@ -206,7 +206,7 @@ def test_a_failed_definition_stays_as_it_was(build: Builder) -> None:
     assert built.bundle.paper.incomplete[0].startswith("Damped peak filter: enrich")
     assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}
     assert build().bundle.paper.state == "complete"
-    assert build.asked[0] == "enrich"
+    assert build.requests[0] == "enrich"
 
 
 def test_what_could_not_be_located_says_so(build: Builder) -> None:
@@ -218,12 +218,12 @@ def test_what_could_not_be_located_says_so(build: Builder) -> None:
 
 
 def test_none_for_every_technique_is_a_complete_answer(build: Builder) -> None:
-    built = build(ground=lambda asked: places(asked, {}))
+    built = build(ground=lambda request: places(request, {}))
     assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
     assert set(hidden(built.bundle).values()) == {"no code in the repository was found for it: nothing does it"}
     assert len(hidden(built.bundle)) == 4
     build(ground=failing(AssertionError("asked again")))
-    assert build.asked == []
+    assert build.requests == []
 
 
 def test_declined_code_is_hidden_with_the_model_s_reason_and_complete(build: Builder) -> None:
@@ -236,8 +236,8 @@ def test_declined_code_is_hidden_with_the_model_s_reason_and_complete(build: Bui
 
 
 def test_unrelated_code_is_hidden_whatever_its_level(build: Builder) -> None:
-    def judged(asked: Question) -> Any:
-        if asked.technique == "Median peak clipping":
+    def judged(request: Question) -> Any:
+        if request.technique == "Median peak clipping":
             return verdict(("unrelated", "it sorts"))
         return None
 
@@ -248,7 +248,7 @@ def test_unrelated_code_is_hidden_whatever_its_level(build: Builder) -> None:
 
 def test_reasons_outlive_a_verification(build: Builder) -> None:
     built = build(
-        ground=lambda asked: places(asked, {n: f for n, f in PLACES.items() if "filter" not in n}),
+        ground=lambda request: places(request, {n: f for n, f in PLACES.items() if "filter" not in n}),
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
     )
     assert "the model found no code for it" in hidden(built.bundle)[CLIPPING]
@@ -299,10 +299,10 @@ def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
         assert len(reasons) == 4
     finished = {report.name for report in built.stages} - {"parse", "fetch", "code"}
     again = build()
-    kept = {report.name for report in again.stages if report.reused}
-    assert finished - {"prune"} <= kept
+    reused = {report.name for report in again.stages if report.reused}
+    assert finished - {"prune"} <= reused
     assert again.stopped is None
-    assert finished.isdisjoint(build.asked)
+    assert finished.isdisjoint(build.requests)
     assert timeless(again.bundle) == timeless(Builder(tmp_path / "undisturbed")().bundle)
 
 
@@ -310,12 +310,12 @@ def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
 def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) -> None:
     with pytest.raises(type(error)) as caught:
         build(extract=failing(error))
-    said = str(error).removeprefix("extract: ")
-    assert str(caught.value) == f"the build stopped in stage extract: {said}"
+    message = str(error).removeprefix("extract: ")
+    assert str(caught.value) == f"the build stopped in stage extract: {message}"
     assert build().bundle.paper.state == "complete"
 
 
-def test_a_stop_is_kept_apart_from_what_failed_before(build: Builder) -> None:
+def test_a_stop_is_distinct_from_earlier_failures(build: Builder) -> None:
     error = AnswerError("enrich: none")
     built = build(enrich=failing(error), modularize=failing(SPENT))
     *failed, last = built.bundle.paper.incomplete
@@ -324,7 +324,7 @@ def test_a_stop_is_kept_apart_from_what_failed_before(build: Builder) -> None:
     assert set(built.notes) >= set(built.bundle.paper.incomplete)
 
 
-def test_what_each_stage_took_is_told_also_where_it_stopped(build: Builder) -> None:
+def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) -> None:
     built = build(fidelity=failing(SPENT))
     assert [r.name for r in built.stages] == STAGES
     assert all(isinstance(event, StageReport | Progress) for event in build.events)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.build.slicing.compose import Part, compose, interfaces, offered
+from xkg.build.slicing.compose import Part, callable_names, compose, interfaces
 from xkg.build.slicing.scopes import module_scope
 from xkg.model import Level
 from xkg.sandbox.evidence.static_checks import check_parsed
@@ -95,11 +95,11 @@ def test_what_two_components_define_alike_stands_there_once() -> None:
     assert interfaces([KERNEL, STEP]).count("def squared") == 1
 
 
-def test_one_name_for_two_things_is_told_apart() -> None:
+def test_one_name_for_two_definitions_is_renamed() -> None:
     other = part("Other", "def scale(v):\n    return v * 3\n\ndef kernel(x):\n    return scale(x)\n")
     third = part("Other", "def scale(v):\n    return v * 5\n")
     parts = [KERNEL, other, third]
-    assert {"kernel", "kernel__component_other", "scale", "scale__component_other_2"} <= offered(parts)
+    assert {"kernel", "kernel__component_other", "scale", "scale__component_other_2"} <= callable_names(parts)
     assert "def kernel__component_other(x)" in interfaces(parts)
     new = "def go(x):\n    return kernel(x, x), kernel__component_other(x), scale(x), scale__component_other_2(x)\n"
     found = compose(new, parts)
@@ -144,13 +144,13 @@ def test_new_code_that_uses_no_component_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("new", ["def go(:\n", "\0", "x = " + "(" * 3000 + ")" * 3000])
-def test_what_does_not_parse_is_a_problem_that_is_told(new: str) -> None:
+def test_code_that_does_not_parse_is_reported_as_a_problem(new: str) -> None:
     found = compose(new, [KERNEL])
     assert (found.source, bool(found.problem)) == ("", True)
 
 
 def test_a_component_that_does_not_parse_offers_nothing() -> None:
-    assert offered([Part("Broken", "def (:\n"), STEP]) == {"squared", "Step"}
+    assert callable_names([Part("Broken", "def (:\n"), STEP]) == {"squared", "Step"}
 
 
 def test_interfaces_show_signatures_and_first_sentences() -> None:
@@ -202,12 +202,12 @@ def test_composed_code_does_what_the_parts_do(sources: list[str], data: st.DataO
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 name = node.name if node.name not in meant else f"{node.name}__component_c{i}"
                 meant[name] = namespace[node.name]
-    callable_names = sorted(set(meant) & offered(parts))
-    # What is not offered under a name of its own is what an earlier part defines alike.
-    for name in set(meant) - set(callable_names):
-        same = [meant[other](5) for other in callable_names if other.startswith(name.partition("__")[0])]
+    offered = sorted(set(meant) & callable_names(parts))
+    # A name that is not offered is one that an earlier part defines identically.
+    for name in set(meant) - set(offered):
+        same = [meant[other](5) for other in offered if other.startswith(name.partition("__")[0])]
         assert meant[name](5) in same
-    chosen = data.draw(st.lists(st.sampled_from(callable_names), min_size=1, max_size=4)) if callable_names else []
+    chosen = data.draw(st.lists(st.sampled_from(offered), min_size=1, max_size=4)) if offered else []
     new = "import math\n\ndef top(x):\n    return [" + ", ".join(f"{name}(x)" for name in chosen) + "]\n"
     found = compose(new, parts)
     assert found.problem == ""

@@ -34,5 +34,5 @@ def test_sources_add_up_and_broken_ones_count_for_nothing() -> None:
 
 
 @given(st.text(max_size=60))
-def test_any_text_can_be_read(source: str) -> None:
-    imported_names([source])
+def test_any_text_can_be_read_beside_others(source: str) -> None:
+    assert imported_names([source]) == imported_names([source, "import ("])

@@ -87,14 +87,14 @@ print(json.dumps(found))
 
 
 def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codebase, tmp_path: Path) -> None:
-    asked = []
+    cases = []
     for number, (symbol, expression, _) in enumerate(CASES):
         result = slice_symbols(tangled, [f"{tangled.repository.id}:{symbol}"])
         assert not result.missing
         assert not result.refused
         assert undefined(result.source) == []
         (tmp_path / f"slice{number}.py").write_text(result.source)
-        asked.append((expression, f"slice{number}"))
+        cases.append((expression, f"slice{number}"))
 
     def evaluate(folders: list[Path], cases: list[tuple[str, str]]) -> list[str]:
         given = json.dumps([[str(f) for f in folders], cases])
@@ -106,7 +106,7 @@ def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codeba
         return found
 
     expected = evaluate([TANGLED / "src", TANGLED / "scripts"], [(e, m) for _, e, m in CASES])
-    assert evaluate([tmp_path], asked) == expected
+    assert evaluate([tmp_path], cases) == expected
 
 
 def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
@@ -138,7 +138,7 @@ def test_parts_are_headed_by_path_lines_and_commit_and_are_as_written() -> None:
     assert result.derived_from == ("local:made@0123456789:b.py::GO", "local:made@0123456789:a.py::f")
 
 
-def test_clashing_names_are_told_apart_and_locals_are_not_captured() -> None:
+def test_clashing_names_stay_distinct_and_locals_are_not_captured() -> None:
     files = {
         "p/__init__.py": "",
         "p/a.py": "def load(x):\n    return ('a', x)\n",

@@ -31,7 +31,7 @@ def definition(folder: Path, name: str, method: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "aside",
     [
         "A growing line of work finds that gauge filtering can be undone by a storm.",
         "Several recent studies apply gauge filtering to rivers and lakes.",
@@ -39,12 +39,12 @@ def definition(folder: Path, name: str, method: str) -> str:
         "Interestingly, we strongly believe that gauge filtering is what made the old gauges work.",
     ],
 )
-def test_what_others_did_and_authors_think_defines_nothing(tmp_path: Path, said: str) -> None:
-    method = f"### Gauge filtering\n\n{said} We multiply each gauge by a window of ten samples and keep the median."
+def test_what_others_did_and_authors_think_defines_nothing(tmp_path: Path, aside: str) -> None:
+    method = f"### Gauge filtering\n\n{aside} We multiply each gauge by a window of ten samples and keep the median."
     assert definition(tmp_path, "Gauge filtering", method).startswith("We multiply each gauge by a window")
 
 
-def test_a_section_of_one_sentence_is_told_by_its_background(tmp_path: Path) -> None:
+def test_a_section_of_one_sentence_is_defined_by_its_background(tmp_path: Path) -> None:
     method = (
         "### Gauge alignment using dynamic warping\n\nWe next describe our alignment using dynamic warping.\n\n"
         "#### Background: dynamic warping\n\n"

@@ -1,4 +1,4 @@
-"""The stages of a build that a language model guides. Each has its static ground floor in `xkg.build`."""
+"""Drafts of code, and the prompts of the guided stages."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def prompt(name: str) -> Prompt:
-    """The prompt of that name. Raises `XkgError` for a file that is none: a fault of xkg."""
+    """The prompt of that name. Raises `XkgError` for a malformed file."""
     return load_prompt(PROMPTS / f"{name}.md")
 
 
 class Draft(Value):
-    """A candidate code node: one self-contained module, the test script that imports it as `implementation`, and what
-    was written about it. `technique` is the id of what it does, and `name` how that is called; `sources` are ids of the
-    symbols it was made from, `excerpt` the source lines of these, as the model saw them."""
+    """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
+    documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols it was
+    written from, `excerpt` their source lines as the model saw them."""
 
     technique: str
     name: str

@@ -1,4 +1,4 @@
-"""Questions side by side."""
+"""Parallel questions."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -11,11 +11,11 @@ R = TypeVar("R")
 
 
 def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
-    """`work` done on every item, at most `jobs` at a time; results in the order of the items.
+    """The results of `work` for every item, in order, at most `jobs` at a time.
 
-    Raises what `work` raises, for the first item of those that failed; what has not begun by then is left undone. Where
-    the model gave up, calls under way end first, since they are paid for; where somebody interrupts, nobody waits for
-    them: closing the model ends them."""
+    Raises what `work` raises for the first failed item; items that have not started by then are cancelled. After a
+    `LanguageModelError`, running calls finish first, since they are paid for; after an interrupt they are not awaited:
+    closing the model ends them."""
     pool = ThreadPoolExecutor(max(1, jobs))
     futures = [pool.submit(work, item) for item in items]
     patient = False

@@ -1,7 +1,7 @@
-"""What a build would ask of a language model, and about what that would cost, without asking.
+"""Estimates the calls to a language model that a build would make, and their cost, without making them.
 
-The stages themselves run, over what earlier builds have kept. In place of each answer that is not there stands what
-static analysis finds, so that the prompts counted are those of this paper and this repository.
+The stages themselves run with the outputs of earlier builds. A missing answer is replaced by the result of static
+analysis, so that the counted prompts are those of this paper and this repository.
 """
 
 import threading
@@ -23,14 +23,14 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on four builds with the prompts as they are: tokens of an answer, and for each technique whose code is
-# written, calls and tokens of the stages that follow; debugging is reckoned dearer than it was (one repair in 29).
+# Measured on four builds with the present prompts: tokens of an answer, and per technique with code the calls and
+# tokens of the later stages; the estimate for debugging is higher than measured (one repair in 29).
 _OUTPUT = {"extract": 2000, "enrich": 1300, "overview": 600, "ground": 400, "modularize": 2400}
 _AFTER = {"debug": (0.5, 8000, 400), "check": (1.2, 3300, 150)}
 
 
 class PlannedStage(Value):
-    """Calls and tokens that a stage would take, and dollars, None where a price is unknown."""
+    """The calls and tokens of a stage, and its dollars, None where a price is unknown."""
 
     stage: str
     calls: int
@@ -40,10 +40,10 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """What a build of this paper would still ask, stage by stage in order; empty where all is kept. Nothing is asked
-    and nothing is run. Raises what the static stages raise."""
-    reckoner = _Reckoner(context.settings.llm)
-    build = _Reckoning(opened, context, reckoner)
+    """The calls that a build of this paper would still make, by stage in order; empty where all outputs are stored.
+    Nothing is asked and nothing is run. Raises what the static stages raise."""
+    estimator = _Estimator(context.settings.llm)
+    build = _EstimatedBuild(opened, context, estimator)
     try:
         build.extract()
     except AnswerError:
@@ -51,23 +51,23 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
     build.enrich()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
-        if reckoner.asked.get("ground"):
+        if estimator.planned_calls.get("ground"):
             places = ground(build.techniques, opened.codebase, context.embedder, opened.document)
             build.located = {t.id: [p.symbol for p in found] for t in build.techniques if (found := places.of(t.id))}
         build.code(opened.codebase)
-    return reckoner.planned()
+    return estimator.planned()
 
 
-class _Reckoning(GuidedBuild):
+class _EstimatedBuild(GuidedBuild):
     def _trials(self, codebase: Codebase) -> Trials | None:  # noqa: ARG002
         return None
 
 
-class _Reckoner:
-    """Stands where the model stands, counts what it is asked and answers nothing."""
+class _Estimator:
+    """Replaces the model: counts the calls and answers none."""
 
     def __init__(self, settings: LlmSettings) -> None:
-        self.asked: dict[str, list[PlannedStage]] = {}
+        self.planned_calls: dict[str, list[PlannedStage]] = {}
         self._about: dict[str, list[str]] = {}
         self._settings = settings
         self._lock = threading.Lock()
@@ -87,35 +87,35 @@ class _Reckoner:
         about: str = "",
         check: Callable[[A], str | None] = accept,  # noqa: ARG002
     ) -> A:
-        one = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
+        estimated = estimate(self._settings, prompt, inputs, output_tokens=_OUTPUT.get(prompt.name, 1000))
         call = PlannedStage(
             stage=prompt.stage,
             calls=1,
-            input_tokens=one.input_tokens,
-            output_tokens=one.output_tokens,
-            dollars=one.dollars,
+            input_tokens=estimated.input_tokens,
+            output_tokens=estimated.output_tokens,
+            dollars=estimated.dollars,
         )
         with self._lock:
-            # A batch without an answer is asked again in parts; with an answer it would not be.
-            before = self._about.setdefault(prompt.name, [])
-            if not any(about in earlier for earlier in before):
-                self.asked.setdefault(prompt.stage, []).append(call)
-            before.append(about)
+            # A batch without an answer is asked again in parts, which would not happen with an answer.
+            earlier = self._about.setdefault(prompt.name, [])
+            if not any(about in other for other in earlier):
+                self.planned_calls.setdefault(prompt.stage, []).append(call)
+            earlier.append(about)
         raise AnswerError(f"{prompt.stage}, {about}: not asked")
 
     def planned(self) -> tuple[PlannedStage, ...]:
-        stages = [_sum(stage, calls) for stage, calls in self.asked.items()]
-        written = next((s.calls for s in stages if s.stage == "modularize"), 0)
-        for stage, (calls, given, answered) in _AFTER.items() if written else ():
-            count = round(calls * written)
+        stages = [_sum(stage, calls) for stage, calls in self.planned_calls.items()]
+        modularized = next((s.calls for s in stages if s.stage == "modularize"), 0)
+        for stage, (calls, input_tokens, output_tokens) in _AFTER.items() if modularized else ():
+            count = round(calls * modularized)
             model = model_of(self._settings, "code_model")
-            dollars = Prices(self._settings.prices).dollars(model, count * given, 0, count * answered)
+            dollars = Prices(self._settings.prices).dollars(model, count * input_tokens, 0, count * output_tokens)
             stages.append(
                 PlannedStage(
                     stage=stage,
                     calls=count,
-                    input_tokens=count * given,
-                    output_tokens=count * answered,
+                    input_tokens=count * input_tokens,
+                    output_tokens=count * output_tokens,
                     dollars=dollars,
                 )
             )

@@ -16,7 +16,7 @@ from xkg.build.guided.reading.overview import overview, static_overview
 from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
-from xkg.build.static_stages import found
+from xkg.build.static_stages import describe_extraction
 from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import LanguageModel
@@ -26,17 +26,17 @@ from xkg.value import Value
 
 
 class Overview(Value):
-    """What was written about a repository."""
+    """The overview of a repository."""
 
     text: str
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
-    """Extract, enrich, ground and, technique by technique, modularize, debug and check, each kept.
+    """Extract, enrich, ground and, technique by technique, modularize, debug and check; each output is stored.
 
-    What the model could not be brought to for one technique is told in `incomplete`, and the paper goes on; where no
-    further question makes sense, what is finished is returned with `stopped`. Raises `LanguageModelError` where there
-    are not even techniques, and what the stages raise."""
+    Where the model fails for one technique, the reason is added to `incomplete` and the others continue; where no
+    further question makes sense, the finished part is returned with `stopped`. Raises `LanguageModelError` where there
+    are no techniques yet, and what the stages raise."""
     work = GuidedBuild(opened, context, model)
     try:
         work.extract()
@@ -53,7 +53,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """One paper's guided stages, to be called in order, and what they have found so far."""
+    """One paper's guided stages, to be called in order, with their results so far."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened
@@ -77,10 +77,10 @@ class GuidedBuild:
         document, window = self._opened.document, self._context.settings.llm.window
         self._extraction = self._cache.stage(
             "extract",
-            {**self._read(), **self._asked("extract"), "window": window},
+            {**self._paper_key(), **self._prompts_key("extract"), "window": window},
             Extraction,
             lambda: extract_with_model(document, self._opened.identity, self._ask, window),
-            found,
+            describe_extraction,
         )
         self.techniques = self._extraction.techniques
 
@@ -89,8 +89,8 @@ class GuidedBuild:
         enriched = self._cache.stage(
             "enrich",
             {
-                **self._read(),
-                **self._asked("extract", "enrich"),
+                **self._paper_key(),
+                **self._prompts_key("extract", "enrich"),
                 "techniques": [t.model_dump(mode="json") for t in self.techniques],
                 "embedding": self._context.settings.embedding.vectors,
             },
@@ -107,7 +107,7 @@ class GuidedBuild:
             keep=lambda e: not e.failed,
         )
         self.techniques = enriched.techniques
-        self._note_failed(enriched.failed)
+        self._record_failures(enriched.failed)
 
     def ground(self, codebase: Codebase) -> None:
         self._stage = "ground"
@@ -115,7 +115,7 @@ class GuidedBuild:
         try:
             self._overview = self._cache.stage(
                 "overview",
-                {**about, **self._asked("overview")},
+                {**about, **self._prompts_key("overview")},
                 Overview,
                 lambda: Overview(text=overview(codebase, self._ask)),
                 lambda o: f"{len(o.text.split())} words",
@@ -127,7 +127,7 @@ class GuidedBuild:
             "ground",
             {
                 **self._opened.source,
-                **self._asked("overview", "ground"),
+                **self._prompts_key("overview", "ground"),
                 "overview": self._overview,
                 "techniques": [t.model_dump(mode="json") for t in self.techniques],
             },
@@ -147,7 +147,7 @@ class GuidedBuild:
         self._grounding = grounded.grounding
         places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
         self.located = {technique: symbols for technique, symbols in places.items() if symbols}
-        self._note_failed(grounded.failed)
+        self._record_failures(grounded.failed)
         self._why = grounded.why
         nowhere = (t.id for t in self.techniques if t.id not in self.located and t.id in grounded.why)
         self._reasons |= {t: f"no code in the repository was found for it: {grounded.why[t]}" for t in nowhere}
@@ -172,7 +172,7 @@ class GuidedBuild:
             report = functools.partial(self._cache.progress, "code")
             return code_techniques(self.techniques, self.located, coding, report)
 
-        coded, error = self._cache.timed("code", work, lambda result: (_told(result[0].values()), False))
+        coded, error = self._cache.timed("code", work, lambda result: (_summary(result[0].values()), False))
         code = tuple(c.code for c in coded.values() if c.code)
         self._nodes = CodeNodes(
             code=code,
@@ -181,7 +181,7 @@ class GuidedBuild:
             notes=_notes(code, trials),
         )
         self._reasons |= {c.technique: c.reason for c in coded.values() if c.reason}
-        self._note_failed({c.technique: c.failed for c in coded.values() if c.failed})
+        self._record_failures({c.technique: c.failed for c in coded.values() if c.failed})
         if error is not None:
             why = "its code was not written yet: the build stopped before"
             self._reasons |= dict.fromkeys(self.located.keys() - coded.keys(), why)
@@ -209,14 +209,14 @@ class GuidedBuild:
     def _jobs(self) -> int:
         return self._context.settings.llm.concurrency
 
-    def _read(self) -> dict[str, object]:
+    def _paper_key(self) -> dict[str, object]:
         document = self._opened.document
         return {"paper": self._opened.identity, "document": document.source_sha256, "format": document.format}
 
-    def _asked(self, *names: str) -> dict[str, object]:
+    def _prompts_key(self, *names: str) -> dict[str, object]:
         return {"prompts": self._model.identity(*map(prompt, names))}
 
-    def _note_failed(self, failed: Mapping[str, str]) -> None:
+    def _record_failures(self, failed: Mapping[str, str]) -> None:
         names = {t.id: t.name for t in self.techniques}
         self._incomplete += [f"{names[technique]}: {why}" for technique, why in failed.items()]
 
@@ -240,7 +240,7 @@ class GuidedBuild:
         )
 
 
-def _told(coded: Collection[Coded]) -> str:
+def _summary(coded: Collection[Coded]) -> str:
     ran = sum(c.first is not None and c.first.rank >= Level.EXECUTED.rank for c in coded)
     repairs = sum(c.repairs for c in coded)
     code = [c.code for c in coded if c.code]

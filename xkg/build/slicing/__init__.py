@@ -1,4 +1,4 @@
-"""From a symbol to one module that runs: what it depends on, flattened.
+"""Slices a symbol with its dependencies out of a repository, as one module that runs.
 
 May import: code, and what lies below build.
 """

@@ -1,4 +1,4 @@
-"""From a located symbol to a candidate code node: its slice, and how it is used."""
+"""Makes the candidate code node of a located symbol: its slice and documentation."""
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, SourceSymbol
 from xkg.build.slicing.slice import Slice, slice_symbols
@@ -8,9 +8,9 @@ from xkg.model import Code, Symbol, code_id
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
     """The candidate for a technique and the ids of the symbols it was made from.
 
-    A symbol that cannot be sliced (another language, Python 2, a file the grammar could not read) comes as its own
-    lines, unchanged: the levels then say that it was not tried, or does not parse. Raises `UnknownIdError` for a symbol
-    that the codebase does not have."""
+    For a symbol that cannot be sliced (another language, Python 2, a file that does not parse) it is the symbol's own
+    lines, unchanged; its level shows that it was not tried or does not parse. Raises `UnknownIdError` for a symbol that
+    the codebase does not have."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language

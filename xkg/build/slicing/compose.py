@@ -1,8 +1,8 @@
-"""Code of components put in front of code that calls them: one module again, from which nothing is missing.
+"""Combines the code of components with the code that calls them into one complete module.
 
-The components and the new code stand as modules of a small package of their own, in which the new code imports what it
-calls; the slice of the new code is what is wanted: only what is reached, in an order that runs, imports merged, and
-names that two components use for different things told apart. What two components define alike stands there once.
+The components and the new code become modules of a temporary package, in which the new code imports the names it uses.
+The slice of the new code is the result: it has only the reachable definitions, in an order that runs, with merged
+imports and distinct names. Definitions that two components share occur once.
 """
 
 import ast
@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import Checkout, File
+from xkg.build.slicing.bindings import Statement, bound_name
 from xkg.build.slicing.rewrite import Edit, Source
-from xkg.build.slicing.scopes import ModuleScope, Statement, module_scope
+from xkg.build.slicing.scopes import ModuleScope, module_scope
 from xkg.build.slicing.slice import slice_symbols, undefined_names
 from xkg.errors import InputError
 from xkg.model import Repository, slug
@@ -30,7 +31,7 @@ _DEEPEST = 60
 
 @dataclass(frozen=True)
 class Part:
-    """The code of a component, one module by itself, and the name that a reader knows it by."""
+    """The code of a component, a self-contained module, and its display name."""
 
     name: str
     source: str
@@ -38,8 +39,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """`used` are the positions of the parts that something was taken from. Where `problem` says why it could not be
-    put together, `source` is empty."""
+    """`used` are the positions of the parts that contribute to it. With a `problem`, `source` is empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -48,13 +48,13 @@ class Composed:
 
 @dataclass
 class _Module:
-    """A part with its statements. `same` gives, for names that an earlier part defines alike, that part; `names` those
-    that new code can call, by what the part itself calls them."""
+    """A part with its statements. `duplicates` maps names to the earlier part that defines them identically; `names`
+    maps the part's own names to those that new code can use."""
 
     part: Part
     path: str
     scope: ModuleScope
-    same: dict[str, int] = field(default_factory=dict)
+    duplicates: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -67,9 +67,9 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """New code with what it reaches of the parts in front of it. A name that it uses and does not define means that of
-    the parts (see `interfaces`). Each stretch has a comment line that names where it is from. New code that uses none
-    of them comes back as it is."""
+    """New code preceded by the definitions of the parts that it reaches. An undefined name refers to the parts' (see
+    `interfaces`). A comment line before each section names its origin. New code that uses no part is returned
+    unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -82,11 +82,11 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
         return Composed("", problem="it does not parse")
     modules = _modules(parts)
     owners = {name: i for i, module in modules.items() for name in module.offers}
-    wanted = {name: modules[owners[name]] for name in undefined_names(scope) if name in owners}
-    if not wanted:
+    reached = {name: modules[owners[name]] for name in undefined_names(scope) if name in owners}
+    if not reached:
         return Composed(new)
-    files = {module.path: _with_shared(module, modules) for module in modules.values()}
-    imports = [f"from {module.dotted} import {name}" for name, module in wanted.items()]
+    files = {module.path: _with_imported_duplicates(module, modules) for module in modules.values()}
+    imports = [f"from {module.dotted} import {name}" for name, module in reached.items()]
     files[_NEW] = _with_imports(new, imports)
     try:
         codebase = parse_repository(_checkout(files))
@@ -99,12 +99,12 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
         return Composed("", problem=cut.refused)
     names = {modules[i].path: f"component: {modules[i].part.name}" for i in modules} | {_NEW: "new"}
     used = tuple(i for i in sorted(modules) if re.search(rf"^# --- {re.escape(modules[i].path)}:", cut.source, re.M))
-    return Composed(_docstring(new) + _headed(cut.source, names), used)
+    return Composed(_docstring(new) + _with_headings(cut.source, names), used)
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """What each part offers to new code: signatures with the first sentence of their docstrings, constants with their
-    values. Where two parts define one name differently, the later one's is offered under another."""
+    """The names of each part for new code: signatures with the first sentence of their docstrings, constants with
+    their values. Where two parts define a name differently, the later one is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in _interface(module.scope, name)]
@@ -114,20 +114,20 @@ def interfaces(parts: Sequence[Part]) -> str:
     return "\n\n".join(blocks)
 
 
-def together(parts: Sequence[Part]) -> str:
-    """All that new code can call, with what that needs, as `compose` puts it in front; empty where it cannot be."""
-    names = ", ".join(sorted(offered(parts)))
+def combined(parts: Sequence[Part]) -> str:
+    """Everything that new code can use, with its dependencies, as `compose` writes it; empty where that fails."""
+    names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
 
 
-def shown(parts: Sequence[Part]) -> str:
-    """The code of the parts, where it is not long; else `interfaces`."""
-    code = together(parts)
+def rendered(parts: Sequence[Part]) -> str:
+    """The code of the parts, if it is short; else `interfaces`."""
+    code = combined(parts)
     return code if 0 < len(code) <= _LISTED else interfaces(parts)
 
 
-def offered(parts: Sequence[Part]) -> frozenset[str]:
+def callable_names(parts: Sequence[Part]) -> frozenset[str]:
     """The names that new code can call."""
     return frozenset(name for module in _modules(parts).values() for name in module.offers)
 
@@ -138,41 +138,41 @@ def offered(parts: Sequence[Part]) -> frozenset[str]:
 def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
     """Parts that parse, by position."""
     modules: dict[int, _Module] = {}
-    taken: set[str] = set()
+    claimed: set[str] = set()
     for i, part in enumerate(parts):
         source = _HEADING.sub("", part.source)
         scope = module_scope(source)
         if scope is None:
             continue
         stem = f"component_{re.sub(r'[^a-z0-9]+', '_', slug(part.name))[:40].strip('_')}"
-        path = f"{stem}.py" if stem not in taken else f"{stem}_{i}.py"
-        taken.add(path.removesuffix(".py"))
+        path = f"{stem}.py" if stem not in claimed else f"{stem}_{i}.py"
+        claimed.add(path.removesuffix(".py"))
         modules[i] = _Module(Part(part.name, source), path, scope)
-    _find_same(modules)
-    _find_offers(modules)
+    _find_duplicates(modules)
+    _find_callable(modules)
     return modules
 
 
-def _find_same(modules: Mapping[int, _Module]) -> None:
-    first: dict[str, int] = {}
+def _find_duplicates(modules: Mapping[int, _Module]) -> None:
+    first_owner: dict[str, int] = {}
     # No chain of calls is longer than there are names.
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
-            if first.setdefault(meaning, i) != i:
-                module.same[name] = first[meaning]
+            if first_owner.setdefault(meaning, i) != i:
+                module.duplicates[name] = first_owner[meaning]
 
 
-def _find_offers(modules: Mapping[int, _Module]) -> None:
-    """What each part defines for others to call; a name that an earlier part offers for something else is changed."""
-    taken: set[str] = set()
+def _find_callable(modules: Mapping[int, _Module]) -> None:
+    """Sets the names that each part offers; a name that an earlier part already offers is changed."""
+    claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
         for name, places in module.scope.bindings.items():
             statement = module.scope.statements[places[0]]
-            if name.startswith("_") or statement.is_import or statement.guarded or name in module.same:
+            if name.startswith("_") or statement.is_import or statement.guarded or name in module.duplicates:
                 continue
-            changed[name] = name if name not in taken else f"{name}__{module.dotted}"
+            changed[name] = name if name not in claimed else f"{name}__{module.dotted}"
         if any(name != own for own, name in changed.items()):
             source = _renamed(module.part.source, module.scope, changed)
             scope = module_scope(source)
@@ -180,14 +180,13 @@ def _find_offers(modules: Mapping[int, _Module]) -> None:
                 continue
             module.part, module.scope = Part(module.part.name, source), scope
         module.names = changed
-        taken.update(module.offers)
+        claimed.update(module.offers)
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """What each function, class and constant of a module means, as a text that is equal for what is defined alike: by
-    its own syntax tree, without docstrings and the annotations of functions, and by what the names in it mean, `depth`
-    calls deep."""
-    own = {name: _single(scope, name) for name in scope.bindings}
+    """A canonical text for each function, class and constant of a module, equal for identical definitions: its syntax
+    tree without docstrings and annotations of functions, and the meanings of the names in it, `depth` calls deep."""
+    own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
     uses: dict[str, set[str]] = {}
@@ -210,8 +209,8 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _single(scope: ModuleScope, name: str) -> Statement | None:
-    """The statement that alone binds a name and leaves it what it is, None where that cannot be told."""
+def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
+    """The only statement that binds a name, if nothing changes its value later; None where that is uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -246,17 +245,17 @@ def _bare(node: ast.stmt) -> ast.Module:
 def _imported(node: ast.stmt, name: str) -> str:
     module = f"{node.level} {node.module}" if isinstance(node, ast.ImportFrom) else ""
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
-    return f"import {module} {[a.name for a in aliases if (a.asname or a.name.split('.')[0]) == name]}"
+    return f"import {module} {[a.name for a in aliases if bound_name(a) == name]}"
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _with_shared(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """The part's source, where definitions that an earlier part has alike are imported from there."""
+def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
+    """The part's source, with definitions that an earlier part duplicates imported from there."""
     lines = module.part.source.split("\n")
     imports = []
-    for name, first in module.same.items():
+    for name, first in module.duplicates.items():
         statement = module.scope.statements[module.scope.bindings[name][0]]
         others = [s for s in module.scope.statements if s is not statement]
         if any(s.first_line <= statement.last_line and statement.first_line <= s.last_line for s in others):
@@ -269,7 +268,7 @@ def _with_shared(module: _Module, modules: Mapping[int, _Module]) -> str:
 
 
 def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
-    """The text with global names exchanged."""
+    """The text with global names replaced."""
     source = Source(text)
     edits: list[Edit] = []
     for statement in scope.statements:
@@ -312,8 +311,8 @@ def _docstring(source: str) -> str:
     return "\n".join(source.split("\n")[first.lineno - 1 : first.end_lineno]) + "\n\n"
 
 
-def _headed(source: str, names: Mapping[str, str]) -> str:
-    """The headings of the slice as those of the composed module; one that repeats the last is left out."""
+def _with_headings(source: str, names: Mapping[str, str]) -> str:
+    """Replaces the headings of the slice by those of the composed module, without repetitions."""
     lines: list[str] = []
     last = ""
     for line in source.split("\n"):
@@ -331,16 +330,15 @@ def _interface(scope: ModuleScope, name: str) -> Iterable[str]:
     node = scope.statements[scope.bindings[name][-1]].node
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
-            yield f"{_signature(node)}{_said(node)}"
+            yield f"{_signature(node)}{_first_sentence(node)}"
         case ast.ClassDef():
             bases = ", ".join(ast.unparse(b) for b in node.bases)
-            yield f"class {name}" + (f"({bases})" if bases else "") + _said(node)
+            yield f"class {name}" + (f"({bases})" if bases else "") + _first_sentence(node)
             for inner in node.body:
-                public = isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and (
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and (
                     not inner.name.startswith("_") or inner.name in ("__init__", "__call__")
-                )
-                if public and isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
-                    yield f"    {_signature(inner)}{_said(inner)}"
+                ):
+                    yield f"    {_signature(inner)}{_first_sentence(inner)}"
         case _:
             yield " ".join(ast.unparse(node).split())[:160]
 
@@ -350,7 +348,7 @@ def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return f"{'async ' * isinstance(node, ast.AsyncFunctionDef)}def {node.name}({ast.unparse(node.args)}){returns}"
 
 
-def _said(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+def _first_sentence(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
     first = re.split(r"(?<=[.!?])\s|\n\s*\n", ast.get_docstring(node) or "", maxsplit=1)[0]
     text = " ".join(first.split())
     return f"  # {text[:200]}" if text else ""

@@ -1,4 +1,4 @@
-"""Which statements of a repository some of its statements need, and in which order importing would have run them."""
+"""The statements of a repository that some of its statements depend on, in the order of importing."""
 
 import ast
 import re
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
+from xkg.build.slicing.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.name_resolution import (
     Builtin,
     Definition,
@@ -19,7 +20,7 @@ from xkg.build.slicing.name_resolution import (
     Star,
     Target,
 )
-from xkg.build.slicing.scopes import ImportNode, ModuleScope, Scope, Statement
+from xkg.build.slicing.scopes import ModuleScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +35,24 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import that stands inside of a statement that is kept. For each of its names: kept (the alias), or what is
-    assigned in its place as (bound name, target), nothing where it is left out."""
+    """An import inside an included statement. For each of its names: the alias if it stays, else the assignments that
+    replace it as (bound name, target), empty if it is removed."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# Calls at the top of a module that set up a package, as against those that do something with it.
+# Top-level calls that configure a package rather than use it.
 _SETS_UP = re.compile(
     r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
 )
 
 
 class Dependence:
-    """Grows from the seeds outwards, nearest first, until nothing more is needed or `max_lines` are reached.
+    """Grows from the seeds in breadth-first order until nothing more is needed or `max_lines` are reached.
 
-    `included` holds what each statement refers to; `cut` what was needed beyond the limit."""
+    `included` maps each statement to its references; `cut` are the definitions beyond the limit."""
 
     def __init__(self, program: Program, max_lines: int) -> None:
         self.program = program
@@ -93,7 +94,7 @@ class Dependence:
     # --- statements ---
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False) -> bool:
-        """False where the limit does not let it in."""
+        """Includes a statement; returns False where the limit excludes it."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
@@ -146,32 +147,32 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """A module that is used for itself stands in as a namespace of all that it defines or passes on."""
+        """Includes a module that is used as a value as a namespace of all that it defines or re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
-        scope = self.program.scope(path) if path in self.program.texts else None
-        for name, indices in (scope.bindings if scope else {}).items():
-            if name != "*" and not all(scope.statements[i].guarded for i in indices) if scope else False:
+        scope = self.program.scope(path)
+        for name, indices in scope.bindings.items() if scope else ():
+            if scope and name != "*" and not all(scope.statements[i].guarded for i in indices):
                 target = self._canonical(self.program.lookup(path, name))
                 if isinstance(target, Definition) and not name.startswith("__"):
                     members[name] = target
                     self._need(target, None, path)
 
     def _repeated(self, path: str) -> bool:
-        """Whether it matters where in a module a name is asked for."""
+        """Whether the value of a name depends on the position in the module."""
         if path not in self._repeats:
             scope = self.scope(path)
             self._repeats[path] = (
                 any(len(i) > 1 for i in scope.bindings.values())
-                or any(_set_up(s) for s in scope.statements)
+                or any(_changed_names(s) for s in scope.statements)
                 or bool(self.program.rebound_stars(path))
             )
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have given a name its value when statement `position` runs (None: in the end), with
-        those that changed the value meanwhile."""
+        """The statements that may have bound a name's value when statement `position` runs (None: at the end), with
+        those that changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -188,12 +189,12 @@ class Dependence:
         set_ups = [
             s.index
             for s in scope.statements
-            if not s.guarded and reaching[-1] < s.index < end and definition.name in _set_up(s)
+            if not s.guarded and reaching[-1] < s.index < end and definition.name in _changed_names(s)
         ]
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:
-        """Takes in what sets up an imported package (`jax.config.update(…)`) in modules that use it here."""
+        """Includes statements that configure an imported package (`jax.config.update(…)`) in modules that use it."""
         grown = False
         used = {(p.path, r.target) for p, references in self.included.items() for r in references}
         for path in {p.path for p in self.included}:
@@ -201,19 +202,19 @@ class Dependence:
                 place = Place(path, statement.index)
                 if place in self.included or statement.guarded or statement.binds:
                     continue
-                roots = {self.program.lookup(path, name) for name in _set_up(statement)}
+                roots = {self.program.lookup(path, name) for name in _changed_names(statement)}
                 outside = {r for r in roots if isinstance(r, External) and r.module != "sys"}
-                if outside and all((path, r) in used for r in outside) and _only_sets_up(statement.node):
+                if outside and all((path, r) in used for r in outside) and _is_set_up(statement.node):
                     grown = self._include(place, statement.index) or grown
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Takes in what fills a registry that is read here: statements that importing would have run, and that call
-        (or are decorated by) a function that writes into it."""
+        """Includes statements that fill a registry that is read: those that importing would run, and that call (or are
+        decorated by) a function that writes into it."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
-            filled = _written_inside(statement) | _set_up(statement) | statement.binds
+            filled = _names_stored_by_functions(statement) | _changed_names(statement) | statement.binds
             for use, target, _ in references:
                 if isinstance(target, Definition) and use.name not in filled:
                     read.add(target)
@@ -221,7 +222,7 @@ class Dependence:
             Definition(registry.path, name)
             for registry in read
             for statement in self.scope(registry.path).statements
-            if registry.name in _written_inside(statement)
+            if registry.name in _names_stored_by_functions(statement)
             for name in statement.binds
         }
         if not writers:
@@ -238,22 +239,22 @@ class Dependence:
         return grown
 
     def _imported_by(self, seeds: Sequence[Place]) -> list[str]:
-        """Modules that importing the seeds' modules runs."""
-        found: dict[str, None] = {}
+        """Modules that run when the seeds' modules are imported."""
+        modules: dict[str, None] = {}
         queue = deque(path for seed in seeds for path in self.program.with_parents(seed.path))
         while queue:
             path = queue.popleft()
-            scope = self.program.scope(path) if path in self.program.texts and path not in found else None
+            scope = self.program.scope(path) if path not in modules else None
             if scope is not None:
-                found[path] = None
+                modules[path] = None
                 for statement in scope.statements:
-                    for node, around in statement.imports:
-                        if around.kind != "function" and not statement.guarded:
+                    for node, binding_scope in statement.imports:
+                        if binding_scope.kind != "function" and not statement.guarded:
                             queue += self.program.modules_run_by(path, node)
-        return list(found)
+        return list(modules)
 
     def _canonical(self, target: Target) -> Target:
-        """One definition for conditional imports that are written alike in several modules."""
+        """One definition for identical conditional imports of several modules."""
         if not isinstance(target, Definition):
             return target
         scope = self.scope(target.path)
@@ -263,8 +264,8 @@ class Dependence:
         statement = scope.statements[indices[0]]
         if not isinstance(statement.node, ast.Try | ast.If) or not _only_imports(statement.node):
             return target
-        meant = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
-        if not all(isinstance(m, External) for m in meant):
+        targets = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
+        if not all(isinstance(t, External) for t in targets):
             return target
         return self._same.setdefault(f"{target.name}\0{ast.dump(statement.node)}", target)
 
@@ -275,37 +276,35 @@ class Dependence:
             names: list[Plan] = []
             for alias in node.names:
                 if isinstance(node, ast.ImportFrom) and alias.name == "*":
-                    inside = self.program.resolve(place.path, "." * node.level + (node.module or ""), "*")
+                    inside = self.program.resolve(place.path, imported_module(node), "*")
                     starred = self.program.rebound_stars(place.path).get(place.index, {})
                     names.append(alias if inside is None else tuple(starred.items()))
                     continue
-                bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0])
                 target = self._canonical(self.program.imported(place.path, node, alias))
-                names.append(self._planned(place, scope, bound, target, alias))
+                names.append(self._planned(place, scope, bound_name(alias), target, alias))
             yield NestedImport(node, scope, tuple(names))
 
     def _planned(self, place: Place, scope: Scope, bound: str, target: Target, alias: ast.alias) -> Plan:
         if scope.kind == "module":
-            meant = self.program.lookup(place.path, bound)
-            if meant != Definition(place.path, bound):
-                return () if not isinstance(target, External | Missing) else alias
-            return ((bound, target),) if not isinstance(target, External | Missing) else alias
+            if isinstance(target, External | Missing):
+                return alias
+            own = self.program.lookup(place.path, bound) == Definition(place.path, bound)
+            return ((bound, target),) if own else ()
         if isinstance(target, Missing):
             return alias
         if scope.kind == "function" and bound not in scope.others and bound not in scope.declared_global:
             every = {self.program.imported(place.path, n, a) for n, a in scope.imported.get(bound, [])}
             if len(every) == 1 and isinstance(target, Definition | RepositoryModule):
                 return ()
-        if isinstance(target, External):
-            inside = place.path in self.program.texts and _stands_alone(target, alias)
-            return alias if inside else ((bound, target),)
+        if isinstance(target, External) and _is_direct(target, alias):
+            return alias
         return ((bound, target),)
 
     # --- order ---
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
-        """What is included, as importing the seeds' modules would run it; a namespace (its module's path) comes when
-        its module has run."""
+        """The included statements in the order in which importing the seeds' modules would run them; a namespace (its
+        module's path) follows its module."""
         out: list[Place | str] = []
         started: set[str] = set()
         by_path: dict[str, set[int]] = {}
@@ -317,7 +316,7 @@ class Dependence:
                 if module in started:
                     continue
                 started.add(module)
-                if module not in self.program.texts or self.program.scope(module) is None:
+                if self.program.scope(module) is None:
                     continue
                 for statement in self.scope(module).statements:
                     for node, scope in statement.imports:
@@ -339,7 +338,7 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """Modules whose definitions a statement may reach while it runs, through the functions that it calls."""
+        """Modules of the definitions that a statement may reach while it runs, through the functions it calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}
@@ -362,8 +361,8 @@ def _is_type_checking(node: ast.stmt) -> bool:
     )
 
 
-def _stands_alone(target: External, alias: ast.alias) -> bool:
-    """Whether an import names what is outside itself, and not a module here that passes it on."""
+def _is_direct(target: External, alias: ast.alias) -> bool:
+    """Whether an import names the external module itself, and not a repository's module that re-exports it."""
     return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
 
 
@@ -382,8 +381,8 @@ def _root(node: ast.expr) -> str | None:
 
 
 @lru_cache(maxsize=100_000)
-def _set_up(statement: Statement) -> frozenset[str]:
-    """Names whose values a statement changes without binding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
+def _changed_names(statement: Statement) -> frozenset[str]:
+    """Names whose values a statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
     if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
         return frozenset()
     found: set[str] = set()
@@ -407,7 +406,7 @@ _WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "registe
 
 
 @lru_cache(maxsize=100_000)
-def _written_inside(statement: Statement) -> frozenset[str]:
+def _names_stored_by_functions(statement: Statement) -> frozenset[str]:
     """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
     if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
         return frozenset()
@@ -429,7 +428,7 @@ def _may_register(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
 
 
-def _only_sets_up(node: ast.stmt) -> bool:
+def _is_set_up(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         return _SETS_UP.match(node.value.func.attr) is not None
     return isinstance(node, ast.Assign | ast.AugAssign)

@@ -1,15 +1,22 @@
-"""Which names code takes from each package it imports: what tells the right package from another of the same name."""
+"""The names that code uses from each imported package, to distinguish packages that share a module name."""
 
 import ast
+import sys
 from collections.abc import Iterable
 
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
+def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """`imported_names` of packages: without the standard library and the module `implementation` under test."""
+    used = imported_names(sources)
+    return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
+
+
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """For each top-level module that the sources import, the names directly under it that they use, sorted:
-    `from a import b`, `from a.b import c`, `import a.b` and `a.b` after `import a` give b for a; empty where a
-    star import leaves them open. A source that does not parse gives nothing."""
+    `from a import b`, `from a.b import c`, `import a.b` and `a.b` after `import a` give b for a; empty where a star
+    import hides them. A source that does not parse is skipped."""
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:

@@ -1,4 +1,4 @@
-"""What a global name means across the modules of a repository, as far as that can be told without running it."""
+"""Resolves global names across the modules of a repository, as far as that is possible without running it."""
 
 import ast
 import builtins
@@ -9,12 +9,13 @@ from typing import NamedTuple
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.imports import ModuleIndex
-from xkg.build.slicing.scopes import ImportNode, ModuleScope, Statement, Use, module_scope
+from xkg.build.slicing.bindings import ImportNode, Statement, Use, bound_name, imported_module
+from xkg.build.slicing.scopes import ModuleScope, module_scope
 from xkg.model import slug
 
 BUILTINS = frozenset(dir(builtins))
 MODULE_NAMES = frozenset({"__file__", "__name__", "__doc__", "__package__", "__spec__", "__loader__", "__path__"})
-# What a star import of a numeric library may well replace.
+# Builtins that a star import of a numeric library may replace.
 _STARRED_BUILTINS = frozenset({"sum", "abs", "max", "min", "pow", "round", "any", "all", "divmod", "open"})
 
 
@@ -56,7 +57,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A name that nothing defines; `reason` is readable."""
+    """An undefined name, with a readable reason."""
 
     name: str
     reason: str
@@ -66,7 +67,7 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use, what it means, and how many of its attributes were followed to get there (`m.sub.f.x` → f: 2)."""
+    """A use, its target, and the number of attributes that lead to it (`m.sub.f.x` → f: 2)."""
 
     use: Use
     target: Target
@@ -78,7 +79,7 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All readable Python modules of a codebase. `unreadable` maps the paths of the others (Python 2, cut files)."""
+    """All Python modules of a codebase; those that do not parse have no scope."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -109,40 +110,42 @@ class Program:
         return self._resolved[key]
 
     def _evidence(self, importer: str, module: str) -> set[str]:
-        scope = self.scope(importer)
-        parts = tuple(module.split("."))
-        found: set[str] = set()
-        for statement in scope.statements if scope else ():
-            for use in statement.uses:
-                if use.path[: len(parts)] == parts and len(use.path) > len(parts):
-                    found.add(use.path[len(parts)])
-            for node, _ in statement.imports:
-                for alias in node.names if isinstance(node, ast.Import) else ():
-                    if alias.name == module and alias.asname:
-                        found |= {u.path[1] for s in scope.statements for u in s.uses if u.name == alias.asname
-                                  and len(u.path) > 1} if scope else set()  # fmt: skip
-        return found
+        """The attributes of an imported module that the importer uses."""
+        statements = self._statements(importer)
+        prefixes = {tuple(module.split("."))} | {
+            (alias.asname,)
+            for statement in statements
+            for node, _ in statement.imports
+            for alias in node.names
+            if isinstance(node, ast.Import) and alias.name == module and alias.asname
+        }
+        uses = [use.path for statement in statements for use in statement.uses]
+        return {path[len(p)] for p in prefixes for path in uses if path[: len(p)] == p and len(path) > len(p)}
 
-    def imported(self, path: str, node: ImportNode, alias: ast.alias) -> Target:
-        """What the name that an import binds means."""
+    def _statements(self, path: str) -> tuple[Statement, ...]:
+        scope = self.scope(path)
+        return scope.statements if scope else ()
+
+    def imported(
+        self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]] = frozenset()
+    ) -> Target:
+        """The target of the name that an import binds. `seen` as in `member`."""
         if isinstance(node, ast.Import):
             target = self.resolve(path, alias.name)
             if target is None:
                 if alias.asname:
                     return self._outside(path, alias.name, None, alias.asname)
-                top = alias.name.split(".")[0]
-                return self._outside(path, top, None, top)
+                return self._outside(path, bound_name(alias), None, bound_name(alias))
             if alias.asname:
                 return RepositoryModule(target)
             stem = target.rstrip("/").removesuffix("/__init__.py").removesuffix(".py")
             for _ in range(alias.name.count(".")):
                 stem = stem.rpartition("/")[0]
             return RepositoryModule(self.index.at(stem) or self.index.root)
-        module = "." * node.level + (node.module or "")
-        target = self.resolve(path, module, alias.name)
+        target = self.resolve(path, imported_module(node), alias.name)
         if target is None:
-            return self._outside(path, module, alias.name, alias.asname or alias.name)
-        return self.member(target, alias.name)
+            return self._outside(path, imported_module(node), alias.name, alias.asname or alias.name)
+        return self.member(target, alias.name, seen)
 
     def _outside(self, path: str, module: str, attribute: str | None, alias: str) -> Target:
         top, dot, _ = module.partition(".")
@@ -154,7 +157,8 @@ class Program:
         return External(module, attribute, alias)
 
     def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
-        """What `module.name` means: a name bound there, else a module inside the package."""
+        """The target of `module.name`: a name bound there, else a module inside the package. `seen` are the names that
+        are being resolved, to end circles."""
         if module in self.texts and self.scope(module) is None:
             return Missing(name, f"{module} cannot be read by this Python")
         found = self._global(module, name, seen) if module in self.texts else None
@@ -169,7 +173,7 @@ class Program:
     # --- names ---
 
     def lookup(self, path: str, name: str) -> Target:
-        """What a global name means in a module."""
+        """The target of a global name in a module."""
         key = (path, name)
         if key not in self._lookups:
             found = self._global(path, name, frozenset())
@@ -190,50 +194,47 @@ class Program:
         statements = [scope.statements[i] for i in self.bindings(path, name)]
         statements = [s for s in statements if not s.guarded] or statements
         if statements:
-            meant = [self._through(path, s, name, seen) for s in statements]
-            if all(m is not None and m == meant[-1] for m in meant) or (
-                meant[-1] is not None and all(s.is_import for s in statements)
+            targets = [self._import_target(path, s, name, seen) for s in statements]
+            if all(t is not None and t == targets[-1] for t in targets) or (
+                targets[-1] is not None and all(s.is_import for s in statements)
             ):
-                return meant[-1]
+                return targets[-1]
             return Definition(path, name)
         if name in scope.globals_written:
             return Definition(path, name)
         outside = False
         for statement in reversed(scope.statements):
-            for node, around in statement.imports:
-                if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and around.kind == "module":
-                    target = self.resolve(path, "." * node.level + (node.module or ""), "*")
-                    if target is None:
-                        outside = True
-                    elif self._exports(target, name) and (found := self._global(target, name, seen)) is not None:
-                        return found
+            for module in statement.star_imports:
+                target = self.resolve(path, module, "*")
+                if target is None:
+                    outside = True
+                elif self._exports(target, name) and (found := self._global(target, name, seen)) is not None:
+                    return found
         return Star(path, name) if outside else None
 
     def bindings(self, path: str, name: str) -> list[int]:
-        """Numbers of the statements that bind a name, in order. A star import from the repository counts where the
-        module binds the name itself too."""
+        """Indices of the statements that bind a name, in order. A star import from the repository counts where the
+        module also binds the name itself."""
         scope = self.scope(path)
         own = scope.bindings.get(name, ()) if scope else ()
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
         """Star imports of the repository's modules by their statement, with the names that the module also binds
-        itself: these are kept as assignments."""
-        if path not in self._stars:
+        itself: these become assignments."""
+        scope = self.scope(path)
+        if path not in self._stars and scope is not None:
             self._stars[path] = {}  # a module that star imports itself in a circle
-            scope = self.scope(path)
-            found: dict[int, dict[str, Target]] = {}
-            for statement in scope.statements if scope else ():
-                for node, around in statement.imports:
-                    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*" and around.kind == "module":
-                        target = self.resolve(path, "." * node.level + (node.module or ""), "*")
-                        for name in scope.bindings if scope and target else ():
-                            if name not in statement.binds and self._exports(target or "", name):
-                                meant = self._global(target or "", name, frozenset())
-                                if meant is not None:
-                                    found.setdefault(statement.index, {})[name] = meant
-            self._stars[path] = found
-        return self._stars[path]
+            rebound: dict[int, dict[str, Target]] = {}
+            for statement in scope.statements:
+                for source in (self.resolve(path, module, "*") for module in statement.star_imports):
+                    for name in scope.bindings if source else ():
+                        if source and name not in statement.binds and self._exports(source, name):
+                            target = self._global(source, name, frozenset())
+                            if target is not None:
+                                rebound.setdefault(statement.index, {})[name] = target
+            self._stars[path] = rebound
+        return self._stars.get(path, {})
 
     def _exports(self, module: str, name: str) -> bool:
         scope = self.scope(module)
@@ -241,8 +242,10 @@ class Program:
             return False
         return name in scope.exported if scope.exported is not None else not name.startswith("_")
 
-    def _through(self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]) -> Target | None:
-        """What a name means where a statement binds it by imports alone; None where it must be kept as it stands."""
+    def _import_target(
+        self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
+    ) -> Target | None:
+        """The target of a name where a statement binds it only by imports that can be replaced; None otherwise."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
@@ -250,11 +253,10 @@ class Program:
         found: list[Target] = []
         for node in self.chosen_imports(path, statement):
             for alias in node.names:
-                bound = alias.asname or (alias.name if isinstance(node, ast.ImportFrom) else alias.name.split(".")[0])
-                if bound == name:
-                    target = self._imported_seen(path, node, alias, seen)
+                if bound_name(alias) == name:
+                    target = self.imported(path, node, alias, seen)
                     if isinstance(target, Definition) and self._rebound(target):
-                        return None  # the importer holds the value that it had when it was imported
+                        return None  # the importer has the value from the time of the import
                     found.append(target)
         if not found or (not statement.is_import and (name in _bound_otherwise(statement.node) or not scope_imports)):
             return None
@@ -262,16 +264,9 @@ class Program:
             return None
         return found[-1] if all(t == found[-1] for t in found) or statement.is_import else None
 
-    def _imported_seen(self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]]) -> Target:
-        if isinstance(node, ast.ImportFrom):
-            target = self.resolve(path, "." * node.level + (node.module or ""), alias.name)
-            if target is not None:
-                return self.member(target, alias.name, seen)
-        return self.imported(path, node, alias)
-
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
-        """The module-level imports of a statement that run. Of `try: import … except ImportError: import …` with
-        nothing but the repository's own modules in the first part, that part alone."""
+        """The module-level imports of a statement that run. Of `try: import … except ImportError: import …`, only the
+        first part if all its modules are the repository's own."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
@@ -291,14 +286,9 @@ class Program:
         """Names of modules that are assigned through the module (`config.debug = True`)."""
         found: set[Definition] = set()
         for path in self.texts:
-            scope = self.scope(path)
-            aliases = {
-                a.asname or a.name.split(".")[-1]
-                for s in (scope.statements if scope else ())
-                for n, _ in s.imports
-                for a in n.names
-            }
-            for statement in scope.statements if scope else ():
+            statements = self._statements(path)
+            aliases = {a.asname or a.name.split(".")[-1] for s in statements for n, _ in s.imports for a in n.names}
+            for statement in statements:
                 for use in statement.uses:
                     stored = use.attributes and not isinstance(use.attributes[-1].ctx, ast.Load)
                     if stored and (use.name in aliases or use.local or len(use.path) > 2):
@@ -319,30 +309,22 @@ class Program:
         return target.path if isinstance(target, RepositoryModule) else None
 
     def _plain_import(self, path: str, name: str) -> Target:
-        scope = self.scope(path)
-        for index in reversed(scope.bindings.get(name, ()) if scope else ()):
-            statement = scope.statements[index] if scope else None
-            for node, _ in statement.imports if statement else ():
-                for alias in node.names:
-                    if isinstance(node, ast.ImportFrom):
-                        module = self.resolve(path, "." * node.level + (node.module or ""), alias.name)
-                        inside = self.index.submodule(module, alias.name) if module else None
-                        if (alias.asname or alias.name) == name and inside:
-                            return RepositoryModule(inside)
-                    elif (alias.asname or alias.name.split(".")[0]) == name:
-                        return self.imported(path, node, alias)
+        for statement in reversed([s for s in self._statements(path) if name in s.binds]):
+            for node, alias in ((n, a) for n, _ in statement.imports for a in n.names if bound_name(a) == name):
+                if isinstance(node, ast.Import):
+                    return self.imported(path, node, alias)
+                module = self.resolve(path, imported_module(node), alias.name)
+                inside = self.index.submodule(module, alias.name) if module else None
+                if inside:
+                    return RepositoryModule(inside)
         return Missing(name, "")
 
     # --- uses ---
 
     def reference(self, path: str, use: Use) -> Reference:
-        """Follows a use through modules to what it means. A module that is used for itself (passed on, `getattr`)
+        """Follows a use through modules to its target. A module that is used as a value (an argument, `getattr`)
         stays a `RepositoryModule`."""
-        if use.local:
-            targets = [self.imported(path, node, alias) for node, alias in use.local]
-            target = targets[-1]
-        else:
-            target = self.lookup(path, use.name)
+        target = self.imported(path, *use.local[-1]) if use.local else self.lookup(path, use.name)
         followed = 0
         while isinstance(target, RepositoryModule) and followed < len(use.attributes):
             inner = self.member(target.path, use.attributes[followed].attr)
@@ -353,7 +335,7 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Whether a function's own imports of a name can be left out: all of the repository, and all mean the same."""
+        """Whether a function's own imports of a name can be removed: all have the same target in the repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
@@ -363,7 +345,7 @@ class Program:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)
             else:
-                target = self.resolve(path, "." * node.level + (node.module or ""), alias.name)
+                target = self.resolve(path, imported_module(node), alias.name)
             if target is None:
                 continue
             yield from self.with_parents(target)

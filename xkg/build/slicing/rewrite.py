@@ -1,4 +1,4 @@
-"""The source of a statement with names exchanged: everything else stays as it was written, byte for byte."""
+"""Replaces names in the source of a statement and preserves everything else byte for byte."""
 
 import ast
 import re
@@ -34,8 +34,8 @@ class Source:
         return self.data[self.line_starts[number - 1] : self.line_starts[number] - 1]
 
     def exchange(self, node: ast.expr, path: tuple[str, ...], text: str, inside: ast.expr | None) -> Iterator[Edit]:
-        """Edits that write `text` for the dotted name `path` at `node`; where it stands in a string or an f-string,
-        whose inner positions Python does not tell reliably, for each of its occurrences there."""
+        """Edits that replace the dotted name `path` at `node` by `text`; in a string or an f-string, where Python's
+        positions are unreliable, all its occurrences."""
         if inside is None:
             yield Edit(*self.span(node), text)
             return
@@ -64,7 +64,7 @@ class Source:
             yield Edit(match.start(1), match.end(1), text)
 
     def cut(self, start: int, end: int, edits: Iterable[Edit]) -> str:
-        """The bytes from `start` to `end` with the edits that lie inside."""
+        """The text from `start` to `end` with the edits inside applied."""
         parts = []
         at = start
         for edit in sorted(set(edits)):

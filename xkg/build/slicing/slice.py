@@ -1,10 +1,9 @@
-"""Static slices: symbols of a repository with everything they need from it, flattened into one module that runs alone.
+"""Static slices: symbols of a repository with all their dependencies in it, flattened into one self-contained module.
 
-A slice (Weiser, "Program Slicing", IEEE TSE 1984) is taken over the statements at the top of the modules: a statement
-is needed where it binds, or sets up, a name that a needed statement uses. What is needed is written in the
-order in which importing the repository would have run it, so that whatever worked there works here, import cycles
-included. Names keep their spelling unless two modules claim one; imports from the repository itself disappear, the
-others stand once at the top. Nothing is run.
+The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements: a statement is needed if it binds
+or changes a name that a needed statement uses. The statements are written in the order in which importing the
+repository would run them, so that import cycles still work. Names change only where two modules define the same one;
+imports from the repository disappear, the others are merged at the top. Nothing is run.
 """
 
 import ast
@@ -16,6 +15,7 @@ from functools import lru_cache
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
+from xkg.build.slicing.bindings import bound_name, imported_module
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.name_resolution import (
     BUILTINS,
@@ -37,13 +37,13 @@ MAX_LINES = 1500
 
 
 class Slice(Value):
-    """`source` is one module, empty where `refused` says why there can be none (another language, Python 2, a broken
-    file).
+    """`source` is one module, empty where `refused` gives the reason why there is none (another language, Python 2, a
+    broken file).
 
-    `entries` are the names that the asked symbols have in it (of a method: its class). `derived_from` are the ids of
-    the asked symbols, then of all others in it, in the order in which they stand. `packages` are top-level imports
-    from outside the standard library. `missing` are names that it uses and nothing defines, with the reason; `cut` ids
-    of what was needed but would have made it longer than the limit; `notes` what static slicing cannot see through."""
+    `entries` are the names of the requested symbols in it (of a method: its class). `derived_from` are the ids of the
+    requested symbols, then of all others in it, in order. `packages` are top-level imports from outside the standard
+    library. `missing` maps names that nothing defines to the reason; `cut` are ids of dependencies beyond the length
+    limit; `notes` list code that static slicing cannot follow."""
 
     source: str
     entries: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Slice(Value):
 
 
 def slice_symbols(codebase: Codebase, symbol_ids: Sequence[str], *, max_lines: int = MAX_LINES) -> Slice:
-    """One self-contained module for these symbols. What lies furthest from them is cut where it would be longer than
+    """One self-contained module for these symbols. The most distant dependencies are cut where it would be longer than
     `max_lines`; the statements of the symbols themselves never are. Raises `UnknownIdError` for an id that the
     codebase does not have."""
     known = codebase.symbols()
@@ -64,13 +64,13 @@ def slice_symbols(codebase: Codebase, symbol_ids: Sequence[str], *, max_lines: i
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; give one that parsing found")
     try:
-        return _Slicer(codebase, _program(codebase), max_lines).slice([known[i].symbol.id for i in symbol_ids])
+        return _Slicer(codebase, _program(_Identity(codebase)), max_lines).slice(symbol_ids)
     except RecursionError:
         return Slice(source="", refused="the source is nested more deeply than this Python can follow")
 
 
 class _Identity:
-    """A codebase as a key: by identity, since comparing whole repositories costs more than parsing them."""
+    """A codebase as a cache key by identity, since comparing whole repositories costs more than parsing them."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.codebase = codebase
@@ -83,12 +83,8 @@ class _Identity:
 
 
 @lru_cache(maxsize=8)
-def _program_of(key: _Identity) -> Program:
+def _program(key: _Identity) -> Program:
     return Program(key.codebase)
-
-
-def _program(codebase: Codebase) -> Program:
-    return _program_of(_Identity(codebase))
 
 
 class _Slicer:
@@ -99,10 +95,10 @@ class _Slicer:
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 
-    def slice(self, asked: Sequence[str]) -> Slice:
+    def slice(self, requested: Sequence[str]) -> Slice:
         symbols = self.codebase.symbols()
         seeds: list[Place] = []
-        for identity in asked:
+        for identity in requested:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
             if language != "python":
@@ -131,7 +127,7 @@ class _Slicer:
         return Slice(
             source=source,
             entries=tuple(dict.fromkeys(name for seed in seeds for name in self._names_of(seed))),
-            derived_from=self._derived(asked, order),
+            derived_from=self._derived(requested, order),
             packages=self._packages(),
             missing=missing,
             cut=tuple(cut),
@@ -184,27 +180,27 @@ class _Slicer:
         return list(dict.fromkeys([*lines, *self._loaded()]))
 
     def _loaded(self) -> Iterator[str]:
-        """Submodules that the included modules import by name and reach through another one, as `spys.linalg` after
+        """Imports of submodules that the included modules use through another name, as `spys.linalg` after
         `import scipy.sparse as spys; import scipy.sparse.linalg`."""
-        taken = set(self.flat.values())
+        claimed = set(self.flat.values())
         for external in self.need.externals:
             package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
             if external.attribute is None and external.alias == external.module:
-                continue  # told by `_submodules`
+                continue  # `_submodules` has these
             top = package.partition(".")[0]
             for module in self._imported(f"{package}."):
-                yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in taken else "")
+                yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in claimed else "")
 
     def _types(self) -> str:
         return self.flat[NAMESPACE_TYPES]
 
     def _submodules(self, external: External) -> list[str]:
-        """All that the included modules import of a package under its own name."""
+        """The modules of a package that the included modules import under its own name."""
         found = [m for m in self._imported(external.module) if m.partition(".")[0] == external.module]
         return found or [external.module]
 
     def _imported(self, prefix: str) -> list[str]:
-        """Modules that the included ones import under their own names and that begin with `prefix`, each once."""
+        """Modules with this prefix that the included modules import without `as`, each once."""
         found: dict[str, None] = {}
         for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:
@@ -217,11 +213,9 @@ class _Slicer:
 
     def _star_modules(self, path: str) -> Iterator[str]:
         for statement in self.need.scope(path).statements:
-            for node, scope in statement.imports:
-                if isinstance(node, ast.ImportFrom) and scope.kind == "module" and node.names[0].name == "*":
-                    module = "." * node.level + (node.module or "")
-                    if not module.startswith(".") and self.program.resolve(path, module, "*") is None:
-                        yield module
+            for module in statement.star_imports:
+                if not module.startswith(".") and self.program.resolve(path, module, "*") is None:
+                    yield module
 
     def _source(self, path: str) -> Source:
         if path not in self.sources:
@@ -229,7 +223,7 @@ class _Slicer:
         return self.sources[path]
 
     def _parts(self, order: Sequence[Place | str]) -> list[str]:
-        """The text of every part, statements that follow one another in a file as one part."""
+        """The text of every part; consecutive statements of a file are one part."""
         parts: list[str] = []
         run: list[Place] = []
         for item in order:
@@ -289,29 +283,31 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """What stands for an import inside of a statement; None where it stays as it is."""
-        kept: list[str] = []
+        """The replacement of an import inside a statement; None where it stays unchanged."""
+        retained: list[str] = []
         assigned: list[str] = []
         changed = False
         for alias, plan in zip(nested.node.names, nested.names, strict=True):
-            bound = alias.asname or (
-                alias.name if isinstance(nested.node, ast.ImportFrom) else alias.name.split(".")[0]
-            )
+            bound = bound_name(alias)
             own = self.flat.get(Definition(place.path, bound), bound) if nested.scope.kind == "module" else bound
             if isinstance(plan, ast.alias):
-                kept.append(f"{alias.name} as {own}" if own != bound or alias.asname else alias.name)
+                retained.append(f"{alias.name} as {own}" if own != bound or alias.asname else alias.name)
                 changed = changed or own != bound
             else:
                 changed = True
                 assigned += [line for name, target in plan if (line := self._assignment(place, nested, name, target))]
         if not changed:
             return None
-        module = "." * nested.node.level + (nested.node.module or "") if isinstance(nested.node, ast.ImportFrom) else ""
-        imports = [f"from {module} import {', '.join(kept)}" if module else f"import {', '.join(kept)}"] if kept else []
+        module = imported_module(nested.node)
+        imports = (
+            [f"from {module} import {', '.join(retained)}" if module else f"import {', '.join(retained)}"]
+            if retained
+            else []
+        )
         return "; ".join([*imports, *assigned]) or "pass"
 
     def _assignment(self, place: Place, nested: NestedImport, bound: str, target: Target) -> str:
-        """`bound = <what it means>`; '' where that is so already."""
+        """`bound = <its target>`; '' where they have one name."""
         scope = nested.scope
         own = self.flat.get(Definition(place.path, bound), bound) if scope.kind == "module" else bound
         flat = self.flat.get(target, bound)
@@ -328,16 +324,16 @@ class _Slicer:
         name = self.flat[RepositoryModule(path)]
         return f"# --- {path} as a namespace\n{name} = {self._types()}.SimpleNamespace({members})"
 
-    # --- what is told of it ---
+    # --- description ---
 
-    def _derived(self, asked: Sequence[str], order: Sequence[Place | str]) -> tuple[str, ...]:
+    def _derived(self, requested: Sequence[str], order: Sequence[Place | str]) -> tuple[str, ...]:
         by_path: dict[str, list[Symbol]] = {}
         for place in self.need.included:
             by_path.setdefault(place.path, [])
         for module in self.codebase.modules:
             if module.path in by_path:
                 by_path[module.path] = [s.symbol for s in module.symbols if s.symbol.kind not in ("module", "method")]
-        found = dict.fromkeys(asked)
+        found = dict.fromkeys(requested)
         for item in order:
             if isinstance(item, Place):
                 statement = self.need.statement(item)
@@ -352,14 +348,10 @@ class _Slicer:
     def _packages(self) -> tuple[str, ...]:
         modules = [e.module for e in self.need.externals]
         modules += [m for path in self.need.stars for m in self._star_modules(path)]
-        for place, nested in self.need.nested.items():
-            for item in nested:
-                if any(isinstance(n, ast.alias) for n in item.names):
-                    if isinstance(item.node, ast.ImportFrom):
-                        modules += [item.node.module or ""] if not item.node.level else []
-                    else:
-                        modules += [a.name for a, n in zip(item.node.names, item.names, strict=True) if n is a]
-            del place
+        for item in (item for nested in self.need.nested.values() for item in nested):
+            for alias, plan in zip(item.node.names, item.names, strict=True):
+                if plan is alias:
+                    modules.append(alias.name if isinstance(item.node, ast.Import) else imported_module(item.node))
         tops = {m.split(".")[0] for m in modules}
         return tuple(sorted(t for t in tops if t and t not in sys.stdlib_module_names))
 
@@ -370,44 +362,44 @@ class _Slicer:
                 name = reference.use.path[-1]
                 if reference.use.name in ("eval", "exec", "globals", "__import__") or name == "import_module":
                     notes.append(f"{place.path}:{reference.use.node.lineno} uses {'.'.join(reference.use.path)}: "
-                                 "what it reaches by name cannot be told")  # fmt: skip
+                                 "its targets cannot be determined")  # fmt: skip
         notes += [
-            f"{path} stands in as a namespace: later assignments in it do not show" for path in self.need.namespaces
+            f"{path} is a namespace here: later assignments in it have no effect" for path in self.need.namespaces
         ]
         return tuple(dict.fromkeys(notes))
 
 
-# Stands for the standard module that namespaces are made with.
+# The standard module that namespaces are made with.
 NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name of everything that is included: its own where nobody else claims it, else with its module's."""
-    around: dict[Target, set[str]] = {}
+    """The name of each included definition: its own where it is unique, else with its module's name appended."""
+    enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():
         identifiers |= need.scope(place.path).identifiers
         for reference in references:
-            use = reference.use  # an import that a function does itself is gone here, and its name is free
-            around.setdefault(reference.target, set()).update(use.around - ({use.name} if use.local else set()))
-    taken = {*need.builtins, *need.missing}
+            use = reference.use  # a function's own import is removed, so its name is free
+            enclosing.setdefault(reference.target, set()).update(use.enclosing - ({use.name} if use.local else set()))
+    claimed = {*need.builtins, *need.missing}
     for references in need.included.values():
-        taken |= {r.target.name for r in references if isinstance(r.target, Star)}
+        claimed |= {r.target.name for r in references if isinstance(r.target, Star)}
     flat: dict[Target, str] = {}
 
-    def claim(target: Target, wanted: str, module: str) -> None:
+    def claim(target: Target, preferred: str, module: str) -> None:
         if target in flat:
             return
-        name = wanted
-        if name in taken or name in around.get(target, ()):
+        name = preferred
+        if name in claimed or name in enclosing.get(target, ()):
             stems = [
                 re.sub(r"\W", "_", s) for s in module.removesuffix("/__init__.py").removesuffix(".py").split("/") if s
             ]
-            options = [f"{wanted}__{'_'.join(stems[-n:])}" for n in range(1, len(stems) + 1)]
-            options += [f"{wanted}__{n}" for n in range(2, len(taken) + len(identifiers) + 3)]
-            name = next(o for o in options if o not in taken and o not in identifiers and o not in BUILTINS)
+            options = [f"{preferred}__{'_'.join(stems[-n:])}" for n in range(1, len(stems) + 1)]
+            options += [f"{preferred}__{n}" for n in range(2, len(claimed) + len(identifiers) + 3)]
+            name = next(o for o in options if o not in claimed and o not in identifiers and o not in BUILTINS)
         flat[target] = name
-        taken.add(name)
+        claimed.add(name)
 
     def claim_all(places: Sequence[Place]) -> None:
         for place in places:
@@ -431,8 +423,8 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
 
 
 def undefined_names(scope: ModuleScope) -> list[str]:
-    """Global names that a module uses and neither binds nor finds among the builtins, in order of first use."""
-    if any(i.names[0].name == "*" for s in scope.statements for i, _ in s.imports):
+    """Global names that a module uses, does not bind, and that are no builtins, in order of first use."""
+    if any(s.star_imports for s in scope.statements):
         return []
     known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES
     return list(dict.fromkeys(u.name for s in scope.statements for u in s.uses if not u.local and u.name not in known))

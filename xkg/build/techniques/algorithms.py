@@ -4,7 +4,7 @@ import re
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques.names import clean, is_name, key, resolve, same
-from xkg.build.techniques.section_roles import Part, Role
+from xkg.build.techniques.section_roles import Part, Role, part_at
 from xkg.build.techniques.tree import MAIN, Node, Tree
 
 
@@ -27,7 +27,7 @@ def add_algorithms(tree: Tree) -> None:
     for number, algorithm in enumerate(tree.reader.document.algorithms, start=1):
         naming = _referring(tree, algorithm, number)
         # Floats move: the algorithm belongs where the text first refers to it.
-        part = (tree.reader.part_of[naming[0]] if naming else None) or tree.part_at(algorithm.start)
+        part = (tree.reader.part_of[naming[0]] if naming else None) or part_at(tree.parts, algorithm.start)
         if part is None or part.role not in (*MAIN, Role.DETAILS):
             continue
         name = caption_name(algorithm.title)

@@ -11,9 +11,10 @@ from functools import cached_property, lru_cache
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.sentences import Sentence
+from xkg.build.paper.sentences import sentences as prose
 from xkg.build.techniques.names import head, key, stem, words
 from xkg.build.techniques.noun_phrases import Term, terms
-from xkg.build.techniques.section_roles import Part, Role
+from xkg.build.techniques.section_roles import Part, Role, outline
 from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
@@ -196,16 +197,26 @@ class Reader:
 
     def excerpts(self, indices: Sequence[int]) -> tuple[Excerpt, ...]:
         """The spans of these sentences."""
-        out: list[Excerpt] = []
-        for i in indices:
-            part = self.part_of[i]
-            for start, end in self.sentences[i].spans:
-                path, line = self.document.place(start) or (None, None)
-                out.append(Excerpt(section=part.title if part else "", start=start, end=end, path=path, line=line))
-        return tuple(out)
+        return tuple(
+            excerpt_of(self.document, self.part_of[i], *span) for i in indices for span in self.sentences[i].spans
+        )
 
     def text(self, indices: Sequence[int]) -> str:
         return " ".join(self.sentences[i].text for i in indices)
+
+
+def read(document: Document) -> tuple[Reader, tuple[Part, ...]]:
+    """A paper's sentences and parts."""
+    sentences = prose(document)
+    parts = outline(document, sentences)
+    part_of = {i: p for part in parts for p in part.walk() for i in p.sentences}
+    return Reader(document, sentences, [part_of.get(i) for i in range(len(sentences))]), parts
+
+
+def excerpt_of(document: Document, part: Part | None, start: int, end: int) -> Excerpt:
+    """The excerpt of a part between two offsets."""
+    path, line = document.place(start) or (None, None)
+    return Excerpt(section=part.title if part else "", start=start, end=end, path=path, line=line)
 
 
 @lru_cache(maxsize=256)

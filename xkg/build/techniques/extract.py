@@ -7,12 +7,10 @@ appears as heading, caption, term and abbreviation is one technique."""
 from collections.abc import Iterator, Sequence
 
 from xkg.build.paper.document import Document
-from xkg.build.paper.sentences import sentences as prose
 from xkg.build.techniques import claims
 from xkg.build.techniques.algorithms import add_algorithms
-from xkg.build.techniques.definitions import Reader
+from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
-from xkg.build.techniques.section_roles import Part, outline
 from xkg.build.techniques.terms import add_terms
 from xkg.build.techniques.tree import Node, Tree
 from xkg.model import Finding, Resource, Technique, unique_slugs
@@ -54,14 +52,7 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
 def extract(document: Document, paper_id: str) -> Extraction:
     """Techniques, findings and resources of a paper. Without a named method of its own, a paper has several roots; an
     empty paper has none."""
-    sentences = prose(document)
-    parts = outline(document, sentences)
-    part_of: list[Part | None] = [None] * len(sentences)
-    for part in parts:
-        for p in part.walk():
-            for i in p.sentences:
-                part_of[i] = p
-    reader = Reader(document, sentences, part_of)
+    reader, parts = read(document)
     tree = Tree(reader, parts)
     for add in (add_headings, add_algorithms, add_terms):
         add(tree)

@@ -220,6 +220,12 @@ def _inherit(part: Part, role: Role) -> None:
         _inherit(child, part.role)
 
 
+def part_at(parts: Sequence[Part], offset: int) -> Part | None:
+    """The innermost part at an offset."""
+    around = [p for part in parts for p in part.walk() if p.start <= offset < p.end and p.role is not Role.ABSTRACT]
+    return around[-1] if around else None
+
+
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
     """The parts of a paper as trees in reading order, run-in headings included, with roles; first the abstract, if
     any. Each sentence is listed in exactly one part, unless it precedes the first."""

@@ -166,15 +166,6 @@ class Tree:
         node.parent = parent
         (parent.children if parent is not None else self.tops).append(node)
 
-    def part_at(self, offset: int) -> Part | None:
-        """The innermost part at an offset."""
-        innermost = None
-        for part in self.parts:
-            for p in part.walk():
-                if p.start <= offset < p.end and p.role is not Role.ABSTRACT:
-                    innermost = p
-        return innermost
-
     def names_only_root(self, name: str) -> bool:
         """Whether a name is the root's with one or two additional words: "Batch and match VI"."""
         if self.root is None:

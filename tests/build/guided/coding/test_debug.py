@@ -56,7 +56,9 @@ def boxed(draft: Draft) -> Proof:
     return prove(code, BubblewrapRunner(), Environment(site=None, hash="0" * 16), Limits(seconds=20, memory_mb=300))
 
 
-def said(cause: Cause, level: Level = Level.IMPORTED, reason: str = "ValueError: no", output: str = "") -> Proof:
+def failed_proof(
+    cause: Cause, level: Level = Level.IMPORTED, reason: str = "ValueError: no", output: str = ""
+) -> Proof:
     return Proof(evidence=Evidence(level=level, reason=reason, output_end=output), cause=cause)
 
 
@@ -81,28 +83,28 @@ def test_a_draft_that_runs_at_once_costs_no_question() -> None:
     assert (done.draft, done.repairs, done.rounds, done.failed) == (GOOD, 0, 0, None)
     assert done.proof.evidence.level is Level.TESTED
     assert done.first == done.proof.evidence
-    assert ask.asked == []
+    assert ask.requests == []
 
 
-def test_a_bug_is_mended_and_the_first_run_is_kept() -> None:
+def test_a_bug_is_repaired_and_the_first_run_stays() -> None:
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, boxed, ask)
     assert (done.draft, done.repairs, done.refused) == (GOOD, 1, 0)
     assert done.first.level is Level.IMPORTED
     assert done.proof.evidence.level is Level.TESTED
-    _, about, inputs, _ = ask.asked[0]
+    _, about, inputs, _ = ask.requests[0]
     assert about == "Effective sample size"
     assert "AssertionError" in inputs["failure"]
     assert "assert weights([1.0, 3.0]) == [0.25, 0.75]" in inputs["failure"]
     assert "def ess" in inputs["sources"]
 
 
-def test_a_repair_that_cheats_is_refused_with_words_and_asked_again() -> None:
+def test_a_repair_that_cheats_is_refused_with_a_reason_and_repeated() -> None:
     cheat = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0]) is not None", "test")
     ask = FakeModel({"repair": [cheat, edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert (done.draft, done.repairs, done.refused, done.rounds) == (GOOD, 1, 1, 1)
-    complaint = ask.asked[0][3]
+    complaint = ask.requests[0][3]
     assert complaint is not None
     assert "weights([1.0, 3.0]) == [0.25, 0.75]" in complaint
 
@@ -113,11 +115,11 @@ def test_a_wrong_expected_value_is_corrected() -> None:
     assert (done.draft, done.passed) == (GOOD, True)
 
 
-def test_edits_that_do_not_fit_are_told_so() -> None:
+def test_edits_that_do_not_fit_are_sent_back() -> None:
     ask = FakeModel({"repair": [edit("v ** total", "v"), edit("values", "v"), edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
     assert done.passed
-    first, second, third = (complaint for *_, complaint in ask.asked)
+    first, second, third = (complaint for *_, complaint in ask.requests)
     assert first is not None
     assert second is not None
     assert "does not occur in the implementation" in first
@@ -134,7 +136,7 @@ def test_it_ends_after_the_rounds_with_the_best_draft() -> None:
     assert (done.draft, done.rounds, done.repairs) == (start, 3, 0)
     assert done.stopped == "does not pass after 3 rounds"
     assert done.failed is None
-    assert "taken back" in ask.asked[2][2]["tried"]
+    assert "taken back" in ask.requests[2][2]["tried"]
 
 
 def test_the_same_repair_twice_is_not_run_twice() -> None:
@@ -149,13 +151,13 @@ def test_the_same_repair_twice_is_not_run_twice() -> None:
     done = debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
     assert done.passed
     assert len(runs) == 3
-    assert "run already" in (ask.asked[1][3] or "")
+    assert "run already" in (ask.requests[1][3] or "")
 
 
 def test_a_missing_package_asks_no_model() -> None:
     ask = FakeModel({})
-    done = debug(GOOD, DEFINITION, lambda _: said(Cause.MISSING_PACKAGE, reason="missing package torch"), ask)
-    assert ask.asked == []
+    done = debug(GOOD, DEFINITION, lambda _: failed_proof(Cause.MISSING_PACKAGE, reason="missing package torch"), ask)
+    assert ask.requests == []
     assert done.stopped is not None
     assert "missing package torch" in done.stopped
     assert (done.rounds, done.failed) == (0, None)
@@ -164,24 +166,24 @@ def test_a_missing_package_asks_no_model() -> None:
 def test_a_repair_that_wants_a_package_that_is_not_there_is_taken_back() -> None:
     trial = scripted(
         {
-            "import torch": said(Cause.MISSING_PACKAGE, Level.PARSED, "missing package torch"),
-            "v / total": said(Cause.PASSES, Level.TESTED),
-            "v * total": said(Cause.OWN_BUG),
+            "import torch": failed_proof(Cause.MISSING_PACKAGE, Level.PARSED, "missing package torch"),
+            "v / total": failed_proof(Cause.PASSES, Level.TESTED),
+            "v * total": failed_proof(Cause.OWN_BUG),
         }
     )
     ask = FakeModel({"repair": [edit("def weights", "import torch\n\n\ndef weights"), edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
     assert (done.draft, done.repairs, done.rounds) == (GOOD, 1, 2)
-    assert "missing package torch" in ask.asked[1][2]["tried"]
+    assert "missing package torch" in ask.requests[1][2]["tried"]
 
 
-def test_a_wanted_download_is_told_what_to_do_and_later_rounds_save_the_sources() -> None:
-    trial = scripted({"v / total": said(Cause.PASSES, Level.TESTED), "def": said(Cause.DOWNLOAD)})
+def test_a_download_gets_a_hint_and_later_rounds_omit_the_sources() -> None:
+    trial = scripted({"v / total": failed_proof(Cause.PASSES, Level.TESTED), "def": failed_proof(Cause.DOWNLOAD)})
     ask = FakeModel({"repair": [edit("v * total", "total * v"), edit("total * v", "v / total")]})
     debug(broken("v / total", "v * total"), DEFINITION, trial, ask)
-    assert "no network" in ask.asked[0][2]["hint"]
-    assert "def ess" in ask.asked[0][2]["sources"]
-    assert "def ess" not in ask.asked[1][2]["sources"]
+    assert "no network" in ask.requests[0][2]["hint"]
+    assert "def ess" in ask.requests[0][2]["sources"]
+    assert "def ess" not in ask.requests[1][2]["sources"]
 
 
 def test_no_answer_keeps_the_best_draft_and_says_so() -> None:
@@ -203,8 +205,8 @@ def test_only_refused_repairs_are_counted_and_the_draft_stays() -> None:
 def test_a_model_that_sees_no_way_ends_it() -> None:
     ask = FakeModel({"repair": [{"cause": "it needs a GPU", "edits": []}]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
-    assert done.stopped == "cannot be mended: it needs a GPU"
-    assert len(ask.asked) == 1
+    assert done.stopped == "cannot be repaired: it needs a GPU"
+    assert len(ask.requests) == 1
 
 
 def test_a_spent_budget_is_for_the_caller() -> None:
@@ -217,7 +219,7 @@ def test_a_long_source_is_cut_to_what_a_prompt_holds() -> None:
     start = broken("v / total", "v * total").model_copy(update={"excerpt": "x = 1  # é\n" * 9000})
     ask = FakeModel({"repair": [edit("v * total", "v / total")]})
     debug(start, DEFINITION, quickly, ask)
-    inputs = ask.asked[0][2]
+    inputs = ask.requests[0][2]
     code = "".join(inputs[name] for name in ("implementation", "test", "sources"))
     assert len(code.encode()) < 52_200
     assert inputs["sources"].endswith("(cut)")
@@ -246,9 +248,11 @@ expected another
 
 
 def test_a_report_has_the_draft_s_own_frames_and_the_error_and_nothing_of_one_run() -> None:
-    text = report(said(Cause.OWN_BUG, reason="ValueError: bad <object at 0x7f12ab34cd56>", output=TRACEBACK))
+    text = report(failed_proof(Cause.OWN_BUG, reason="ValueError: bad <object at 0x7f12ab34cd56>", output=TRACEBACK))
     other = TRACEBACK.replace("81hd", "x9qq").replace("7f12ab34cd56", "7fffff000000").replace("3.21", "4.5")
-    assert text == report(said(Cause.OWN_BUG, reason="ValueError: bad <object at 0x7fffff000000>", output=other))
+    assert text == report(
+        failed_proof(Cause.OWN_BUG, reason="ValueError: bad <object at 0x7fffff000000>", output=other)
+    )
     assert 'File "implementation.py", line 4, in weights' in text
     assert 'File "test.py", line 9, in <module>' in text
     assert 'File "library/deep.py", line 99, in inner' in text
@@ -258,9 +262,9 @@ def test_a_report_has_the_draft_s_own_frames_and_the_error_and_nothing_of_one_ru
 
 
 def test_a_report_is_short_whatever_was_printed() -> None:
-    assert len(report(said(Cause.OWN_BUG, reason="x" * 9000, output="y" * 9000))) <= LONGEST
+    assert len(report(failed_proof(Cause.OWN_BUG, reason="x" * 9000, output="y" * 9000))) <= LONGEST
     deep = "Traceback (most recent call last):\n" + '  File "/b/test.py", line 3, in f\n    f()\n' * 400
-    text = report(said(Cause.OWN_BUG, output=deep + "RecursionError: maximum depth\n"))
+    text = report(failed_proof(Cause.OWN_BUG, output=deep + "RecursionError: maximum depth\n"))
     assert len(text) <= LONGEST
     assert text.endswith("RecursionError: maximum depth")
 

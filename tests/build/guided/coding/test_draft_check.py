@@ -23,13 +23,13 @@ for step in (0.3, 2.5):
 """
 
 
-def said(source: str, test: str = TEST) -> str:
+def faults_of(source: str, test: str = TEST) -> str:
     found = [*implementation_faults(source, ["numpy", "torch"])]
     return "\n".join([*found, *script_faults(test, source, ["numpy", "torch"])])
 
 
 def test_nothing_is_held_against_good_code() -> None:
-    assert said(GOOD) == ""
+    assert faults_of(GOOD) == ""
     assert not [*documentation_faults("It decays. It takes a step. It gives a number.")]
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_held_against_good_code() -> None:
         ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no body that works"),
     ],
 )
-def test_what_is_wrong_with_an_implementation_is_said(source: str, words: str) -> None:
+def test_faults_of_an_implementation_are_reported(source: str, words: str) -> None:
     assert words in "\n".join(implementation_faults(source, ["numpy", "torch"]))
 
 
@@ -108,8 +108,8 @@ def test_what_only_looks_wrong_is_let_through(source: str) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_test_is_said(test: str, words: str) -> None:
-    assert words in said(GOOD, test)
+def test_faults_of_a_test_are_reported(test: str, words: str) -> None:
+    assert words in faults_of(GOOD, test)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_what_is_wrong_with_a_test_is_said(test: str, words: str) -> None:
     ],
 )
 def test_other_ways_to_write_a_test_are_fine(test: str) -> None:
-    assert said(GOOD, test) == ""
+    assert faults_of(GOOD, test) == ""
 
 
 @pytest.mark.parametrize("text", ["", "It decays.", "Decays. v1.2 of it"])
-def test_short_documentation_is_asked_again(text: str) -> None:
+def test_short_documentation_is_a_fault(text: str) -> None:
     assert [*documentation_faults(text)]
 
 

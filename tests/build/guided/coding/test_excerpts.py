@@ -58,7 +58,7 @@ def entry(name: str, files: dict[str, str] | None = None) -> Entry:
     return next(e for e in index.entries.values() if e.source.symbol.qualified_name == name)
 
 
-def test_a_long_body_is_shown_by_its_most_telling_lines() -> None:
+def test_a_long_body_is_represented_by_its_most_informative_lines() -> None:
     text = excerpt(entry("anneal"), set(stems("the temperature is annealed")), 6, {})
     lines = text.split("\n")
     assert lines[0] == "def anneal( start: float, steps: int, ) -> list[float]"
@@ -72,7 +72,7 @@ def test_a_long_body_is_shown_by_its_most_telling_lines() -> None:
     assert sum(line != "    …" for line in lines[2:]) == 6
 
 
-def test_a_short_body_is_shown_whole() -> None:
+def test_a_short_body_is_complete() -> None:
     assert excerpt(entry("short"), (), 3, {}).endswith("def short(x): return x + 1")
     text = excerpt(entry("Box"), (), 9, {})
     assert [line.strip() for line in text.split("\n")] == [
@@ -86,7 +86,7 @@ def test_a_short_body_is_shown_whole() -> None:
     ]
 
 
-def test_what_is_shown_elsewhere_is_only_pointed_at() -> None:
+def test_parts_shown_elsewhere_are_replaced_by_a_reference() -> None:
     box = entry("Box")
     inner = entry("Box.inside").source.symbol
     text = excerpt(box, (), 9, {(inner.start_line, inner.end_line): "[7] def inside(self)"})
@@ -102,7 +102,7 @@ def test_lines_are_cut_and_a_script_has_no_signature() -> None:
     assert line.endswith("…")
 
 
-def test_other_languages_are_shown_too() -> None:
+def test_other_languages_have_excerpts_too() -> None:
     source = dedent(
         """\
         // Adds.
@@ -137,7 +137,7 @@ def test_what_computes_goes_before_assertions_imports_and_what_is_returned() -> 
     assert [line.strip()[:6] for line in text.split("\n")[1:]] == ["…", "xbar =", "U = re", "mat = ", "S = 2 ", "…"]
 
 
-def test_lines_that_are_never_shown_leave_a_mark() -> None:
+def test_omitted_lines_leave_a_mark() -> None:
     source = "def f(x):\n    if x:\n        print(x)\n    y = x + 1\n    return y\n"
     lines = excerpt(entry("f", {"m.py": source}), (), 9, {}).split("\n")
     assert [line.strip() for line in lines[1:]] == ["if x:", "…", "y = x + 1", "return y"]

@@ -77,8 +77,8 @@ def checked(draft: Draft, ask: FakeModel) -> Checked:
     return check(ready(draft), DEFINITION, quickly, ask)
 
 
-def asked(ask: FakeModel) -> list[str]:
-    return [name for name, *_ in ask.asked]
+def requested_prompts(ask: FakeModel) -> list[str]:
+    return [name for name, *_ in ask.requests]
 
 
 def cubed(draft: Draft = GOOD) -> Draft:
@@ -95,28 +95,28 @@ def test_a_technique_that_runs_at_once_costs_one_question() -> None:
     ask = FakeModel({"fidelity": [FAITHFUL]})
     done = checked(GOOD, ask)
     assert done.level is Level.FAITHFUL
-    assert asked(ask) == ["fidelity"]
+    assert requested_prompts(ask) == ["fidelity"]
     (evidence,) = done.evidence
     assert (evidence.reason, evidence.repairs, done.failed, done.unrelated) == (None, 0, None, None)
     assert evidence.fidelity is not None
     assert evidence.fidelity.share >= 0.7
     assert evidence.fidelity.faults == ()
-    assert SHARP not in "".join(ask.asked[0][2].values())
+    assert SHARP not in "".join(ask.requests[0][2].values())
 
 
 def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
     ask = FakeModel({"strengthen": [edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
     done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
-    assert (done.level, asked(ask)) == (Level.FAITHFUL, ["strengthen", "fidelity"])
+    assert (done.level, requested_prompts(ask)) == (Level.FAITHFUL, ["strengthen", "fidelity"])
     assert done.draft.implementation == MODULE
     assert [e.level for e in done.evidence] == [Level.EXECUTED, Level.FAITHFUL]
     assert done.evidence[-1].repairs == 1
-    missed = ask.asked[0][2]["unnoticed"]
+    missed = ask.requests[0][2]["unnoticed"]
     assert "line 4, `return [v / total for v in values]`" in missed
     assert "the test still passed" in missed
 
 
-def test_a_test_too_slow_to_be_tried_on_changes_is_told_so() -> None:
+def test_a_test_too_slow_for_mutation_gets_a_hint() -> None:
     slow = Evidence(level=Level.EXECUTED, seconds=27.3, reason="whether the test can fail was not settled within 600 s")
     assert "it has to be much quicker" in unnoticed(MODULE, slow)
     assert "quicker" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
@@ -131,7 +131,7 @@ def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
     ask = FakeModel({"strengthen": answers, "fidelity": [FAITHFUL]})
     done = checked(GOOD.model_copy(update={"test": BLUNT}), ask)
     assert done.level is Level.FAITHFUL
-    complaints = [complaint or "" for name, *_, complaint in ask.asked if name == "strengthen"]
+    complaints = [complaint or "" for name, *_, complaint in ask.requests if name == "strengthen"]
     assert "only the test may change" in complaints[0]
     assert "isinstance" in complaints[1]
     assert done.refused == 1
@@ -143,16 +143,16 @@ def test_a_sharper_test_that_is_wrong_is_debugged_with_what_is_left() -> None:
     start = GOOD.model_copy(update={"test": BLUNT})
     after = strengthen(ready(start), DEFINITION, quickly, ask, rounds=1)
     assert after.proof.evidence.level is Level.TESTED
-    assert (after.repairs, after.rounds, asked(ask)) == (2, 1, ["strengthen", "repair"])
+    assert (after.repairs, after.rounds, requested_prompts(ask)) == (2, 1, ["strengthen", "repair"])
     none_left = FakeModel({"strengthen": [edit("", wrong, "test")]})
     assert strengthen(ready(start), DEFINITION, quickly, none_left, rounds=0).draft == start
 
 
-def test_a_sharper_test_that_proves_no_more_is_not_kept() -> None:
+def test_a_stronger_test_that_proves_no_more_is_dropped() -> None:
     ask = FakeModel({"strengthen": [edit("", f"{BLUNT}assert effective_size([1.0]) is not None\n", "test")]})
     start = GOOD.model_copy(update={"test": BLUNT})
     done = checked(start, ask)
-    assert (done.draft, done.level, asked(ask)) == (start, Level.EXECUTED, ["strengthen"])
+    assert (done.draft, done.level, requested_prompts(ask)) == (start, Level.EXECUTED, ["strengthen"])
     assert done.proof.cause is Cause.PROVES_NOTHING
     assert done.evidence[-1].fidelity is not None
     assert done.evidence[-1].fidelity.faults is None
@@ -170,12 +170,12 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     ask = FakeModel({"fidelity": [FOREIGN, FAITHFUL], "revise": [answer]})
     done = checked(cubed(), ask)
     assert (done.draft, done.level) == (GOOD, Level.FAITHFUL)
-    assert asked(ask) == ["fidelity", "revise", "fidelity"]
-    assert "foreign: effective_size cubes" in ask.asked[1][2]["findings"]
+    assert requested_prompts(ask) == ["fidelity", "revise", "fidelity"]
+    assert "foreign: effective_size cubes" in ask.requests[1][2]["findings"]
     assert done.evidence[-1].repairs == 1
 
 
-def test_a_revision_that_breaks_the_code_is_not_kept() -> None:
+def test_a_revision_that_breaks_the_code_is_dropped() -> None:
     ask = FakeModel(
         {
             "fidelity": [FOREIGN],
@@ -187,25 +187,25 @@ def test_a_revision_that_breaks_the_code_is_not_kept() -> None:
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
-    assert (done.rounds, asked(ask).count("fidelity")) == (2, 1)
+    assert (done.rounds, requested_prompts(ask).count("fidelity")) == (2, 1)
 
 
 def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None:
     ask = FakeModel({"revise": [{"cause": "it is another method", "edits": []}]})
     start = GOOD.model_copy(update={"excerpt": OTHER_LINES})
     done = checked(start, ask)
-    assert (done.level, asked(ask)) == (Level.TESTED, ["revise"])
-    assert "- line 4: return [v / total for v in values]" in ask.asked[0][2]["findings"]
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["revise"])
+    assert "- line 4: return [v / total for v in values]" in ask.requests[0][2]["findings"]
     assert "of its statements have a counterpart" in (done.evidence[-1].reason or "")
 
 
-def test_unrelated_is_not_mended_and_said() -> None:
+def test_unrelated_code_is_reported_and_not_repaired() -> None:
     ask = FakeModel(
         {"fidelity": [{"compared": "", "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}]}]}
     )
     done = checked(GOOD, ask)
     assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
-    assert asked(ask) == ["fidelity"]
+    assert requested_prompts(ask) == ["fidelity"]
     assert "unrelated, this computes an entropy" in (done.evidence[-1].reason or "")
 
 
@@ -230,7 +230,7 @@ def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
         assert "no answer" in (done.evidence[-1].reason or "")
 
 
-def test_without_lines_to_compare_nothing_is_asked() -> None:
+def test_without_source_lines_the_model_is_not_called() -> None:
     ask = FakeModel({})
     done = checked(GOOD.model_copy(update={"excerpt": "fn main() { let x = 1; }"}), ask)
     assert (done.level, done.evidence[-1].fidelity, done.failed) == (Level.TESTED, None, None)
@@ -242,7 +242,7 @@ def test_what_does_not_run_is_not_judged() -> None:
     state = debug(broken, DEFINITION, quickly, FakeModel({}), rounds=0)
     ask = FakeModel({})
     done = check(state, DEFINITION, quickly, ask)
-    assert (done.level, asked(ask)) == (Level.NONE, [])
+    assert (done.level, requested_prompts(ask)) == (Level.NONE, [])
     assert "totals" in (done.evidence[-1].reason or "")
 
 
@@ -251,11 +251,11 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
         checked(GOOD, FakeModel({"fidelity": [ModelUnavailableError("down")]}))
 
 
-def test_a_fault_without_words_is_asked_again() -> None:
+def test_a_fault_without_a_remark_is_sent_back() -> None:
     ask = FakeModel({"fidelity": [{"compared": "", "faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
     proof = quickly(GOOD)
     assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()
-    assert "has no remark" in (ask.asked[0][3] or "")
+    assert "has no remark" in (ask.requests[0][3] or "")
 
 
 def test_a_low_share_costs_no_question() -> None:
@@ -272,6 +272,6 @@ def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
     dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
     ask = FakeModel({"fidelity": [FAITHFUL]})
     judge_fidelity(dropped, DEFINITION, quickly(GOOD), 0.9, ask)
-    inputs = ask.asked[0][2]
+    inputs = ask.requests[0][2]
     assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
     assert inputs["unmatched"] == ""

@@ -38,7 +38,7 @@ def alone():
 }
 
 
-def shown(*symbols: str):  # type: ignore[no-untyped-def]
+def material_of(*symbols: str):  # type: ignore[no-untyped-def]
     return material(codebase_of(FILES), [f"local:made@0123456789:{s}" for s in symbols])
 
 
@@ -47,7 +47,7 @@ def short(identities: tuple[str, ...]) -> list[str]:
 
 
 def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
-    found = shown("rates.py::decay", "rates.py::alone")
+    found = material_of("rates.py::decay", "rates.py::alone")
     assert "def decay" in found.code
     assert "def alone" in found.code
     assert "schedule" not in found.code
@@ -59,34 +59,34 @@ def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
 
 
 def test_what_is_in_the_slice_already_is_used() -> None:
-    found = shown("rates.py::schedule", "rates.py::decay", "rates.py::Plan", "rates.py::Plan.rate")
+    found = material_of("rates.py::schedule", "rates.py::decay", "rates.py::Plan", "rates.py::Plan.rate")
     assert short(found.used) == ["schedule", "decay", "Plan", "Plan.rate"]
     assert found.packages == ("numpy", "wandb")
 
 
 def test_further_places_that_would_make_it_long_are_left_out() -> None:
-    found = shown("rates.py::decay", "long.py::main", "rates.py::alone")
+    found = material_of("rates.py::decay", "long.py::main", "rates.py::alone")
     assert short(found.used) == ["decay", "alone"]
 
 
 def test_a_long_slice_is_cut_to_the_limit_and_says_what_is_missing() -> None:
-    found = shown("long.py::main")
+    found = material_of("long.py::main")
     assert len(found.code.encode()) <= MAX_BYTES
     assert "def main" in found.code
     assert any("Left out" in remark and "part" in remark for remark in found.remarks)
-    huge = shown("huge.py::huge")
+    huge = material_of("huge.py::huge")
     assert len(huge.code.encode()) <= MAX_BYTES
     assert huge.code.endswith("\n")
     assert any("cut off" in remark for remark in huge.remarks)
 
 
-def test_what_cannot_be_sliced_is_shown_as_it_stands() -> None:
-    found = shown("old.py::shout")
+def test_code_that_cannot_be_sliced_is_unchanged() -> None:
+    found = material_of("old.py::shout")
     assert "print x, '!'" in found.code
     assert "def speak" in found.code
     assert any("Python 2" in remark for remark in found.remarks)
     assert found.packages == ("scipy",)
-    other = shown("fast.cpp::add", "rates.py::alone")
+    other = material_of("fast.cpp::add", "rates.py::alone")
     assert other.code.startswith("// --- fast.cpp:1-4 @ 0123456\nint add")
     assert "def alone" in other.code
     assert any("write it in Python" in remark for remark in other.remarks)
@@ -95,10 +95,10 @@ def test_what_cannot_be_sliced_is_shown_as_it_stands() -> None:
 
 def test_an_unknown_symbol_is_refused() -> None:
     with pytest.raises(UnknownIdError):
-        shown("rates.py::nothing")
+        material_of("rates.py::nothing")
 
 
-def test_definitions_that_components_have_are_not_shown_again() -> None:
+def test_definitions_of_components_are_omitted() -> None:
     code = "X = 1\n\n@mark\ndef a():\n    return 1\n\n\nclass B:\n    pass\n\ndef c():\n    return a()\n"
     assert without(code, {"a", "B", "X", "c"}, {"c"}) == (
         "X = 1\n\n# a: see the components\n\n# B: see the components\n\ndef c():\n    return a()\n"

@@ -88,12 +88,12 @@ class Build:
             trials=trials if runs else None,
             runs=runs,
         )
-        return code_techniques(techniques, located, context, lambda *told: self.progress.append(told))
+        return code_techniques(techniques, located, context, lambda *event: self.progress.append(event))
 
     @property
-    def asked(self) -> list[tuple[str, str]]:
+    def requests(self) -> list[tuple[str, str]]:
         """Prompts, with the technique that each was about, in the order in which they were answered."""
-        return [(name, _about(name, inputs)) for name, _, inputs, _ in self.model.asked]
+        return [(name, _about(name, inputs)) for name, _, inputs, _ in self.model.requests]
 
 
 def _about(name: str, inputs: Mapping[str, str]) -> str:
@@ -113,7 +113,11 @@ def code_of(coded: Coded) -> Code:
 def test_leaves_come_before_what_is_made_of_them(build: Build) -> None:
     coded, stopped = build()
     assert stopped is None
-    assert [name for prompt, name in build.asked if prompt == "modularize"] == [CLIPPING.name, DAMPING.name, TOP.name]
+    assert [name for prompt, name in build.requests if prompt == "modularize"] == [
+        CLIPPING.name,
+        DAMPING.name,
+        TOP.name,
+    ]
     assert list(coded) == [TOP.id, CLIPPING.id, DAMPING.id]  # in the order of the paper
     assert {c.code.level for c in coded.values() if c.code} == {Level.FAITHFUL}
     assert build.progress == [(1, 3, CLIPPING.name), (2, 3, DAMPING.name), (3, 3, TOP.name)]
@@ -148,15 +152,15 @@ def test_a_component_without_running_code_gives_way_to_its_own_components(build:
         "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n",
     )
 
-    def answer(asked: Question) -> Any:
-        if asked.technique != STAGE.name:
-            return sound(asked)
+    def answer(request: Question) -> Any:
+        if request.technique != STAGE.name:
+            return sound(request)
         if fate == "no answer":
             raise AnswerError("modularize, Smoothing stage: none")
         return {"declined": declined("It only calls."), "does not run": broken, "something else": other}[fate]
 
-    def judged(asked: Question) -> Any:
-        odd = asked.technique == STAGE.name
+    def judged(request: Question) -> Any:
+        odd = request.technique == STAGE.name
         return verdict(("unrelated", "this is another filter")) if odd else verdict()
 
     def repair(_: Question) -> Any:
@@ -165,7 +169,7 @@ def test_a_component_without_running_code_gives_way_to_its_own_components(build:
     coded, stopped = build([TOP, CLIPPING, STAGE, DEEP], located, modularize=answer, fidelity=judged, repair=repair)
     assert stopped is None
     assert code_of(coded[TOP.id]).level is Level.FAITHFUL
-    offered = next(i["components"] for name, _, i, _ in build.model.asked if _about(name, i) == TOP.name)
+    offered = next(i["components"] for name, _, i, _ in build.model.requests if _about(name, i) == TOP.name)
     assert "def damp(values, rate=0.25)" in offered
     assert "def smooth" not in offered
 
@@ -178,22 +182,22 @@ def test_code_of_a_component_is_offered_and_not_what_that_is_made_of(build: Buil
     build(
         [TOP, CLIPPING, STAGE, DEEP],
         {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]},
-        modularize=lambda asked: good if asked.technique == STAGE.name else sound(asked),
+        modularize=lambda request: good if request.technique == STAGE.name else sound(request),
         fidelity=lambda _: verdict(),
         revise=lambda _: {"cause": "all holds", "edits": []},
         strengthen=lambda _: {"cause": "all is noticed", "edits": []},
     )
-    offered = next(i["components"] for name, _, i, _ in build.model.asked if _about(name, i) == TOP.name)
+    offered = next(i["components"] for name, _, i, _ in build.model.requests if _about(name, i) == TOP.name)
     assert "def smooth(values)" in offered
     assert "Exponential damping" not in offered  # what it takes of that comes with it
     assert offered.count("def damp(") == 1
 
 
 def test_a_technique_that_the_model_cannot_do_leaves_the_others(build: Build) -> None:
-    def answer(asked: Question) -> Any:
-        if asked.technique == DAMPING.name:
+    def answer(request: Question) -> Any:
+        if request.technique == DAMPING.name:
             raise AnswerError("modularize, Exponential damping: no usable answer")
-        return sound(asked)
+        return sound(request)
 
     coded, stopped = build(modularize=answer)
     assert stopped is None
@@ -204,12 +208,12 @@ def test_a_technique_that_the_model_cannot_do_leaves_the_others(build: Build) ->
     assert code_of(coded[CLIPPING.id]).level is Level.FAITHFUL
     again, _ = build()  # what failed is asked again, and the composite since its components are others now
     assert code_of(again[DAMPING.id]).level is Level.FAITHFUL
-    assert [name for prompt, name in build.asked if prompt == "modularize"] == [DAMPING.name, TOP.name]
+    assert [name for prompt, name in build.requests if prompt == "modularize"] == [DAMPING.name, TOP.name]
 
 
 def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_again(build: Build) -> None:
-    def judged(asked: Question) -> Any:
-        if asked.technique == CLIPPING.name:
+    def judged(request: Question) -> Any:
+        if request.technique == CLIPPING.name:
             raise AnswerError("check: no usable answer")
 
     coded, _ = build(fidelity=judged)
@@ -217,10 +221,10 @@ def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_a
     assert coded[CLIPPING.id].failed == "check: no usable answer"
     again, _ = build()
     assert (code_of(again[CLIPPING.id]).level, again[CLIPPING.id].failed) == (Level.FAITHFUL, None)
-    assert {name for _, name in build.asked} == {CLIPPING.name}
+    assert {name for _, name in build.requests} == {CLIPPING.name}
 
 
-def test_declined_is_an_answer_and_kept(build: Build) -> None:
+def test_declined_is_an_answer_and_stored(build: Build) -> None:
     first, _ = build(modularize=lambda a: declined("It plots.") if a.technique == CLIPPING.name else sound(a))
     assert first[CLIPPING.id].reason == "the model found no code for it: It plots."
     assert (first[CLIPPING.id].failed, first[CLIPPING.id].code) == (None, None)
@@ -231,10 +235,10 @@ def test_declined_is_an_answer_and_kept(build: Build) -> None:
 
 @pytest.mark.parametrize("error", [BudgetError("code: spent"), ModelUnavailableError("code: down")])
 def test_a_stop_keeps_what_is_finished_and_the_next_build_asks_the_rest(build: Build, error: Exception) -> None:
-    def answer(asked: Question) -> Any:
-        if asked.technique == DAMPING.name:
+    def answer(request: Question) -> Any:
+        if request.technique == DAMPING.name:
             raise error
-        return sound(asked)
+        return sound(request)
 
     coded, stopped = build(modularize=answer)
     assert stopped is error
@@ -244,23 +248,23 @@ def test_a_stop_keeps_what_is_finished_and_the_next_build_asks_the_rest(build: B
     assert stopped is None
     assert list(again) == [TOP.id, CLIPPING.id, DAMPING.id]
     assert again[CLIPPING.id] == coded[CLIPPING.id]
-    assert CLIPPING.name not in {name for _, name in build.asked}
+    assert CLIPPING.name not in {name for _, name in build.requests}
 
 
 def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(build: Build) -> None:
     stopped_there = threading.Event()
 
-    def answer(asked: Question) -> Any:
-        if asked.technique == DAMPING.name:
+    def answer(request: Question) -> Any:
+        if request.technique == DAMPING.name:
             stopped_there.set()
             raise BudgetError("code: spent")
         assert stopped_there.wait(10)
-        return sound(asked)
+        return sound(request)
 
     coded, stopped = build(modularize=answer, jobs=2)
     assert isinstance(stopped, BudgetError)
     assert list(coded) == [CLIPPING.id]
-    assert TOP.name not in {name for _, name in build.asked}
+    assert TOP.name not in {name for _, name in build.requests}
 
 
 def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
@@ -285,7 +289,7 @@ def test_a_second_build_asks_nothing_and_gives_the_same(build: Build) -> None:
 
 
 @pytest.mark.parametrize("change", ["definition", "places", "prompts", "sandbox"])
-def test_what_decides_a_technique_s_code_is_asked_anew_and_only_that(build: Build, change: str) -> None:
+def test_a_changed_input_of_a_technique_s_code_repeats_only_its_question(build: Build, change: str) -> None:
     build()
     techniques, located, runs = list(ALL), dict(LOCATED), True
     if change == "definition":
@@ -297,19 +301,19 @@ def test_what_decides_a_technique_s_code_is_asked_anew_and_only_that(build: Buil
     else:
         runs = False
     build(techniques, located, runs=runs)
-    asked = {name for prompt, name in build.asked if prompt == "modularize"}
-    assert DAMPING.name in asked
-    assert (CLIPPING.name in asked) == (change in ("prompts", "sandbox"))
+    request = {name for prompt, name in build.requests if prompt == "modularize"}
+    assert DAMPING.name in request
+    assert (CLIPPING.name in request) == (change in ("prompts", "sandbox"))
 
 
-def test_what_met_a_registry_that_was_down_is_not_kept(build: Build) -> None:
+def test_a_result_without_its_registry_is_not_stored(build: Build) -> None:
     build.incomplete = True
     first, _ = build()
     assert not any(c.final for c in first.values())
     build.incomplete = False
     again, _ = build()
     assert all(c.final for c in again.values())
-    assert {name for prompt, name in build.asked if prompt == "modularize"} == {t.name for t in ALL}
+    assert {name for prompt, name in build.requests if prompt == "modularize"} == {t.name for t in ALL}
 
 
 def test_without_a_sandbox_code_is_parsed_and_says_so(build: Build) -> None:
@@ -342,4 +346,4 @@ def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) 
 
 def test_nothing_located_asks_nothing(build: Build) -> None:
     assert build(located={}) == ({}, None)
-    assert build.asked == []
+    assert build.requests == []

@@ -1,7 +1,6 @@
 """Runs of drafts: once for the same draft, with the packages it needs, and never more than two at a time."""
 
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -47,18 +46,18 @@ class Place:
         self.same = same
         self.incomplete = incomplete
         self.without = without
-        self.asked: list[tuple[dict[str, Sequence[str]], list[str], str | None]] = []
+        self.requests: list[tuple[dict[str, Sequence[str]], list[str], str | None]] = []
         self.jobs: list[Job] = []
         self.ended: Outcome | None = None
         self.under_way = 0
         self.most_under_way = 0
-        self.pause = 0.0
+        self.first_two: threading.Barrier | None = None
         self._lock = threading.Lock()
 
     def make(self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], day: str | None) -> Environment:
-        asked = (dict(imports), list(requirements), day)
-        self.asked.append(asked)
-        number = 0 if self.same else self.asked.index(asked)
+        request = (dict(imports), list(requirements), day)
+        self.requests.append(request)
+        number = 0 if self.same else self.requests.index(request)
         site = None if number in self.without else Path(f"/nowhere/{number}/site")
         return Environment(site=site, hash=f"h{number}", incomplete=self.incomplete)
 
@@ -67,7 +66,9 @@ class Place:
             self.jobs.append(job)
             self.under_way += 1
             self.most_under_way = max(self.most_under_way, self.under_way)
-        time.sleep(self.pause)
+            waits = self.first_two is not None and len(self.jobs) <= 2
+        if self.first_two is not None and waits:
+            self.first_two.wait(60)
         try:
             if self.ended is not None:
                 return self.ended
@@ -136,7 +137,7 @@ def test_packages_are_those_of_the_paper_with_the_draft_s_own_and_its_test_s(tmp
     implementation = "import math\nimport jax.numpy as jnp\nfrom torch import nn, optim\n\ndef f(x):\n    return x\n"
     test = "from implementation import f\nimport scipy\n\nassert f(1) == 1\n"
     place.trials(tmp_path, base={"numpy": (), "torch": ("Tensor",)})(draft(implementation, test))
-    imports, requirements, day = place.asked[0]
+    imports, requirements, day = place.requests[0]
     assert sorted(imports) == ["jax", "numpy", "scipy", "torch"]
     assert set(imports["torch"]) == {"Tensor", "nn", "optim"}
     assert (requirements, day) == (["flax==0.7"], DAY)
@@ -147,14 +148,14 @@ def test_drafts_that_import_nothing_new_share_the_paper_s_packages(tmp_path: Pat
     trials = place.trials(tmp_path, base={"numpy": ()})
     trials(draft())
     trials(draft("import numpy\n" + MODULE))
-    assert place.asked[0] == place.asked[1]
+    assert place.requests[0] == place.requests[1]
     assert set(trials.environments) == {"h0"}
 
 
 def test_where_a_package_fails_other_versions_are_tried(tmp_path: Path) -> None:
     place = Place(failing=[0, 1])
     proof = place.trials(tmp_path)(draft())
-    assert [asked[1:] for asked in place.asked] == [(["flax==0.7"], DAY), (["flax"], DAY), (["flax"], None)]
+    assert [request[1:] for request in place.requests] == [(["flax==0.7"], DAY), (["flax"], DAY), (["flax"], None)]
     assert (proof.evidence.level, proof.evidence.environment) == (Level.TESTED, "h2")
 
 
@@ -170,16 +171,16 @@ def test_the_best_of_several_versions_counts_and_then_the_first(tmp_path: Path) 
 def test_a_failure_of_its_own_is_not_tried_with_other_versions(tmp_path: Path) -> None:
     place = Place()
     assert place.trials(tmp_path)(draft("1 / 0\n" + MODULE)).evidence.level is Level.PARSED
-    assert len(place.asked) == 1
+    assert len(place.requests) == 1
 
 
 def test_versions_that_come_to_the_same_or_to_nothing_are_not_run(tmp_path: Path) -> None:
     same = Place(failing=[0], same=True)
     same.trials(tmp_path / "same")(draft())
-    assert (len(same.asked), len(same.jobs)) == (3, 1)
+    assert (len(same.requests), len(same.jobs)) == (3, 1)
     nothing = Place(failing=[0], without=[1, 2])
     nothing.trials(tmp_path / "nothing")(draft())
-    assert (len(nothing.asked), len(nothing.jobs)) == (3, 1)
+    assert (len(nothing.requests), len(nothing.jobs)) == (3, 1)
 
 
 def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> None:
@@ -188,14 +189,14 @@ def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> Non
     assert trials.final
     assert trials(draft()).evidence.level is Level.PARSED
     assert not trials.final
-    assert len(place.asked) == 1  # the first thing to try is the same again
+    assert len(place.requests) == 1  # the first thing to try is the same again
     up = Place()
     later = up.trials(tmp_path)
     assert later(draft()).evidence.level is Level.TESTED
     assert later.final
 
 
-def test_a_run_that_was_killed_is_not_kept(tmp_path: Path) -> None:
+def test_a_killed_run_is_not_stored(tmp_path: Path) -> None:
     place = Place()
     place.ended = Outcome(
         ended="killed", exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"
@@ -207,7 +208,7 @@ def test_a_run_that_was_killed_is_not_kept(tmp_path: Path) -> None:
 
 def test_two_run_at_a_time(tmp_path: Path) -> None:
     place = Place()
-    place.pause = 0.002
+    place.first_two = threading.Barrier(2)
     trials = place.trials(tmp_path)
     drafts = [draft(test=TEST + f"assert twice({n}) == {2 * n}\n") for n in range(6)]
     proofs = each(trials, drafts, 6)

@@ -75,7 +75,7 @@ def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
     assert draft.documentation == DOCUMENTATION
     assert draft.sources == (symbol("rates.py::decay"), symbol("rates.py::FLOOR"))
     assert "# --- rates.py:3-7" in draft.excerpt
-    [(_, about, inputs, complaint)] = model.asked
+    [(_, about, inputs, complaint)] = model.requests
     assert (about, complaint) == ("Decay", None)
     assert inputs["paper"] == "On rates"
     assert inputs["technique"] == "Decay: Rates decay by exp."
@@ -89,7 +89,7 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     model = FakeModel({"modularize": [SCHEDULE]})
     draft = written(model, component(), technique=WHOLE)
     assert isinstance(draft, Draft)
-    inputs = model.asked[0][2]
+    inputs = model.requests[0][2]
     assert inputs["components"].startswith("import math\n\n# --- component: Decay\nFLOOR = 1e-8\n")
     assert "_all" not in inputs["components"]
     assert "return max(FLOOR, math.exp(-step))" in inputs["components"]
@@ -139,14 +139,14 @@ def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
     assert draft.excerpt.count("def rise") == 1
 
 
-def test_long_components_are_told_by_their_signatures() -> None:
+def test_long_components_are_represented_by_their_signatures() -> None:
     body = "".join(f"    step = step * {i} + math.exp(-step)\n" for i in range(300))
     long = component().model_copy(
         update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
     )
     model = FakeModel({"modularize": [SCHEDULE]})
     written(model, long, technique=WHOLE)
-    assert model.asked[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
+    assert model.requests[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
 
 
 def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
@@ -155,15 +155,15 @@ def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
     )
     model = FakeModel({"modularize": [SCHEDULE]})
     written(model, cut, technique=WHOLE)
-    assert "return max(FLOOR, math.exp(-step))" in model.asked[0][2]["code"]
+    assert "return max(FLOOR, math.exp(-step))" in model.requests[0][2]["code"]
 
 
-def test_a_test_of_a_component_that_is_not_used_is_told_why_it_is_not_there() -> None:
+def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> None:
     other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
     wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
     model = FakeModel({"modularize": [wrong, SCHEDULE]})
     written(model, component(), other, technique=WHOLE)
-    assert "does not define rise; of the components it has only what your code uses" in str(model.asked[0][3])
+    assert "does not define rise; of the components it has only what your code uses" in str(model.requests[0][3])
 
 
 def test_the_model_may_decline() -> None:
@@ -172,7 +172,7 @@ def test_the_model_may_decline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "complaint"),
     [
         ({"declined": " "}, "one sentence that says why"),
         ({"declined": "no"}, "decide"),
@@ -183,14 +183,14 @@ def test_the_model_may_decline() -> None:
         ({"documentation": "Short."}, "5 to 10 sentences"),
     ],
 )
-def test_what_is_wrong_is_said_and_asked_again(change: dict[str, Any], said: str) -> None:
+def test_the_model_gets_the_faults_of_its_module(change: dict[str, Any], complaint: str) -> None:
     model = FakeModel({"modularize": [DECAY | change, DECAY]})
     assert isinstance(written(model), Draft)
-    assert said in str(model.asked[0][3])
-    assert model.asked[1][3] is None
+    assert complaint in str(model.requests[0][3])
+    assert model.requests[1][3] is None
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     wrong = DECAY | {
         "implementation": "import argparse\n\ndef decay(x):\n    return open(x)\n",
         "test": "x = 1",
@@ -198,15 +198,15 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     }
     model = FakeModel({"modularize": [wrong, DECAY]})
     written(model)
-    said = str(model.asked[0][3])
-    assert all(word in said for word in ("argparse", "open", "imports nothing", "asserts nothing", "sentences"))
+    complaint = str(model.requests[0][3])
+    assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "sentences"))
 
 
-def test_a_composite_that_cannot_be_put_together_is_asked_again() -> None:
+def test_a_composite_that_cannot_be_composed_is_sent_back() -> None:
     wrong = SCHEDULE | {"implementation": "from decay import decay\n\ndef schedule(n):\n    return decay(n)\n"}
     model = FakeModel({"modularize": [wrong, SCHEDULE]})
     written(model, component(), technique=WHOLE)
-    assert "imports decay, which is not allowed" in str(model.asked[0][3])
+    assert "imports decay, which is not allowed" in str(model.requests[0][3])
 
 
 def test_no_usable_answer_is_raised() -> None:

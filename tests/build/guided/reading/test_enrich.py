@@ -60,7 +60,7 @@ def passage(inputs: Mapping[str, str], words: str) -> int:
     return next(int(m[1]) for m in re.finditer(r"^\[(\d+)\] ([^\n]*)", inputs["passages"], re.M) if words in m[2])
 
 
-def told(*texts: str) -> Any:
+def definitions(*texts: str) -> Any:
     """An answer that gives each technique a text, all on the first passage that is shown."""
 
     def answer(inputs: Mapping[str, str]) -> dict[str, Any]:
@@ -75,10 +75,10 @@ def told(*texts: str) -> Any:
 
 
 def enrich(
-    document: Document, answers: Any, techniques: Sequence[Technique] = ALL, **said: Any
+    document: Document, answers: Any, techniques: Sequence[Technique] = ALL, **options: Any
 ) -> tuple[Enriched, FakeModel]:
     model = FakeModel({"enrich": answers})
-    return enrich_with_model(techniques, document, WordEmbedder(), model, **({"jobs": 1} | said)), model
+    return enrich_with_model(techniques, document, WordEmbedder(), model, **({"jobs": 1} | options)), model
 
 
 def test_better_definitions_with_the_passages_they_draw_on(document: Document) -> None:
@@ -92,63 +92,65 @@ def test_better_definitions_with_the_passages_they_draw_on(document: Document) -
     assert any("slack that is left" in document.text[e.start : e.end] for e in better.excerpts)
     assert all(document.place(e.start) == (e.path, e.line) for e in better.excerpts)
     assert better.model_copy(update={"definition": SCHEDULER.definition, "excerpts": ()}) == SCHEDULER
-    assert (found.failed, model.asked[0][1]) == ({}, SCHEDULER.name)
+    assert (found.failed, model.requests[0][1]) == ({}, SCHEDULER.name)
 
 
-def test_a_number_that_the_paper_does_not_have_is_asked_again(document: Document) -> None:
-    wrong = told("Writes blocks of 16 MB with a learning rate of $0.05$ and weight $\\gamma$.")
-    found, model = enrich(document, [wrong, told("Writes blocks of 8 MB.")], [COALESCING])
-    complaint = model.asked[0][3]
+def test_a_number_that_the_paper_does_not_have_is_sent_back(document: Document) -> None:
+    wrong = definitions("Writes blocks of 16 MB with a learning rate of $0.05$ and weight $\\gamma$.")
+    found, model = enrich(document, [wrong, definitions("Writes blocks of 8 MB.")], [COALESCING])
+    complaint = model.requests[0][3]
     assert complaint is not None
     for odd in ("16", "0.05", "\\gamma"):
         assert odd in complaint
     assert found.techniques[0].definition == "Writes blocks of 8 MB."
 
 
-def test_where_the_number_stands_is_kept_even_if_it_was_not_named(document: Document) -> None:
-    found, _ = enrich(document, told("A block of 8 MB is 40 times faster."), [COALESCING])
+def test_the_passage_of_a_number_is_cited_even_if_the_model_omits_it(document: Document) -> None:
+    found, _ = enrich(document, definitions("A block of 8 MB is 40 times faster."), [COALESCING])
     spans = [document.text[e.start : e.end] for e in found.techniques[0].excerpts]
     assert any("40 times slower" in span for span in spans)
 
 
-def test_one_bad_technique_is_asked_alone(document: Document) -> None:
-    first = told("A serving system that tiers pages.", "Has 77 queues.", "Writes blocks of 8 MB.")
-    found, model = enrich(document, [first, told(SLACK)])
+def test_a_faulty_technique_gets_a_question_of_its_own(document: Document) -> None:
+    first = definitions("A serving system that tiers pages.", "Has 77 queues.", "Writes blocks of 8 MB.")
+    found, model = enrich(document, [first, definitions(SLACK)])
     assert [t.definition for t in found.techniques] == [
         "A serving system that tiers pages.",
         SLACK,
         "Writes blocks of 8 MB.",
     ]
-    assert [about for _, about, _, _ in model.asked] == [", ".join(t.name for t in ALL), SCHEDULER.name]
-    assert "77" in model.asked[1][2]["remarks"]
-    assert COALESCING.name not in model.asked[1][2]["techniques"]
+    assert [about for _, about, _, _ in model.requests] == [", ".join(t.name for t in ALL), SCHEDULER.name]
+    assert "77" in model.requests[1][2]["remarks"]
+    assert COALESCING.name not in model.requests[1][2]["techniques"]
     assert found.failed == {}
 
 
 def test_what_stays_wrong_keeps_its_definition_and_says_why(document: Document) -> None:
-    found, _ = enrich(document, [told("A system.", "Has 77 queues.", ""), *[told("Has 77 queues.")] * 4])
+    found, _ = enrich(document, [definitions("A system.", "Has 77 queues.", ""), *[definitions("Has 77 queues.")] * 4])
     assert [t.definition for t in found.techniques] == ["A system.", SCHEDULER.definition, COALESCING.definition]
     assert list(found.failed) == [SCHEDULER.id]
     assert "77" in found.failed[SCHEDULER.id]
 
 
-def test_a_batch_without_an_answer_is_asked_one_by_one(document: Document) -> None:
-    found, model = enrich(document, [AnswerError("cut off"), told("A system."), told(SLACK), AnswerError("again")])
+def test_a_batch_without_an_answer_is_repeated_one_by_one(document: Document) -> None:
+    found, model = enrich(
+        document, [AnswerError("cut off"), definitions("A system."), definitions(SLACK), AnswerError("again")]
+    )
     assert [t.definition for t in found.techniques] == ["A system.", SLACK, COALESCING.definition]
     assert found.failed == {COALESCING.id: "again"}
-    assert len(model.asked) == 4
+    assert len(model.requests) == 4
 
 
-def test_a_technique_that_an_answer_leaves_out_is_asked_alone(document: Document) -> None:
-    found, model = enrich(document, [told("A system.", SLACK), told("Writes blocks of 8 MB.")])
+def test_a_technique_that_an_answer_omits_gets_a_question_of_its_own(document: Document) -> None:
+    found, model = enrich(document, [definitions("A system.", SLACK), definitions("Writes blocks of 8 MB.")])
     assert [t.definition for t in found.techniques] == ["A system.", SLACK, "Writes blocks of 8 MB."]
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 def test_pointers_out_of_a_definition_are_refused(document: Document) -> None:
     for text in ("Works as in Figure 2.", "See Algorithm 1.", "As described above, it writes.", "Known from [3, 4]."):
-        _, model = enrich(document, [told(text), told("Writes blocks.")], [COALESCING])
-        assert "points to" in (model.asked[0][3] or "")
+        _, model = enrich(document, [definitions(text), definitions("Writes blocks.")], [COALESCING])
+        assert "points to" in (model.requests[0][3] or "")
 
 
 @pytest.mark.parametrize("error", [ModelUnavailableError("no key"), BudgetError("spent")])
@@ -159,23 +161,23 @@ def test_no_further_question_makes_sense(document: Document, error: Exception) -
 
 def test_the_outcome_does_not_depend_on_the_number_of_jobs(document: Document) -> None:
     many = [technique(f"Cache {c}", "Keeps pages.", TOP.id) for c in "abcdefghijklmnop"]
-    answer = told(*["Keeps the pages of idle requests."] * 6)
+    answer = definitions(*["Keeps the pages of idle requests."] * 6)
     one, model = enrich(document, answer, many, jobs=1)
     assert one == enrich(document, answer, many, jobs=4)[0]
-    assert len(model.asked) == 3
+    assert len(model.requests) == 3
     assert all(t.definition == "Keeps the pages of idle requests." for t in one.techniques)
 
 
-def test_passages_are_shown_once_and_fit_the_window(document: Document) -> None:
-    _, model = enrich(document, told("", "", ""))
-    numbers = re.findall(r"^\[(\d+)\]", model.asked[0][2]["passages"], re.MULTILINE)
+def test_passages_occur_once_in_a_prompt_and_fit_the_window(document: Document) -> None:
+    _, model = enrich(document, definitions("", "", ""))
+    numbers = re.findall(r"^\[(\d+)\]", model.requests[0][2]["passages"], re.MULTILINE)
     assert len(numbers) == len(set(numbers)) > 5
-    _, small = enrich(document, told("", "", ""), window=8_000)
-    assert all(len(asked[2]["passages"]) <= 4 * 1_100 for asked in small.asked)
+    _, small = enrich(document, definitions("", "", ""), window=8_000)
+    assert all(len(request[2]["passages"]) <= 4 * 1_100 for request in small.requests)
 
 
 def test_nothing_to_enrich_asks_nothing(document: Document) -> None:
     assert enrich(document, [], [])[0] == Enriched(techniques=())
     empty = Document(format="markdown", title="Nothing", abstract="", text="")
     found, model = enrich(empty, [], ALL)
-    assert (found.techniques, model.asked) == (ALL, [])
+    assert (found.techniques, model.requests) == (ALL, [])

@@ -30,7 +30,7 @@ def number_of(paper: str, words: str) -> int:
     return found[0]
 
 
-def component(name: str, **said: Any) -> dict[str, Any]:
+def component(name: str, **fields: Any) -> dict[str, Any]:
     return {
         "name": name,
         "type": "technique",
@@ -38,7 +38,7 @@ def component(name: str, **said: Any) -> dict[str, Any]:
         "aliases": [],
         "definition": "It takes pages, writes them as one block, and gives the block's address.",
         "passages": [1],
-    } | said
+    } | fields
 
 
 def answer(*components: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_a_hierarchy_with_ids_and_places(document: Document) -> None:
     assert (excerpt.section, excerpt.path) == ("Page coalescing", "systems.tex")
     assert document.place(excerpt.start) == (excerpt.path, excerpt.line)
     assert [f.id for f in found.findings] == [f"{PAPER}#finding/1"]
-    assert [(about, complaint) for _, about, _, complaint in model.asked] == [(document.title, None)]
+    assert [(about, complaint) for _, about, _, complaint in model.requests] == [(document.title, None)]
 
 
 def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(document: Document) -> None:
@@ -95,11 +95,11 @@ def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(do
         (f"{PAPER}#resource/1", "Code: https://github.com/example/tidecache")
     ]
 
-    def told(inputs: Mapping[str, str]) -> dict[str, Any]:
+    def with_release(inputs: Mapping[str, str]) -> dict[str, Any]:
         released = component("TideCache code", type="resource", definition="At github.com/example/tidecache.")
         return answer(*good(inputs)["components"], released)
 
-    assert [r.name for r in read(document, told)[0].resources] == ["TideCache code"]
+    assert [r.name for r in read(document, with_release)[0].resources] == ["TideCache code"]
 
 
 def test_an_abbreviation_in_the_name_is_an_alias(document: Document) -> None:
@@ -150,9 +150,11 @@ def test_a_parent_may_be_named_by_its_alias_and_parts_are_techniques(document: D
         ),
     ],
 )
-def test_what_is_surely_wrong_is_asked_again(document: Document, components: list[dict[str, Any]], words: str) -> None:
+def test_a_certain_error_is_sent_back_to_the_model(
+    document: Document, components: list[dict[str, Any]], words: str
+) -> None:
     found, model = read(document, answer(*components), good)
-    assert words in (model.asked[0][3] or "")
+    assert words in (model.requests[0][3] or "")
     assert found.techniques[0].name == "TideCache"
 
 
@@ -162,7 +164,7 @@ def test_what_is_surely_wrong_is_asked_again(document: Document, components: lis
      "Stage-wise Training", "Section Pooling", "Policy Gradient with Baseline", "Step Size Adaptation", "DPO"],
 )  # fmt: skip
 def test_names_that_are_no_fault(document: Document, name: str) -> None:
-    assert read(document, answer(component(name)))[1].asked[0][3] is None
+    assert read(document, answer(component(name)))[1].requests[0][3] is None
 
 
 def test_an_answer_that_stays_wrong_is_an_error(document: Document) -> None:
@@ -176,7 +178,7 @@ def test_a_spent_budget_goes_through(document: Document) -> None:
 
 
 def test_the_prompt_has_the_method_and_not_the_bibliography(document: Document) -> None:
-    paper = read(document, good)[1].asked[0][2]["paper"]
+    paper = read(document, good)[1].requests[0][2]["paper"]
     assert "s_i = d_i - t - c_i" in paper
     assert "## Crash recovery" in paper
     assert "Long, A." not in paper
@@ -187,7 +189,7 @@ def test_a_small_window_keeps_abstract_and_method(document: Document) -> None:
     model = FakeModel({"extract": answer(component("TideCache"))})
     long = document.model_copy(update={"title": "T"})
     extract_with_model(long, PAPER, model, 4_000)
-    paper = model.asked[0][2]["paper"]
+    paper = model.requests[0][2]["paper"]
     assert len(paper) <= 4 * 1000 + 50
     assert "We present" in paper
     assert "gathers the pages" in paper
@@ -207,5 +209,5 @@ def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> 
     found, model = read(
         parse_paper(path), answer(component("Loud Descent", passages=[77])), answer(component("Loud Descent"))
     )
-    assert "names no passage" in (model.asked[0][3] or "")
+    assert "names no passage" in (model.requests[0][3] or "")
     assert found.techniques[0].excerpts

@@ -62,7 +62,7 @@ def number(inputs: Mapping[str, str], name: str) -> int:
     return int(found[1])
 
 
-def asked(inputs: Mapping[str, str]) -> list[str]:
+def requested_techniques(inputs: Mapping[str, str]) -> list[str]:
     return re.findall(r"^\d+\. ([^(]+) \(", inputs["techniques"], re.M)
 
 
@@ -77,7 +77,7 @@ def answering(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> Any:
                     "why": "because",
                     "places": [{"symbol": number(inputs, s), "sure": sure} for s, sure in wanted.get(name, ())],
                 }
-                for i, name in enumerate(asked(inputs), start=1)
+                for i, name in enumerate(requested_techniques(inputs), start=1)
             ]
         }
 
@@ -115,7 +115,7 @@ def test_none_is_an_answer_and_no_failure(codebase: Codebase) -> None:
 def test_a_prompt_shows_each_candidate_once_and_what_the_techniques_are(codebase: Codebase) -> None:
     model = FakeModel({"ground": answering({})})
     located(codebase, model)
-    [(_, about, inputs, _)] = model.asked
+    [(_, about, inputs, _)] = model.requests
     assert about == ", ".join(t.name for t in ALL)
     heads = re.findall(r"^\[\d+\] (\S+ .*)$", inputs["candidates"], re.M)
     assert len(heads) == len(set(heads)) > 5
@@ -127,7 +127,7 @@ def test_a_prompt_shows_each_candidate_once_and_what_the_techniques_are(codebase
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "complaint"),
     [
         ([(1, [999])], "no candidate 999"),
         ([(1, [0])], "no candidate 0"),
@@ -138,8 +138,8 @@ def test_a_prompt_shows_each_candidate_once_and_what_the_techniques_are(codebase
         ([(2, [])], "from 1 to 1 once"),
     ],
 )
-def test_what_is_wrong_with_an_answer_is_said(
-    codebase: Codebase, answer: list[tuple[int, list[int]]], said: str
+def test_the_model_gets_the_faults_of_its_answer(
+    codebase: Codebase, answer: list[tuple[int, list[int]]], complaint: str
 ) -> None:
     wrong = {
         "techniques": [
@@ -149,7 +149,7 @@ def test_what_is_wrong_with_an_answer_is_said(
     }
     model = FakeModel({"ground": [wrong, answering({MEMORY.name: [("EchoMemory", "high")]})]})
     found = located(codebase, model, [MEMORY])
-    assert said in str(model.asked[0][3])
+    assert complaint in str(model.requests[0][3])
     assert names(found, MEMORY) == ["EchoMemory"]
 
 
@@ -157,7 +157,7 @@ def test_a_technique_that_gets_no_usable_answer_does_not_take_others_with_it(cod
     right = answering({t.name: [("EchoMemory", "high")] for t in ALL})
 
     def answer(inputs: Mapping[str, str]) -> Any:
-        if GATE.name in asked(inputs):
+        if GATE.name in requested_techniques(inputs):
             raise AnswerError("ground: nothing that can be used")
         return right(inputs)
 
@@ -190,7 +190,7 @@ def test_the_order_in_which_answers_come_does_not_matter(codebase: Codebase) -> 
     assert len(results) == 1
 
 
-def test_nothing_is_asked_where_there_is_nothing_to_locate(codebase: Codebase) -> None:
+def test_without_anything_to_locate_the_model_is_not_called(codebase: Codebase) -> None:
     empty = Codebase(repository=Repository(id="local:empty@0", url=""))
     model = FakeModel({})
     assert located(codebase, model, []).grounding.locations == ()
@@ -198,7 +198,7 @@ def test_nothing_is_asked_where_there_is_nothing_to_locate(codebase: Codebase) -
     assert candidates(ALL, empty, HashEmbedder(), limit=3) == {t.id: () for t in ALL}
 
 
-def test_candidates_are_as_many_as_asked_however_little_speaks_for_them(codebase: Codebase) -> None:
+def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase: Codebase) -> None:
     foreign = technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword.")
     found = candidates([MEMORY, foreign], codebase, HashEmbedder(), limit=7)
     assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
@@ -219,14 +219,14 @@ def test_batches_hold_everything_in_order_and_about_as_much_each(n: int) -> None
 def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:
     model = FakeModel({"ground": answering({})})
     located(codebase, model, [technique("Echo memory", "slots " * 600)])
-    assert model.asked[0][2]["techniques"].endswith("slots …")
-    assert 1_000 < len(model.asked[0][2]["techniques"]) < 1_500
+    assert model.requests[0][2]["techniques"].endswith("slots …")
+    assert 1_000 < len(model.requests[0][2]["techniques"]) < 1_500
 
 
-def test_functions_are_shown_whole_as_long_as_there_is_room(tmp_path: Path) -> None:
+def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None:
     long = "slots_of_past_spectra_of_the_memory_of_echoes_of_a_network" * 2
 
-    def asked_about(functions: int) -> str:
+    def candidates_for(functions: int) -> str:
         folder = tmp_path / str(functions)
         folder.mkdir()
         for i in range(functions):
@@ -235,9 +235,9 @@ def test_functions_are_shown_whole_as_long_as_there_is_room(tmp_path: Path) -> N
         code = parse_repository(fetch_repository(str(folder), tmp_path / "cache"))
         model = FakeModel({"ground": answering({})})
         located(code, model, [MEMORY, GATE, CONTRAST])
-        return str(model.asked[0][2]["candidates"])
+        return str(model.requests[0][2]["candidates"])
 
-    few, many = asked_about(2), asked_about(30)
+    few, many = candidates_for(2), candidates_for(30)
     assert few.count("echo27 = echo26") == 2
     assert "    …" not in few
     assert len(many) <= 28_000

@@ -41,7 +41,7 @@ def test_an_overview_says_purpose_parts_and_how_it_is_run(codebase: Codebase) ->
 def test_the_question_holds_readme_tree_and_signatures(codebase: Codebase) -> None:
     model = FakeModel({"overview": [answer()]})
     overview(codebase, model)
-    inputs = model.asked[0][2]
+    inputs = model.requests[0][2]
     assert "nearest one is read" in inputs["readme"]
     assert "badge" not in inputs["readme"]
     assert "img" not in inputs["readme"]
@@ -59,17 +59,17 @@ def test_the_question_holds_readme_tree_and_signatures(codebase: Codebase) -> No
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "complaint"),
     [
         ({"parts": [{"path": "echo/nothing.py", "does": ""}]}, "echo/nothing.py"),
         ({"parts": []}, "at least one file"),
         ({"purpose": " "}, "what the repository is for"),
     ],
 )
-def test_files_that_are_not_there_are_asked_again(codebase: Codebase, wrong: Any, said: str) -> None:
+def test_missing_files_are_sent_back_to_the_model(codebase: Codebase, wrong: Any, complaint: str) -> None:
     model = FakeModel({"overview": [answer(**wrong), answer()]})
     overview(codebase, model)
-    assert said in str(model.asked[0][3])
+    assert complaint in str(model.requests[0][3])
 
 
 def test_folders_and_a_leading_dot_are_fine(codebase: Codebase) -> None:
@@ -91,11 +91,11 @@ def test_no_usable_answer_is_raised_and_the_static_overview_needs_none(codebase:
 
 def test_a_huge_repository_gives_a_question_of_bounded_length() -> None:
     files = {
-        f"pkg{i}/mod{j}.py": "\n".join(f"def f{k}(a, b): ..." for k in range(30)) for i in range(90) for j in range(9)
+        f"pkg{i}/mod{j}.py": "\n".join(f"def f{k}(a, b): ..." for k in range(20)) for i in range(60) for j in range(3)
     }
     model = FakeModel({"overview": [answer(parts=[{"path": "pkg0/mod0.py", "does": "a"}])]})
     overview(codebase_of({**files, "README.md": "word " * 9000}), model)
-    inputs = model.asked[0][2]
+    inputs = model.requests[0][2]
     assert sum(len(text) for text in inputs.values()) < 25_000
     assert "more files" in inputs["symbols"]
     assert "more folders" in inputs["tree"]

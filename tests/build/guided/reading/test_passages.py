@@ -82,13 +82,13 @@ The threshold shrinks with the number of skipped steps.
 
 @pytest.mark.parametrize("name", PAPERS)
 @pytest.mark.parametrize("size", [0, 300, 900, 10_000])
-def test_what_is_shown_fits_and_the_method_comes_first(name: str, size: int) -> None:
+def test_a_condensed_paper_fits_and_prefers_the_method(name: str, size: int) -> None:
     passages = read(name)
-    shown = condensed(passages, size)
-    assert len(shown) <= size + 200
-    assert "Long, A." not in shown
+    text = condensed(passages, size)
+    assert len(text) <= size + 200
+    assert "Long, A." not in text
     if size == 10_000:
-        assert all(p.text in shown for p in passages.listed if p.role == "method")
+        assert all(p.text in text for p in passages.listed if p.role == "method")
 
 
 def test_what_is_left_out_is_marked() -> None:

@@ -272,10 +272,10 @@ def test_there_are_enough_of_both() -> None:
 
 
 def test_a_complaint_names_the_assertion_and_what_is_wrong_with_it() -> None:
-    said = complaint(DRAFT, changed(("atol=1e-5)", "atol=0.1)")))
-    assert said is not None
-    assert "allclose" in said
-    assert "tolerance is looser" in said
+    reason = complaint(DRAFT, changed(("atol=1e-5)", "atol=0.1)")))
+    assert reason is not None
+    assert "allclose" in reason
+    assert "tolerance is looser" in reason
 
 
 HELPED = TEST.replace(
@@ -304,13 +304,13 @@ def test_functions_of_the_test_that_assert_are_assertions(old: str, new: str) ->
     assert complaint(helped, changed((", 0.0)\n", ", -0.125)\n"), draft=helped)) is None
 
 
-def test_a_broken_test_may_be_mended_but_keeps_its_assertions() -> None:
+def test_a_broken_test_may_be_repaired_but_keeps_its_assertions() -> None:
     broken = changed((ZERO, "assert discrepancy(x, x ==="))
     assert complaint(broken, DRAFT) is None
     assert complaint(broken, changed((f"    {ZERO}\n", ""), (f"    {SHAPE}\n", ""), (f"    {BOTH}\n", ""))) is not None
 
 
-def test_a_broken_implementation_may_be_mended() -> None:
+def test_a_broken_implementation_may_be_repaired() -> None:
     assert complaint(changed((RETURN, "return (within - 2 * across")), DRAFT) is None
 
 
@@ -323,7 +323,7 @@ def test_what_was_there_before_is_no_fault_of_the_repair() -> None:
     assert complaint(sloppy, changed(("dtype=np.float64", "dtype=float"), draft=sloppy)) is None
 
 
-def test_foreign_logic_may_go_where_that_is_asked_for_but_no_public_result_is_faked() -> None:
+def test_foreign_logic_may_be_removed_on_request_but_no_public_result_faked() -> None:
     fat = changed(
         (
             "    across = kernel",
@@ -387,7 +387,7 @@ def test_taking_out_an_assertion_of_a_value_is_always_refused(lines: list[str], 
 @settings(max_examples=30)
 @given(st.text(max_size=300))
 def test_whatever_a_model_writes_gets_an_answer(text: str) -> None:
-    said = complaint(DRAFT, DRAFT.model_copy(update={"test": text}))
-    assert said is None or said
-    said = complaint(DRAFT.model_copy(update={"test": text, "implementation": text}), DRAFT)
-    assert said is None or said
+    reason = complaint(DRAFT, DRAFT.model_copy(update={"test": text}))
+    assert reason is None or reason
+    reason = complaint(DRAFT.model_copy(update={"test": text, "implementation": text}), DRAFT)
+    assert reason is None or reason

@@ -1,4 +1,4 @@
-"""Run a draft, read the error, mend it, run again: until its test passes or no round is left."""
+"""Debugs a draft: run it, repair it by the error, run it again, until its test passes or no round is left."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -19,13 +19,13 @@ MOST_CODE = 52_100
 _REMEMBERED = 4
 
 Trial = Callable[[Draft], Proof]
-"""Finds packages for what a draft imports, runs it, and mutates it where its test passes. Equal drafts give equal
+"""Finds the packages that a draft imports, runs it, and mutates it if its test passes. Equal drafts give equal
 proofs."""
 
 PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
-# Nothing that is written into the code mends these.
+# No change of the code repairs these.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
-# Of these the sources say nothing.
+# The sources do not help with these.
 _OUTER = frozenset((Cause.REMOVED_API, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY, Cause.KILLED))
 _HINTS = {
     Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
@@ -37,10 +37,9 @@ _HINTS = {
 
 
 class Debugged(Value):
-    """What debugging came to. `proof` is that of `draft`; `first` the evidence of the first run. `repairs` are those
-    that `draft` went through, `refused` those that the guard did not let pass, `rounds` how often a model was asked.
-    `stopped` says why there is no further round though the test does not pass, `failed` that the model gave no answer
-    that can be used."""
+    """The result of debugging. `proof` is that of `draft`; `first` the evidence of the first run. `repairs` counts the
+    repairs in `draft`, `refused` those that the guard rejected, `rounds` the questions. `stopped` is the reason why
+    there is no further round though the test fails, `failed` the reason why the model gave no usable answer."""
 
     draft: Draft
     proof: Proof
@@ -57,14 +56,14 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft, mended in at most `rounds` rounds. No model is asked where the test passes at once, or where no code
-    can mend what stops it (a package that cannot be had). Raises `ModelUnavailableError` and `BudgetError` as `ask`
-    does, and what `trial` raises."""
+    """The draft, repaired in at most `rounds` rounds. No model is asked where the test passes at once, or where no code
+    can repair the failure (an unavailable package). Raises `ModelUnavailableError` and `BudgetError` as `ask` does, and
+    what `trial` raises."""
     proof = trial(draft)
     state = Debugged(draft=draft, proof=proof, first=proof.evidence)
     if proof.cause in HOPELESS:
         return state.model_copy(update={"stopped": f"{proof.cause.value}: {proof.evidence.reason}"})
-    tried: dict[tuple[str, str], str] = {(draft.implementation, draft.test): _said(proof)}
+    tried: dict[tuple[str, str], str] = {(draft.implementation, draft.test): _failure(proof)}
     notes: list[str] = []
     while not state.passed and state.rounds < rounds:
         inputs = {
@@ -79,15 +78,15 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
             return state
         state = state.model_copy(update={"rounds": state.rounds + 1})
         if not answer.edits:
-            return state.model_copy(update={"stopped": f"cannot be mended: {steady(answer.cause)}"})
-        mended = applied(state.draft, answer.edits)
-        after = trial(mended)
-        tried[mended.implementation, mended.test] = _said(after)
+            return state.model_copy(update={"stopped": f"cannot be repaired: {steady(answer.cause)}"})
+        repaired = applied(state.draft, answer.edits)
+        after = trial(repaired)
+        tried[repaired.implementation, repaired.test] = _failure(after)
         if _is_worse(after, state.proof):
-            notes.append(f"- {answer.cause} (taken back, since it then failed with: {_said(after)})")
+            notes.append(f"- {answer.cause} (taken back, since it then failed with: {_failure(after)})")
             continue
-        notes.append(f"- {answer.cause} (done; then it failed with: {_said(after)})")
-        state = state.model_copy(update={"draft": mended, "proof": after, "repairs": state.repairs + 1})
+        notes.append(f"- {answer.cause} (done; then it failed with: {_failure(after)})")
+        state = state.model_copy(update={"draft": repaired, "proof": after, "repairs": state.repairs + 1})
     if not state.passed:
         return state.model_copy(update={"stopped": f"does not pass after {state.rounds} rounds"})
     return state
@@ -103,10 +102,9 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """The answer to the prompt of this name, whose edits fit the draft and pass the guard, and the state with the
-    answers that the guard refused counted; None, and `failed`, where there is no such answer. `tried` says by code and
-    test how what was run already has failed; with `test_alone` the implementation stays as it is, and `may_remove` is
-    as in `complaint`."""
+    """The state with the answers that the guard refused counted, and the answer to the prompt of this name, whose edits
+    fit the draft and pass the guard; without one, None and `failed`. `tried` maps code and test of earlier runs to
+    their failure; with `test_alone` only the test may change; `may_remove` as in `complaint`."""
     draft, refused = state.draft, 0
 
     def check(answer: Repair) -> str | None:
@@ -139,12 +137,12 @@ def _is_worse(after: Proof, before: Proof) -> bool:
     return after.evidence.level.rank < before.evidence.level.rank or after.cause in HOPELESS
 
 
-def _said(proof: Proof) -> str:
+def _failure(proof: Proof) -> str:
     return steady(proof.evidence.reason or proof.cause.value)[:300]
 
 
 def _sources(state: Debugged) -> str:
-    """The source lines where they may help to tell what is right."""
+    """The source lines, where they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
     draft = state.draft
@@ -152,7 +150,7 @@ def _sources(state: Debugged) -> str:
 
 
 def room_for(excerpt: str, *others: str) -> str:
-    """The start of an excerpt, as much of it as a prompt with `others` has room for."""
+    """The start of an excerpt, as much as fits into a prompt with `others`."""
     room = MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in others)
     data = excerpt.encode("utf-8", "replace")
     if len(data) <= room:

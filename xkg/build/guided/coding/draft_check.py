@@ -1,5 +1,4 @@
-"""What is wrong with a written module, its test and its documentation, as far as that can be told without running
-them: in words for the model that wrote them."""
+"""Static checks of a written module, its test and its documentation, with messages for the model that wrote them."""
 
 import ast
 import re
@@ -11,7 +10,7 @@ from xkg.sandbox.evidence.mutation import stubs
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import check_parsed
 
-# Of the standard library and of what research code imports: nothing that a method's own code needs.
+# Modules that a method's own code does not need.
 PLUMBING = frozenset(
     "argparse absl click fire hydra matplotlib ml_collections omegaconf seaborn tensorboard tensorboardX tqdm "
     "unittest pytest wandb".split()
@@ -57,16 +56,16 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
 
 
 def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
-    """Of a test for an implementation that parses."""
+    """The faults of a test for an implementation that parses."""
     parsed = check_parsed(test)
     if parsed.level is Level.NONE:
-        said = f"{parsed.reason}; import from implementation what is tested" if parsed.reason else ""
-        yield f"test: {said}"
+        advice = f"{parsed.reason}; import from implementation what is tested" if parsed.reason else ""
+        yield f"test: {advice}"
         return
     tree = syntax_tree(test)
     yield from _imports("test", tree, {*allowed, "implementation"})
     yield from _reaches_out("test", tree)
-    names, whole = _taken(tree)
+    names, whole = _imported_from_implementation(tree)
     if not names and not whole:
         yield "test: it imports nothing from implementation; write `from implementation import …` with the names tested"
     missing = sorted(names - _defined(syntax_tree(implementation)))
@@ -147,12 +146,12 @@ def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """A method that others override: it raises on behalf of a base class."""
+    """Whether it is a method for subclasses to override."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     return bool(arguments) and arguments[0].arg == "self"
 
 
-def _taken(tree: ast.Module) -> tuple[set[str], bool]:
+def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
     """Names imported from the implementation, and whether it is imported as a whole."""
     names: set[str] = set()
     whole = False
@@ -178,7 +177,7 @@ def _defined(tree: ast.Module) -> set[str]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """An assertion that is about something: not `assert True`."""
+    """Whether it is an assertion about a value: not `assert True`."""
     if isinstance(node, ast.Assert):
         return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
     if isinstance(node, ast.Call):

@@ -1,8 +1,8 @@
-"""Whether an implementation does what definition and source lines say: the model's part, after the static share."""
+"""The model's part of fidelity, after the static share: does the implementation follow definition and source lines?"""
 
 from typing import Literal
 
-from xkg.build.fidelity import FAITHFUL_SHARE, left_out, unmatched
+from xkg.build.fidelity import FAITHFUL_SHARE, omitted, unmatched
 from xkg.build.guided.coding.debug import room_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.llm.client import AnswerType, Ask
@@ -21,15 +21,15 @@ class FaultFound(AnswerType):
 
 
 class Verdict(AnswerType):
-    """What was compared, then the faults that were found; none where the module is faithful."""
+    """The comparison, then the faults; none where the module is faithful."""
 
     compared: str
     faults: tuple[FaultFound, ...]
 
 
 def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, ask: Ask) -> Fidelity:
-    """The share, with the faults that the model finds. It is asked only about a draft whose test is proven and whose
-    share is enough; `faults` is None for others. Raises as `ask` does."""
+    """The share, with the faults that the model finds. The model is asked only about a draft with a proven test and a
+    sufficient share; otherwise `faults` is None. Raises as `ask` does."""
     if proof.evidence.level.rank < Level.TESTED.rank or share < FAITHFUL_SHARE:
         return Fidelity(share=share)
     inputs = {
@@ -45,15 +45,15 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
 
 
 def listed_unmatched(draft: Draft) -> str:
-    """The statements of a draft that have no counterpart in its source lines, a line each."""
+    """The statements of a draft without a counterpart in its source lines, one per line."""
     found = unmatched(draft.implementation, draft.excerpt)
-    said = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
+    lines = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
-    return "\n".join([*said, *([f"- and {more} more"] if more > 0 else [])])
+    return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
 def _listed_left_out(draft: Draft) -> str:
-    found = left_out(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
+    found = omitted(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
     return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
 
 

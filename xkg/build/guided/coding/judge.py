@@ -1,12 +1,11 @@
-"""From a draft that was debugged to what is proven of it: a test that can fail, then fidelity to the sources, each
-mended once where it is not there."""
+"""Checks a debugged draft: a test that can fail, then fidelity to the sources, each repaired once if necessary."""
 
 from xkg.build.code_similarity import statements
 from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
 from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
 from xkg.build.guided.coding.edits import applied
 from xkg.build.guided.coding.fidelity import judge_fidelity, listed_unmatched
-from xkg.build.guided.coding.strengthen import made_from, strength, strengthen
+from xkg.build.guided.coding.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
@@ -16,10 +15,10 @@ from xkg.value import Value
 
 
 class Checked(Value):
-    """What came of a draft. `evidence` is what a code node keeps: where it was mended, that of the first run, then that
-    of its level. `proof` is of `draft` as it was run, without fidelity. `refused` repairs did not pass the guard,
-    `rounds` of debugging were taken. `unrelated` says why the code is not the technique's at all, `failed` which check
-    could not be made for want of an answer."""
+    """The result of the checks. `evidence` is the code node's: of the first run, if the draft was repaired, then of its
+    level. `proof` is that of `draft`, without fidelity. `refused` counts the repairs that the guard rejected, `rounds`
+    those of debugging. `unrelated` is the reason why the code is not the technique's at all, `failed` the reason why a
+    check has no answer."""
 
     draft: Draft
     proof: Proof
@@ -35,22 +34,22 @@ class Checked(Value):
 
 
 def check(debugged: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Checked:
-    """What is proven of a draft. A test that proves too little is sharpened once; what is then proven is held against
-    its sources, and revised once where that fails. `rounds` bound all repairs together, those in `debugged` included.
+    """Checks a draft. A test that proves too little is strengthened once; the proven code is compared with its sources,
+    and revised once if it is not faithful. `rounds` limits all repairs together, including those in `debugged`.
 
-    Where the model gives no answer that can be used, what was reached stays. Raises `ModelUnavailableError` and
-    `BudgetError` as `ask` does, and what `trial` raises."""
+    Without a usable answer of the model, the level so far stays. Raises `ModelUnavailableError` and `BudgetError` as
+    `ask` does, and what `trial` raises."""
     state = debugged
     if state.passed:
         state = strengthen(state, definition, trial, ask, rounds=rounds)
-    fidelity, failed = _judged(state, definition, ask)
-    if fidelity is not None and failed is None and _can_be_mended(state, fidelity):
+    fidelity, failed = _judge(state, definition, ask)
+    if fidelity is not None and failed is None and _is_repairable(state, fidelity):
         after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
         if after.draft == state.draft:
             state = after
         else:
-            again, failed = _judged(after, definition, ask)
-            best = _worth(after, again) > _worth(state, fidelity)
+            again, failed = _judge(after, definition, ask)
+            best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
             state = after if best else state.model_copy(update=counts)
             fidelity = again if best else fidelity
@@ -60,57 +59,57 @@ def check(debugged: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds
 def revise(
     state: Debugged, definition: str, fidelity: Fidelity, trial: Trial, ask: Ask, *, rounds: int = ROUNDS
 ) -> Debugged:
-    """The draft changed once after what was found against it, then debugged with what is left of `rounds`; whether it
-    is better is not told here. The draft as it was, with `failed`, where the model gives no answer that can be used."""
+    """The draft revised once by the findings, then debugged with the remaining `rounds`; it may be no better. Without
+    a usable answer of the model, the draft is unchanged and `failed` is set."""
     draft = state.draft
     removes = fidelity.share < FAITHFUL_SHARE or any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     inputs = {
         "definition": definition,
-        "findings": _findings(draft, fidelity),
+        "findings": _describe_findings(draft, fidelity),
         "sources": room_for(draft.excerpt, draft.implementation, draft.test),
     }
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
     if answer is None or not answer.edits:
         return state
-    return made_from(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
+    return with_counts(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
 
 
-def _judged(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:
-    """Fidelity, and why the model's part of it is wanting. None where there are no source lines to hold against."""
+def _judge(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:
+    """Fidelity, and the reason why the model's part is missing. None where there are no source lines."""
     draft = state.draft
     if not statements(draft.excerpt):
         return None, None
-    found = share(draft.implementation, draft.excerpt)
+    shared = share(draft.implementation, draft.excerpt)
     try:
-        return judge_fidelity(draft, definition, state.proof, found, ask), None
+        return judge_fidelity(draft, definition, state.proof, shared, ask), None
     except AnswerError as error:
-        return Fidelity(share=found), str(error)
+        return Fidelity(share=shared), str(error)
 
 
-def _can_be_mended(state: Debugged, fidelity: Fidelity) -> bool:
+def _is_repairable(state: Debugged, fidelity: Fidelity) -> bool:
     proven = state.proof.evidence.level.rank >= Level.TESTED.rank
     return proven and not is_met(fidelity) and fidelity.unrelated is None
 
 
-def _worth(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
+def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
     if fidelity is None:
-        return False, strength(state.proof)[0], False, -99, 0.0, strength(state.proof)[1]
-    level, score = strength(state.proof)
+        return False, proof_rank(state.proof)[0], False, -99, 0.0, proof_rank(state.proof)[1]
+    level, score = proof_rank(state.proof)
     proven = level >= Level.TESTED.rank
     faults = -99 if fidelity.faults is None else -len(fidelity.faults)
-    alike = fidelity.unrelated is None
-    return proven and is_met(fidelity), level, alike, faults, fidelity.share, score
+    related = fidelity.unrelated is None
+    return proven and is_met(fidelity), level, related, faults, fidelity.share, score
 
 
-def _findings(draft: Draft, fidelity: Fidelity) -> str:
-    said = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
+def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
+    findings = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
     if fidelity.share < FAITHFUL_SHARE:
-        said += [
+        findings += [
             f"Only {fidelity.share:.0%} of the statements have a counterpart in the repository's lines"
             f" ({FAITHFUL_SHARE:.0%} are asked for). These have none:",
             listed_unmatched(draft),
         ]
-    return "\n".join(said)
+    return "\n".join(findings)
 
 
 def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> Checked:

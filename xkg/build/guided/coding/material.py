@@ -1,4 +1,4 @@
-"""What a language model is shown of a repository to write a technique's code from: slices, or files as they stand."""
+"""The material of a repository from which a language model writes a technique's code: slices, or unchanged files."""
 
 import ast
 import re
@@ -12,15 +12,15 @@ from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import Symbol
 
 MAX_BYTES = 52_100
-# Further places are added as long as all stays within this.
-_ENOUGH_BYTES = 24_000
+# More symbols are added while the total stays within this.
+_SOFT_LIMIT = 24_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """`code` is the text; `used` are those of the located symbols that are in it, `sources` these and what they need.
-    `entries` are the names that the located symbols have in it. `packages` are imports from outside the standard
-    library and the repository; `remarks` say, a line each, what is special."""
+    """`code` is the text; `used` are the located symbols in it, `sources` these and their dependencies. `entries` are
+    the names of the located symbols in it. `packages` are imports from outside the standard library and the repository;
+    `remarks` are special circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]
@@ -31,18 +31,18 @@ class Material:
 
 
 def material(codebase: Codebase, located: Sequence[str]) -> Material:
-    """The best of the located symbols with all that it needs, and of the others what fits beside it; at most 52,100
-    bytes. Raises `UnknownIdError` for a symbol that the codebase does not have."""
-    cut = _fitting(codebase, located[0])
+    """The best located symbol with its dependencies, and as many of the others as fit; at most 52,100 bytes. Raises
+    `UnknownIdError` for a symbol that the codebase does not have."""
+    cut = _fitting_slice(codebase, located[0])
     if cut.refused:
-        return _as_it_stands(codebase, located, cut.refused)
+        return _unsliced(codebase, located, cut.refused)
     used = [located[0]]
     for symbol in located[1:]:
         if symbol in cut.derived_from or symbol.rpartition(".")[0] in cut.derived_from:
             used.append(symbol)
             continue
         wider = slice_symbols(codebase, [*used, symbol])
-        if not wider.refused and not wider.cut and _size(wider.source) <= _ENOUGH_BYTES:
+        if not wider.refused and not wider.cut and _size(wider.source) <= _SOFT_LIMIT:
             used, cut = [*used, symbol], wider
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
@@ -61,16 +61,16 @@ def material(codebase: Codebase, located: Sequence[str]) -> Material:
     )
 
 
-def without(code: str, names: Collection[str], kept: Collection[str]) -> str:
-    """The code without its functions and classes of these names, each replaced by a comment, but for those in
-    `kept`. Code that does not parse comes back as it is."""
+def without(code: str, names: Collection[str], retained: Collection[str]) -> str:
+    """The code with its functions and classes of these names, except `retained`, replaced by a comment. Code that does
+    not parse is returned unchanged."""
     tree = parse_ast(code)
     if tree is None:
         return code
     lines: list[str | None] = list(code.split("\n"))
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name in names:
-            if node.name in kept:
+            if node.name in retained:
                 continue
             first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
             lines[first - 1] = f"# {node.name}: see the components"
@@ -78,8 +78,8 @@ def without(code: str, names: Collection[str], kept: Collection[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None))
 
 
-def _fitting(codebase: Codebase, symbol: str) -> Slice:
-    """The slice of a symbol, with less of what it needs where it would be too long."""
+def _fitting_slice(codebase: Codebase, symbol: str) -> Slice:
+    """The slice of a symbol, with fewer dependencies where it would be too long."""
     lines = MAX_LINES
     while True:
         cut = slice_symbols(codebase, [symbol], max_lines=lines)
@@ -90,12 +90,12 @@ def _fitting(codebase: Codebase, symbol: str) -> Slice:
         lines = max(lines, 1)
 
 
-def _as_it_stands(codebase: Codebase, located: Sequence[str], why: str) -> Material:
-    """The file of the best symbol where it is not long, else its lines; then the lines of the others."""
-    known = codebase.symbols()
-    first = known[located[0]].symbol
+def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
+    """The file of the best symbol, or its lines if the file is long; then the lines of the others."""
+    symbols = codebase.symbols()
+    first = symbols[located[0]].symbol
     module = codebase.module(first)
-    whole = _size(module.text) <= _ENOUGH_BYTES
+    whole = _size(module.text) <= _SOFT_LIMIT
     commit = (codebase.repository.commit or codebase.repository.id.rpartition("@")[2])[:7]
     mark = "#" if module.language in HASH_COMMENTS else "//"
 
@@ -105,25 +105,25 @@ def _as_it_stands(codebase: Codebase, located: Sequence[str], why: str) -> Mater
     parts = [part(first, module.text, f"1-{module.text.count(chr(10)) + 1}")] if whole else []
     used: list[str] = []
     for identity in located:
-        symbol = known[identity].symbol
+        symbol = symbols[identity].symbol
         if not (whole and symbol.path == first.path):
             text = part(symbol, codebase.source(symbol), f"{symbol.start_line}-{symbol.end_line}")
-            if parts and _size("\n".join([*parts, text])) > _ENOUGH_BYTES:
+            if parts and _size("\n".join([*parts, text])) > _SOFT_LIMIT:
                 continue
             parts.append(text)
         used.append(identity)
     code = "\n".join(parts)
-    shown = _head(code)
+    fitting = _head(code)
     remarks = [f"It stands here as in its file, without what that takes from other files: {why}"]
     if module.language != "python":
         remarks.append(f"It is written in {module.language}: write it in Python, statement by statement")
     elif "not Python 3" in why:
         remarks.append("It may be Python 2: write it for Python 3")
-    if shown != code:
+    if fitting != code:
         remarks.append("The end is cut off for its length")
     imported = {i.module.partition(".")[0] for i in module.imports if i.target is None and not i.module.startswith(".")}
     packages = sorted(imported - sys.stdlib_module_names - {""}) if module.language == "python" else []
-    return Material(shown, tuple(used), tuple(used), packages=tuple(packages), remarks=tuple(remarks))
+    return Material(fitting, tuple(used), tuple(used), packages=tuple(packages), remarks=tuple(remarks))
 
 
 def _size(text: str) -> int:

@@ -1,4 +1,4 @@
-"""What a run printed, cut to what helps to mend it and without what changes from run to run."""
+"""The report of a run for a repair prompt, shortened, and without details that change from run to run."""
 
 import re
 
@@ -21,14 +21,14 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """Why a draft is no further, for a prompt: the cause, the last frames of its own code, the error. At most
-    `LONGEST` characters."""
+    """The failure of a draft for a prompt: the cause, the last frames of its own code, the error; at most `LONGEST`
+    characters."""
     evidence = proof.evidence
-    said = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
+    lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
     printed = _trimmed(steady(evidence.output_end))
     if printed:
-        said += ["", printed]
-    text = "\n".join(said)
+        lines += ["", printed]
+    text = "\n".join(lines)
     return text if len(text) <= LONGEST else text[: LONGEST // 3] + "\n…\n" + text[-(LONGEST * 2 // 3 - 4) :]
 
 
@@ -52,7 +52,7 @@ def _trimmed(output: str) -> str:
 
 
 def _frames(traceback: str) -> str:
-    """The last frames in the draft's own files, the frame in a library where it ended, and the error."""
+    """The last frames in the draft's own files, the last frame in a library, and the error."""
     frames: list[tuple[bool, list[str]]] = []
     error: list[str] = []
     for line in traceback.strip("\n").split("\n"):
@@ -65,5 +65,5 @@ def _frames(traceback: str) -> str:
         elif line.strip() or error:
             error.append(line)
     own = [i for i, (is_own, _) in enumerate(frames) if is_own and "harness.py" not in frames[i][1][0]]
-    kept = sorted({*own[-_FRAMES:], *range(max(len(frames) - 1, 0), len(frames))})
-    return "\n".join(["\n".join(frames[i][1]) for i in kept] + ["\n".join(error).strip()])
+    retained = sorted({*own[-_FRAMES:], *range(max(len(frames) - 1, 0), len(frames))})
+    return "\n".join(["\n".join(frames[i][1]) for i in retained] + ["\n".join(error).strip()])

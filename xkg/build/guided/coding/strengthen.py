@@ -1,4 +1,4 @@
-"""A test that passes but would not fail if the code did something else goes back once, with what it did not notice."""
+"""Strengthens, with one question, a test that passes but would not notice changes of the code."""
 
 from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug
 from xkg.build.guided.coding.edits import applied
@@ -14,11 +14,11 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft with a sharper test, where its test proves nothing and the sharper one proves more; else as it was.
+    """The draft with a stronger test, if its test proves nothing and the new one proves more; else unchanged.
 
-    One question, in which the implementation stays as it is and assertions are only added or sharpened. A sharper test
-    that does not pass is debugged with what is left of `rounds`: it may have found a bug, or be wrong itself. Where the
-    model gives no answer that can be used, `failed` says so."""
+    In the one question the implementation stays unchanged and assertions are only added or strengthened. A new test
+    that fails is debugged with the remaining `rounds`: it may have found a bug, or be wrong itself. `failed` is set
+    where the model gives no usable answer."""
     if state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED):
         return state
     draft = state.draft
@@ -26,19 +26,19 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
     if answer is None or not answer.edits:
         return state
-    return follow(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
+    return better_of(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
 
 
-def follow(state: Debugged, after: Debugged) -> Debugged:
-    """The better of a draft and of what was made of it, with the counts of both."""
-    both = made_from(state, after)
-    if strength(after.proof) > strength(state.proof):
+def better_of(state: Debugged, after: Debugged) -> Debugged:
+    """The better of a draft and of its revision, with the counts of both."""
+    both = with_counts(state, after)
+    if proof_rank(after.proof) > proof_rank(state.proof):
         return both
     return both.model_copy(update={name: getattr(state, name) for name in ("draft", "proof", "repairs", "stopped")})
 
 
-def made_from(state: Debugged, after: Debugged) -> Debugged:
-    """`after`, which took one change of `state` to make, with the counts of both."""
+def with_counts(state: Debugged, after: Debugged) -> Debugged:
+    """`after`, one change from `state`, with the counts of both."""
     return after.model_copy(
         update={
             "first": state.first,
@@ -50,28 +50,32 @@ def made_from(state: Debugged, after: Debugged) -> Debugged:
     )
 
 
-def strength(proof: Proof) -> tuple[int, float]:
-    """What a proof is worth beside another: its level, then the share of mutants that its test notices."""
+def proof_rank(proof: Proof) -> tuple[int, float]:
+    """For comparing proofs: the level, then the share of mutants that the test notices."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 
 def unnoticed(implementation: str, evidence: Evidence) -> str:
-    """What a test did not notice, a line each, with the lines of the code that it is about."""
+    """The changes that a test did not notice, one per line, with the affected lines of code."""
     lines = implementation.splitlines()
 
-    def shown(number: int) -> str:
+    def code_line(number: int) -> str:
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
-    said = [steady(evidence.reason or "the test proves too little")]
+    findings = [steady(evidence.reason or "the test proves too little")]
     if evidence.mutants is None and not evidence.survivors and (evidence.seconds or 0.0) > _SLOW_SECONDS:
-        said.append("- the test is slow, so that too few changes of the code could be tried: it has to be much quicker")
+        findings.append(
+            "- the test is slow, so that too few changes of the code could be tried: it has to be much quicker"
+        )
     for survivor in evidence.survivors[:_MOST_CHANGES]:
-        said.append(f"- line {survivor.line}, `{shown(survivor.line)}`: {survivor.change}; the test still passed")
+        findings.append(
+            f"- line {survivor.line}, `{code_line(survivor.line)}`: {survivor.change}; the test still passed"
+        )
     if len(evidence.survivors) > _MOST_CHANGES:
-        said.append(f"- and {len(evidence.survivors) - _MOST_CHANGES} more such changes")
+        findings.append(f"- and {len(evidence.survivors) - _MOST_CHANGES} more such changes")
     uncovered = evidence.uncovered_lines or ()
     for number in uncovered[:_MOST_LINES]:
-        said.append(f"- line {number}, `{shown(number)}`, was never run")
+        findings.append(f"- line {number}, `{code_line(number)}`, was never run")
     if len(uncovered) > _MOST_LINES:
-        said.append(f"- and {len(uncovered) - _MOST_LINES} more lines were never run")
-    return "\n".join(said)
+        findings.append(f"- and {len(uncovered) - _MOST_LINES} more lines were never run")
+    return "\n".join(findings)

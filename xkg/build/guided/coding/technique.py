@@ -1,4 +1,4 @@
-"""Code for the techniques of a paper: written, mended and checked, components before what they are part of."""
+"""Code for the techniques of a paper: written, debugged and checked, components before composites."""
 
 import sys
 import threading
@@ -27,19 +27,18 @@ PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise")
 
 
 class Model(Protocol):
-    """What the guided stages need of a language model."""
+    """The language model of the guided stages."""
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """What decides answers to these prompts beside their inputs, as JSON values."""
+        """Everything that determines answers to these prompts except their inputs, as JSON values."""
         ...
 
 
 class Coded(Value):
-    """What came of one technique: `code`, with the symbols and lines it was made from, or `reason` why there is none.
-    `failed` says what the model could not be brought to, `first` the level of the first run, `repairs` how often code
-    or test were mended, `refused` how many repairs were no repairs. `final` is False where another run may reach
-    more."""
+    """The result for one technique: `code`, with the symbols and lines it was written from, or the `reason` why there
+    is none. `failed` is the model's failure, `first` the level of the first run, `repairs` the number of repairs,
+    `refused` those that the guard rejected. `final` is False where another run may reach more."""
 
     technique: str
     code: Code | None = None
@@ -61,8 +60,9 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """What code is made with. `title` is the paper's, `why` says by technique why it is located where it is; `runs`
-    says whether this machine can contain code: else there are no `trials`, as in a plan, and levels end at `parsed`."""
+    """The context of all techniques. `title` is the paper's, `why` maps techniques to the reason for their location;
+    `runs` is whether this machine can run code: without it, as in a plan, there are no `trials`, and the highest level
+    is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -81,11 +81,11 @@ def code_techniques(
     context: CodingContext,
     progress: Callable[[int, int, str], None],
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """Code for every technique of `located` (technique → symbols, best first), by technique; what a call that was never
-    answered leaves open is missing from it, and the error says why. `progress` hears of each technique as it ends:
-    how many are done, of how many, and its name.
+    """Code for every technique of `located` (technique → symbols, best first), by technique; after an error, which is
+    returned, some are missing. `progress` is called with each finished technique: how many are done, of how many, and
+    its name.
 
-    A composite is made when its components are. What is finished is kept in the context's folder. Raises what `Trials`
+    A composite follows its components. Finished ones are stored in the context's folder. Raises what `Trials`
     raises."""
     done: dict[str, Coded] = {}
     names = {t.id: t.name for t in techniques}
@@ -93,7 +93,7 @@ def code_techniques(
 
     def work(technique: Technique) -> LanguageModelError | None:
         try:
-            result = _kept(technique, located[technique.id], _components(technique, techniques, done), context)
+            result = _cached_code(technique, located[technique.id], _components(technique, techniques, done), context)
         except LanguageModelError as error:
             return error
         with lock:
@@ -110,9 +110,9 @@ def code_techniques(
 
 
 def _layers(wanted: Sequence[Technique], techniques: Sequence[Technique]) -> list[list[Technique]]:
-    """The leaves, then what has leaves alone below it, and so on."""
+    """The leaves, then the techniques above only leaves, and so on."""
     height: dict[str, int] = {}
-    for technique in reversed(techniques):  # preorder: whatever is below comes first now
+    for technique in reversed(techniques):  # reversed preorder: components come first
         height.setdefault(technique.id, 0)
         if technique.parent:
             height[technique.parent] = max(height.get(technique.parent, 0), height[technique.id] + 1)
@@ -120,7 +120,7 @@ def _layers(wanted: Sequence[Technique], techniques: Sequence[Technique]) -> lis
 
 
 def _components(technique: Technique, techniques: Sequence[Technique], done: Mapping[str, Coded]) -> list[Component]:
-    """The components of a technique whose code runs; of a component without any, its own components."""
+    """The components of a technique whose code runs; a component without it is replaced by its own components."""
     found: list[Component] = []
     for child in (t for t in techniques if t.parent == technique.id):
         coded = done.get(child.id)
@@ -144,7 +144,7 @@ def _is_unrelated(code: Code) -> bool:
     return fidelity is not None and fidelity.unrelated is not None
 
 
-def _kept(
+def _cached_code(
     technique: Technique, located: Sequence[str], components: Sequence[Component], context: CodingContext
 ) -> Coded:
     settings = context.settings

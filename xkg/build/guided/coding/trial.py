@@ -1,4 +1,4 @@
-"""Drafts are run with the packages that they import, and what comes of a run is kept before anybody acts on it."""
+"""Runs drafts with the packages that they import, and stores each result before it is used."""
 
 import sys
 import threading
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from xkg.build.guided.draft import Draft
 from xkg.build.package_versions import Make, failed_in_package, other_versions
-from xkg.build.slicing.imported_names import imported_names
+from xkg.build.slicing.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache
 from xkg.model import Code, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -21,10 +21,10 @@ _SIDE_BY_SIDE = 2
 class Trials:
     """Runs drafts of one paper, two at a time; the same draft gives the same proof, in this run or a later one.
 
-    Packages are those that `make` finds for what code and test import, together with `base`, what the paper's code
-    imports anyway, so that most drafts share one environment. Where a run fails inside a package, other versions are
-    tried. `final` turns False where another run may reach more (a registry was down). Raises what runner and `make`
-    raise, and `StoreError` where `folder` cannot be written. Safe to call from several threads."""
+    Packages are those that `make` finds for the imports of code and test, together with `base`, the imports of the
+    paper's code, so that most drafts share an environment. Where a run fails inside a package, other versions are
+    tried. `final` becomes False where another run may reach more (a registry was down). Raises what runner and `make`
+    raise, and `StoreError` where `folder` cannot be written. Thread-safe."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Trials:
         self._running = threading.Semaphore(_SIDE_BY_SIDE)
 
     def __call__(self, draft: Draft) -> Proof:
-        """The highest level that a draft reaches, with the evidence and what kept it from more."""
+        """The proof of the highest level that a draft reaches."""
         code = node(draft)
         best: Proof | None = None
         for environment in self._environments(code):
-            proof = self._kept(code, environment)
+            proof = self._cached_proof(code, environment)
             if best is None or proof.evidence.level.rank > best.evidence.level.rank:
                 best = proof
             ran = code.model_copy(update={"level": proof.evidence.level, "evidence": (proof.evidence,)})
@@ -63,9 +63,9 @@ class Trials:
         return best
 
     def _environments(self, code: Code) -> Iterator[Environment]:
-        versions = [(list(self._requirements), self._written), *_versions(self._requirements, self._written)]
+        others = other_versions(self._requirements, self._written)
         tried: set[str] = set()
-        for lines, day in versions:
+        for lines, day, _ in [(self._requirements, self._written, ""), *others]:
             with self._making:
                 environment = self._make(self._imports(code), lines, day)
                 self.environments[environment.hash] = environment
@@ -75,10 +75,10 @@ class Trials:
                 yield environment
 
     def _imports(self, code: Code) -> dict[str, Sequence[str]]:
-        own = packages(code.implementation, code.test)
+        own = imported_packages((code.implementation, code.test))
         return {**self._base, **{name: tuple(sorted({*self._base.get(name, ()), *own[name]})) for name in own}}
 
-    def _kept(self, code: Code, environment: Environment) -> Proof:
+    def _cached_proof(self, code: Code, environment: Environment) -> Proof:
         def run() -> Proof:
             with self._running, in_use(environment):
                 return prove(code, self._runner, environment, self._limits)
@@ -109,15 +109,5 @@ def node(draft: Draft) -> Code:
         implementation=draft.implementation,
         test=draft.test,
         documentation=draft.documentation,
-        packages=tuple(sorted(packages(draft.implementation))),
+        packages=tuple(sorted(imported_packages((draft.implementation,)))),
     )
-
-
-def packages(*sources: str) -> dict[str, tuple[str, ...]]:
-    """The packages that sources import from outside the standard library, each with the names they take from it."""
-    used = imported_names(sources)
-    return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
-
-
-def _versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None]]:
-    return [(lines, day) for lines, day, _ in other_versions(requirements, written)]

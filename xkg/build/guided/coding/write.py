@@ -1,4 +1,4 @@
-"""From located code to a self-contained module with its test and documentation, as a language model writes them."""
+"""A language model writes a self-contained module with test and documentation from located code."""
 
 import ast
 import re
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.python import parse_ast
-from xkg.build.fidelity import left_out
+from xkg.build.fidelity import omitted
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.draft import Draft, prompt
-from xkg.build.slicing.compose import Part, compose, shown, together
+from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique
 from xkg.sandbox.evidence.static_checks import needed_imports
@@ -20,12 +20,12 @@ from xkg.value import Value
 _ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
-# A part with no larger share of lines of its own is told already.
+# A part whose share of new lines is not larger is redundant.
 _REPEATED = 0.15
 
 
 class Component(Value):
-    """Code of a component, ready to be called by what it is part of. `sources` and `excerpt` are those of its draft."""
+    """Code of a component, ready to be called. `sources` and `excerpt` are those of its draft."""
 
     name: str
     technique: str
@@ -35,7 +35,7 @@ class Component(Value):
 
 
 class Declined(Value):
-    """What is located does not do the technique, for the reason that the model gives."""
+    """The model's reason why the located code does not implement the technique."""
 
     technique: str
     reason: str
@@ -57,10 +57,9 @@ def modularize_with_model(
     paper: str,
     why: str = "",
 ) -> Draft | Declined:
-    """One question: the code of a technique of `paper` (its title), written from the symbols it is located at (ids,
-    best first, at least one; `why` says what of them does it). What it calls of its components is put in front of what
-    was written, so that the implementation is one module; the excerpt then holds what those components were made from,
-    too.
+    """One question: the code of a technique of `paper` (its title), written from its located symbols (ids, best first,
+    at least one; `why` is the reason for the location). The definitions it uses of its components are inserted before
+    it, so that the implementation is one module; the excerpt then includes the sources of those components.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
     found = material(codebase, located)
@@ -70,10 +69,10 @@ def modularize_with_model(
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
         "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
-        "code": without(found.code, _done_alike(found.code, together(parts)), found.entries),
+        "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
         "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
         "packages": ", ".join(allowed),
-        "components": shown(parts),
+        "components": rendered(parts),
     }
 
     def check(answer: Written) -> str | None:
@@ -83,20 +82,20 @@ def modularize_with_model(
     if answer.declined is not None:
         return Declined(technique=technique.id, reason=" ".join(answer.declined.split()))
     composed = compose(answer.implementation, parts)
-    taken = [components[i] for i in composed.used]
+    called = [components[i] for i in composed.used]
     return Draft(
         technique=technique.id,
         name=technique.name,
         implementation=composed.source,
         test=answer.test,
         documentation=answer.documentation.strip(),
-        sources=tuple(dict.fromkeys([*found.sources, *(source for c in taken for source in c.sources)])),
-        excerpt=_joined(found.code, (component.excerpt for component in taken)),
+        sources=tuple(dict.fromkeys([*found.sources, *(source for c in called for source in c.sources)])),
+        excerpt=_joined(found.code, (component.excerpt for component in called)),
     )
 
 
 def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
-    """What is wrong with an answer, a line each."""
+    """The faults of an answer, one per line."""
     if answer.declined is not None:
         if not answer.declined.strip():
             yield "declined: give null, or one sentence that says why the code does not do the technique"
@@ -105,7 +104,7 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:
-        # Its own faults say it better, where it has some.
+        # Its own faults, if any, are clearer.
         own = list(implementation_faults(answer.implementation, allowed))
         yield from own or [f"implementation: it cannot be put together with the components: {composed.problem}"]
         return
@@ -119,32 +118,32 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, and of others the parts that tell much that it, or another part, does not: slices of overlapping
-    lines differ in a name or an import."""
+    """An excerpt, followed by the parts of others that are mostly new: slices of overlapping lines may differ only in a
+    name or an import."""
     parts = [part.strip("\n") for excerpt in others for part in _PART.split(excerpt) if part.strip("\n")]
-    said, kept = set(_said(own)), []
+    seen_lines, retained = set(_code_lines(own)), []
     for i, part in sorted(enumerate(parts), key=lambda pair: (-len(pair[1]), pair[0])):
-        lines = _said(part)
-        if sum(line not in said for line in lines) > _REPEATED * len(lines):
-            said.update(lines)
-            kept.append(i)
-    return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(kept))])
+        lines = _code_lines(part)
+        if sum(line not in seen_lines for line in lines) > _REPEATED * len(lines):
+            seen_lines.update(lines)
+            retained.append(i)
+    return "\n".join([own, *(f"{parts[i]}\n" for i in sorted(retained))])
 
 
-def _said(part: str) -> list[str]:
+def _code_lines(part: str) -> list[str]:
     return [line for each in part.splitlines() if (line := each.strip()) and not line.startswith("# --- ")]
 
 
-def _done_alike(code: str, components: str) -> frozenset[str]:
-    """The functions and classes of the code that are in components, too: functions with the same parameters, and
-    nothing that is computed there left out here. A component may use the name of what it was cut from."""
+def _same_definitions(code: str, components: str) -> frozenset[str]:
+    """The functions and classes of the code that components also have: functions with the same parameters, without any
+    computation that the code lacks. A component may reuse the name of its source."""
     ready = {node.name: node for node in _definitions(components)}
     return frozenset(
         node.name
         for node in _definitions(code)
         if (other := ready.get(node.name)) is not None
         and _parameters(node) == _parameters(other)
-        and not left_out(ast.unparse(other), ast.unparse(node), 1)
+        and not omitted(ast.unparse(other), ast.unparse(node), 1)
     )
 
 
@@ -161,8 +160,8 @@ def _parameters(node: _Definition) -> list[str]:
     )
 
 
-def _allowed(shown: Material, components: Sequence[Component]) -> list[str]:
-    packages = {*_ALWAYS, *shown.packages}
+def _allowed(source: Material, components: Sequence[Component]) -> list[str]:
+    packages = {*_ALWAYS, *source.packages}
     for component in components:
         packages.update(needed_imports(component.implementation))
     return sorted(packages - PLUMBING - sys.stdlib_module_names)

@@ -1,4 +1,4 @@
-"""What a definition must not say, since nobody who reads it alone could follow."""
+"""Checks that a definition can be understood without its paper."""
 
 import re
 
@@ -12,18 +12,18 @@ _POINTER = re.compile(
 )
 
 
-# What a backslash that stood alone in JSON made of \\theta, \\rho and \\nabla.
+# \\theta, \\rho and \\nabla after JSON decoded a single backslash.
 _MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
 
 
 def mangled(text: str) -> str | None:
-    """The first place of `text` that lost its backslash; None where none did."""
+    """The first command in `text` that lost its backslash, if any."""
     match = _MANGLED.search(text)
     return match[0].strip() if match else None
 
 
 def pointer(text: str) -> str | None:
-    """The first place of `text` that points out of it, to a section, an equation, a citation; None where none does."""
+    """The first reference in `text` to a section, an equation, a citation and the like, if any."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None

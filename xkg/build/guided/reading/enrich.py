@@ -1,7 +1,7 @@
-"""Stage 2 with a language model: definitions that can be implemented, from excerpts of the paper that were retrieved.
+"""Stage 2 with a language model: definitions that can be implemented, from retrieved excerpts of the paper.
 
-Several techniques that share excerpts are asked about at once, and each is judged alone: what an answer got wrong is
-asked again by itself, with what was wrong about it."""
+Techniques that share excerpts share a question, and each definition is checked separately: a technique with a faulty
+definition is asked again alone, with the fault."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,8 +27,8 @@ from xkg.value import Value
 BATCH = 6  # techniques a question
 ROOM = 28_000  # characters of passages a question
 _QUESTION = 3_000  # tokens of the question itself, with the techniques of a batch
-_ANSWER = 12_000  # tokens that an answer and the thought before it may take
-_LONGEST = 2_500  # characters of a definition; more is no definition
+_ANSWER = 12_000  # tokens of an answer with its reasoning
+_LONGEST = 2_500  # characters of a definition
 
 
 class Definition(AnswerType):
@@ -42,7 +42,7 @@ class Definitions(AnswerType):
 
 
 class Enriched(Value):
-    """The techniques in the order given. `failed` says for those that keep their definition why, by id."""
+    """The techniques in order. `failed` maps those that keep their old definition to the reason, by id."""
 
     techniques: tuple[Technique, ...]
     failed: dict[str, str] = Field(default={})
@@ -56,25 +56,24 @@ def enrich_with_model(
     jobs: int,
     window: int = 128_000,
 ) -> Enriched:
-    """The techniques of a paper, a parent before its components, with better definitions; their excerpts are the
-    passages that these draw on and those they had. `jobs` questions run at a time, each of at most `window` tokens,
-    its answer included.
+    """The techniques of a paper (parents first) with better definitions; their excerpts are the passages that these
+    cite and the previous ones. `jobs` questions run at a time, each of at most `window` tokens, its answer included.
 
-    Raises `EmbeddingError`, and what `ask` raises but for `AnswerError`.
+    Raises `EmbeddingError`, and what `ask` raises except `AnswerError`.
     """
     passages = read_passages(document)
     chunks = dict(zip((t.id for t in techniques), nearest_chunks(techniques, passages, embedder), strict=True))
     work = _Enrichment(techniques, passages, chunks, ask, room(window, _QUESTION, _ANSWER, ROOM))
     answers = each(work.answered, work.batches(), jobs)
-    found = {identity: outcome for answer in answers for identity, outcome in answer.items()}
-    outcomes = [found.get(t.id, t) for t in techniques]
+    results = {identity: outcome for answer in answers for identity, outcome in answer.items()}
+    outcomes = [results.get(t.id, t) for t in techniques]
     return Enriched(
         techniques=tuple(t if isinstance(o, str) else o for t, o in zip(techniques, outcomes, strict=True)),
         failed={t.id: o for t, o in zip(techniques, outcomes, strict=True) if isinstance(o, str)},
     )
 
 
-_Shown = Mapping[int, frozenset[int]]  # passage number -> its pieces
+_Selection = Mapping[int, frozenset[int]]  # passage number -> its pieces
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,11 @@ class _Enrichment:
     room: int
 
     def batches(self) -> Iterator[list[Technique]]:
-        """Neighbours of the hierarchy together, since they share passages; what has no passage is left out."""
-        left = [t for t in self.techniques if self.chunks[t.id]]
-        count = math.ceil(len(left) / BATCH)
+        """Groups of neighbours in the hierarchy, since they share passages; techniques without passages are omitted."""
+        covered = [t for t in self.techniques if self.chunks[t.id]]
+        count = math.ceil(len(covered) / BATCH)
         for n in range(count):
-            yield from self._that_fit(left[len(left) * n // count : len(left) * (n + 1) // count])
+            yield from self._that_fit(covered[len(covered) * n // count : len(covered) * (n + 1) // count])
 
     def _that_fit(self, batch: list[Technique]) -> Iterator[list[Technique]]:
         half = len(batch) // 2
@@ -103,12 +102,12 @@ class _Enrichment:
     def answered(
         self, batch: Sequence[Technique], remarks: Mapping[str, str] | None = None
     ) -> dict[str, Technique | str]:
-        """For each technique the better one, or why there is none. What a shared answer got wrong is asked alone."""
-        shown = self._shown(batch)
+        """For each technique the improved one, or the fault. Techniques with faults are asked again alone."""
+        selection = self._select(batch)
 
         def check(answer: Definitions) -> str | None:
-            judged = self._judged(batch, answer, shown)
-            faults = [f"technique {n}: {o}" for n, o in enumerate(judged.values(), start=1) if isinstance(o, str)]
+            evaluated = self._evaluate(batch, answer, selection)
+            faults = [f"technique {n}: {o}" for n, o in enumerate(evaluated.values(), start=1) if isinstance(o, str)]
             return "; ".join(faults) if len(faults) == len(batch) else None
 
         try:
@@ -116,7 +115,7 @@ class _Enrichment:
                 prompt("enrich"),
                 Definitions,
                 {
-                    "passages": rendered(self.passages, shown),
+                    "passages": rendered(self.passages, selection),
                     "techniques": "\n\n".join(self._described(n, t) for n, t in enumerate(batch, start=1)),
                     "remarks": "; ".join((remarks or {}).values()) or "(no earlier answer)",
                 },
@@ -128,26 +127,28 @@ class _Enrichment:
                 return {batch[0].id: str(error)}
             outcomes: dict[str, Technique | str] = {t.id: "" for t in batch}
         else:
-            outcomes = self._judged(batch, answer, shown)
+            outcomes = self._evaluate(batch, answer, selection)
         for technique in batch:
             fault = outcomes[technique.id]
             if isinstance(fault, str) and len(batch) > 1:
                 outcomes |= self.answered([technique], {technique.id: fault})
         return outcomes
 
-    def _judged(self, batch: Sequence[Technique], answer: Definitions, shown: _Shown) -> dict[str, Technique | str]:
-        given = {d.technique: d for d in reversed(answer.definitions)}
+    def _evaluate(
+        self, batch: Sequence[Technique], answer: Definitions, selection: _Selection
+    ) -> dict[str, Technique | str]:
+        by_number = {d.technique: d for d in reversed(answer.definitions)}
         defined = [t.definition for t in batch]
-        return {t.id: self._better(t, given.get(n), shown, defined) for n, t in enumerate(batch, start=1)}
+        return {t.id: self._improved(t, by_number.get(n), selection, defined) for n, t in enumerate(batch, start=1)}
 
-    def _better(
-        self, technique: Technique, given: Definition | None, shown: _Shown, defined: Sequence[str]
+    def _improved(
+        self, technique: Technique, answer: Definition | None, selection: _Selection, defined: Sequence[str]
     ) -> Technique | str:
-        """The technique with a new definition, or what is wrong with that, in words for the model. Symbols of the other
-        definitions in the question are known, too."""
-        if given is None:
+        """The technique with a new definition, or the definition's fault, in words for the model. Symbols of the other
+        definitions in the question are allowed, too."""
+        if answer is None:
             return "its definition is missing"
-        text = given.text.strip()
+        text = answer.text.strip()
         if not text:
             return technique
         if len(text) > _LONGEST:
@@ -158,7 +159,7 @@ class _Enrichment:
             return f"its definition points to {place!r}: say it in the definition's own words"
         own = [technique.name, *technique.aliases, technique.definition]
         beside = [definition for definition in defined if definition != technique.definition]
-        texts = {number: self._text(number, pieces) for number, pieces in shown.items()}
+        texts = {number: self._text(number, pieces) for number, pieces in selection.items()}
         known = [*own, *texts.values()]
         numbers = unsupported_numbers(text, known, self.passages.document.macros)
         symbols = [odd for odd in self._unsupported(text, [*known, *beside]) if odd not in numbers]
@@ -167,57 +168,57 @@ class _Enrichment:
                 f"{', '.join(odd)} stands neither in its present definition nor in the passages; take "
                 "numbers and symbols from there, and use words for what the paper gives no symbol"
             )
-        used = [number for number in dict.fromkeys(given.passages) if number in shown]
+        used = [number for number in dict.fromkeys(answer.passages) if number in selection]
         for odd_one in self._unsupported(text, [*own, *beside, *(texts[u] for u in used)]):
             used += [u for u in texts if u not in used and odd_one not in self._unsupported(text, [texts[u]])][:1]
         if not used:
             return "it names no passage: give the numbers of those that its definition draws on"
         new = self.passages.excerpts(sorted(used))
-        kept = [e for e in technique.excerpts if not any(x.start <= e.start and e.end <= x.end for x in new)]
-        excerpts = tuple(sorted([*kept, *new], key=lambda e: e.start))
+        previous = [e for e in technique.excerpts if not any(x.start <= e.start and e.end <= x.end for x in new)]
+        excerpts = tuple(sorted([*previous, *new], key=lambda e: e.start))
         return technique.model_copy(update={"definition": text, "excerpts": excerpts})
 
     def _unsupported(self, text: str, sources: Sequence[str]) -> list[str]:
         document = self.passages.document
         return unsupported(text, sources, document.macros, marked="$" in document.text or "\\(" in document.text)
 
-    def _shown(self, batch: Sequence[Technique]) -> _Shown:
-        """As many of the best chunks of each technique as there is room for, each piece once; and the tables of
-        settings, which seldom name what they set."""
+    def _select(self, batch: Sequence[Technique]) -> _Selection:
+        """As many of the best chunks of each technique as there is room for, without duplicates, and the tables of
+        settings, which retrieval seldom finds."""
         for top in range(TOP, 0, -1):
             if self._size(union := self._union(batch, top)) <= self.room:
                 tables = {p.number: frozenset(range(len(p.pieces))) for p in self.passages.listed if p.kind == "table"}
                 return both if self._size(both := {**union, **tables}) <= self.room else union
-        union, left = self._union(batch, 1), self.room
-        kept: dict[int, frozenset[int]] = {}
+        union, remaining = self._union(batch, 1), self.room
+        fitted: dict[int, frozenset[int]] = {}
         for number, pieces in union.items():
             fitting: list[int] = []
             for i in sorted(pieces):
-                left -= len(self.passages[number].pieces[i].text)
-                if left >= 0 or not (kept or fitting):
+                remaining -= len(self.passages[number].pieces[i].text)
+                if remaining >= 0 or not (fitted or fitting):
                     fitting.append(i)
             if fitting:
-                kept[number] = frozenset(fitting)
-        return kept
+                fitted[number] = frozenset(fitting)
+        return fitted
 
-    def _union(self, batch: Sequence[Technique], top: int) -> _Shown:
+    def _union(self, batch: Sequence[Technique], top: int) -> _Selection:
         pieces = sorted({piece for t in batch for chunk in self.chunks[t.id][:top] for piece in chunk.pieces})
         return {number: frozenset(i for _, i in group) for number, group in groupby(pieces, key=lambda p: p[0])}
 
-    def _size(self, shown: _Shown) -> int:
-        return sum(len(self._text(number, pieces)) + 10 for number, pieces in shown.items())
+    def _size(self, selection: _Selection) -> int:
+        return sum(len(self._text(number, pieces)) + 10 for number, pieces in selection.items())
 
     def _text(self, number: int, pieces: frozenset[int]) -> str:
         return " ".join(self.passages[number].pieces[i].text for i in sorted(pieces))
 
     def _described(self, n: int, technique: Technique) -> str:
-        above = next((t.name for t in self.techniques if t.id == technique.parent), None)
-        parts = [t.name for t in self.techniques if t.parent == technique.id]
+        parent = next((t.name for t in self.techniques if t.id == technique.parent), None)
+        children = [t.name for t in self.techniques if t.parent == technique.id]
         head = f"{n}. {technique.name}"
         if technique.aliases:
             head += f" ({', '.join(technique.aliases)})"
-        if above:
-            head += f"; part of {above}"
-        if parts:
-            head += f"; its parts: {', '.join(parts)}"
+        if parent:
+            head += f"; part of {parent}"
+        if children:
+            head += f"; its parts: {', '.join(children)}"
         return f"{head}\n{technique.definition}"

@@ -1,4 +1,4 @@
-"""Stage 1 with a language model: the technique tree of a paper, its findings and what it releases, in one question."""
+"""Stage 1 with a language model: technique tree, findings and resources of a paper, in one question."""
 
 import re
 from collections import Counter
@@ -19,10 +19,10 @@ from xkg.build.techniques.word_lists import LITTLE, SAME_KIND
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Finding, Resource
 
-ROOM = 30_000  # characters of a paper: what a usual one needs for abstract, method, and what frames them
-_QUESTION = 1_000  # tokens of the question itself and of its marks
-_ANSWER = 16_000  # tokens that an answer and the thought before it may take
-_MOST_FAULTS = 12  # told at once
+ROOM = 30_000  # characters of a paper: enough for abstract, method and context of a usual one
+_QUESTION = 1_000  # tokens of the question itself
+_ANSWER = 16_000  # tokens of an answer with its reasoning
+_MOST_FAULTS = 12  # in one reply to the model
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
     r"(?:our|my|this|these|the (?:proposed|paper'?s|authors'?))\b|(?:step|stage|phase|part|module|component|section|"
@@ -56,10 +56,8 @@ class Components(AnswerType):
 
 
 def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int) -> Extraction:
-    """Techniques, findings and resources of a paper, as a model reads it in one question of at most `window` tokens,
-    its answer included. Excerpts are the passages that it names.
-
-    Raises `AnswerError` where no answer could be used, and what else `ask` raises.
+    """Techniques, findings and resources of a paper from one question of at most `window` tokens, its answer included.
+    Excerpts are the passages that the answer cites. Raises as `ask` does.
     """
     passages = read_passages(document)
     answer = ask(
@@ -81,7 +79,7 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
 
 
 def complaint(answer: Components, passages: Passages) -> str | None:
-    """What is surely wrong with an answer, in words for the model; None where nothing is."""
+    """The certain errors of an answer, in words for the model; None where there are none."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and what that consists of"
@@ -117,36 +115,36 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
     for i, c in enumerate(components):
         if not c.is_technique:
             continue
-        parents[i] = above = _parent(c, components)
-        if c.parent and above is None:
+        parents[i] = parent = _parent(c, components)
+        if c.parent and parent is None:
             faults.append(
                 f"the parent {c.parent!r} of {c.name!r} is no methodology or technique of the list: give the exact "
                 "name of one, or null"
             )
     for i in parents:
         path = [i]
-        while (above := parents.get(path[-1])) is not None and above not in path:
-            path.append(above)
-        if above == i == min(path):
+        while (parent := parents.get(path[-1])) is not None and parent not in path:
+            path.append(parent)
+        if parent == i == min(path):
             names = " in ".join(repr(components[n].name) for n in [*path, i])
             faults.append(f"{names} is a circle: a component is never part of its own part")
     return faults
 
 
 def _parent(component: Component, components: Sequence[Component]) -> int | None:
-    """The index of the component that another one names as its parent, by name, else by alias."""
+    """The index of a component's parent, found by name, else by alias."""
     if not component.parent:
         return None
-    wanted = _folded(component.parent)
-    for of in (lambda c: [c.name], lambda c: [*_split(c)[1], _split(c)[0]]):
+    parent = _folded(component.parent)
+    for names in (lambda c: [c.name], lambda c: [*_split(c)[1], _split(c)[0]]):
         for i, c in enumerate(components):
-            if c.is_technique and wanted in map(_folded, of(c)):
+            if c.is_technique and parent in map(_folded, names(c)):
                 return i
     return None
 
 
 def _foreign(answer: Components, document: Document) -> Iterator[str]:
-    """Numbers, and addresses of resources, that stand nowhere in the paper."""
+    """Numbers, and addresses of resources, that do not occur in the paper."""
     text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
@@ -168,7 +166,7 @@ def _folded(name: str) -> tuple[str, ...]:
 
 
 def _split(component: Component) -> tuple[str, list[str]]:
-    """Name and aliases, where the name was given as "Long form (SHORT)"."""
+    """Name and aliases of a component; "Long form (SHORT)" is split into both."""
     name, aliases = " ".join(component.name.split()), list(component.aliases)
     match = re.fullmatch(r"(.{3,300}?)\s*+\(\s*([^()\s]{2,15})\s*\)", name)
     if match and sum(ch.isupper() for ch in match[2]) > 1:
@@ -178,7 +176,7 @@ def _split(component: Component) -> tuple[str, list[str]]:
 
 
 def _tree(answer: Components, passages: Passages) -> list[Node]:
-    """The tops of the hierarchy. Parts are techniques, whatever they were called."""
+    """The top level of the hierarchy. Only a top node can be a methodology."""
     nodes: dict[int, Node] = {}
     components = answer.components
     own = {_folded(_split(c)[0]) for c in components if c.is_technique}
@@ -186,28 +184,30 @@ def _tree(answer: Components, passages: Passages) -> list[Node]:
         if not c.is_technique:
             continue
         name, aliases = _split(c)
-        kept = [" ".join(a.split()) for a in aliases if words(a) and _folded(a) not in own]
+        unique_aliases = [" ".join(a.split()) for a in aliases if words(a) and _folded(a) not in own]
         excerpts = passages.excerpts(sorted({n for n in c.passages if n in passages}))
-        nodes[i] = Node(name, i, 1.0, list(dict.fromkeys(kept)), definition=c.definition.strip(), excerpts=excerpts)
+        nodes[i] = Node(
+            name, i, 1.0, list(dict.fromkeys(unique_aliases)), definition=c.definition.strip(), excerpts=excerpts
+        )
         nodes[i].kind = "methodology" if c.type == "methodology" and not c.parent else "technique"
     tops = []
     for i, node in nodes.items():
-        above = _parent(components[i], components)
-        if above is None:
+        parent = _parent(components[i], components)
+        if parent is None:
             tops.append(node)
         else:
-            node.parent = nodes[above]
-            nodes[above].children.append(node)
+            node.parent = nodes[parent]
+            nodes[parent].children.append(node)
     return tops
 
 
 def _resources(answer: Components, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """What the model lists, and addresses of releases that it was not shown or passed over."""
+    """The resources that the model lists, and the addresses of releases that it omits."""
     rows = [(c.name.strip(), c.definition.strip() or None) for c in answer.components if c.type == "resource"]
-    told = " ".join(f"{name} {text}" for name, text in rows).casefold()
+    listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):
         address = _ADDRESS.search(found.description or "")
-        if address and _bare(address[0]) not in told:
+        if address and _bare(address[0]) not in listed_text:
             rows.append((found.name, found.description))
     return tuple(
         Resource(id=f"{paper_id}#resource/{n}", name=name, description=text)

@@ -1,4 +1,4 @@
-"""Where a repository does what a paper describes, as a language model judges the candidates of the search."""
+"""Locates techniques in a repository: a language model judges the candidates of the search."""
 
 import itertools
 import math
@@ -21,26 +21,26 @@ from xkg.model import Location, Technique
 from xkg.value import Value
 
 CANDIDATES = 10
-KEPT = 5
+MOST_PLACES = 5
 _BATCH = 6
 _DEFINITION = 1_400
-# Lines of a function and of a class: of what the search ranks among the first for a technique, and of the rest. All are
-# shown shorter where together they would take more characters than a question has for them.
+# Lines of a function and of a class: for symbols that the search ranks first for a technique, and for the others. All
+# are shortened where together they would exceed the characters of a question.
 _FIRST = 5
 _LINES = (60, 40)
 _LINES_OF_OTHERS = (20, 20)
 _FEWEST_LINES = 6
 _CANDIDATE_CHARACTERS = 28_000
 
-_Sure = Literal["high", "medium", "low"]
-_SCORES: Mapping[_Sure, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
-# Places that are equally sure stay in the order of the answer.
+_Confidence = Literal["high", "medium", "low"]
+_SCORES: Mapping[_Confidence, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
+# Keeps places of equal confidence in the order of the answer.
 _STEP = 0.02
 
 
 class Place(AnswerType):
     symbol: int
-    sure: _Sure
+    sure: _Confidence
 
 
 class Judged(AnswerType):
@@ -54,8 +54,8 @@ class Places(AnswerType):
 
 
 class GuidedGrounding(Value):
-    """`why` says by technique, in the model's words, which code it needs and what has it, or that nothing does;
-    `failed` why no answer could be used: such a technique is not located."""
+    """`why` holds by technique the model's sentence about the code that it needs and where it is, or that it is
+    missing; `failed` the reason why no answer could be used: such a technique is not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -71,16 +71,16 @@ def ground_with_model(
     ask: Ask,
     jobs: int,
 ) -> GuidedGrounding:
-    """Locates each technique at no more than five of the ten symbols that the search ranks best, or nowhere. Scores
-    tell how sure the model is: about 0.95, 0.75 or 0.5. A question takes up to six techniques; one that gets no usable
-    answer is asked again in halves. At most `jobs` questions at a time; what comes out does not depend on their order.
-    Raises `EmbeddingError`, and what `ask` raises but for `AnswerError`."""
+    """Locates each technique at up to five of the ten symbols that the search ranks best, or nowhere. Scores express
+    the model's confidence: about 0.95, 0.75 or 0.5. A question takes up to six techniques; without a usable answer it
+    is asked again in halves. At most `jobs` questions run at a time; the result does not depend on their order.
+    Raises `EmbeddingError`, and what `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     index = SymbolIndex(codebase)
-    found = candidates(techniques, codebase, embedder, document, limit=CANDIDATES, index=index)
-    judge = _Judge(techniques, found, index, overview, ask)
-    judged: dict[str, _Found] = {}
+    ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES, index=index)
+    judge = _Judge(techniques, ranked, index, overview, ask)
+    judged: dict[str, _Located] = {}
     failed: dict[str, str] = {}
     for places, reasons in each(judge.batch, batches(techniques), jobs):
         judged |= places
@@ -89,14 +89,14 @@ def ground_with_model(
     primaries: dict[str, str] = {}
     doubtful: list[str] = []
     for technique in techniques:
-        found_here = judged[technique.id].places if technique.id in judged else ()
+        located = judged[technique.id].places if technique.id in judged else ()
         score = 1.0
-        for rank, (symbol, sure) in enumerate(found_here, start=1):
+        for rank, (symbol, sure) in enumerate(located, start=1):
             score = round(min(score, _SCORES[sure] - _STEP * (rank - 1)), 4)
             locations.append(Location(technique=technique.id, symbol=symbol, score=score, rank=rank))
-        if found_here:
-            primaries[technique.id] = primary([symbol for symbol, _ in found_here], index)
-            doubtful += [technique.id] if found_here[0][1] == "low" else []
+        if located:
+            primaries[technique.id] = primary([symbol for symbol, _ in located], index)
+            doubtful += [technique.id] if located[0][1] == "low" else []
     grounding = Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(doubtful)))
     return GuidedGrounding(
         grounding=grounding,
@@ -106,39 +106,39 @@ def ground_with_model(
 
 
 def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
-    """The techniques in order, in as few lists of at most six as there can be, about equally long."""
+    """The techniques in order, split into the fewest lists of at most six, of about equal length."""
     count = math.ceil(len(techniques) / _BATCH)
     edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
     return [techniques[a:b] for a, b in itertools.pairwise(edges)]
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Located:
     """Symbols, best first, and the model's sentence about them."""
 
-    places: tuple[tuple[str, _Sure], ...] = ()
+    places: tuple[tuple[str, _Confidence], ...] = ()
     why: str = ""
 
 
 @dataclass(frozen=True)
 class _Judge:
-    """Asks about some techniques of one paper on one repository."""
+    """Questions about the techniques of one paper on one repository."""
 
     techniques: Sequence[Technique]
-    found: Mapping[str, Sequence[str]]
+    ranked: Mapping[str, Sequence[str]]
     index: SymbolIndex
     overview: str
     ask: Ask
 
-    def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Found], dict[str, str]]:
-        """Technique → what was found for it, and technique → why there is no answer."""
+    def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
+        """Technique → its places, and technique → why there is no answer."""
         entries = self._listed(batch)
         if not entries:
-            return {technique.id: _Found() for technique in batch}, {}
+            return {technique.id: _Located() for technique in batch}, {}
         inputs = {
             "overview": self.overview or "(no description)",
             "techniques": self._described(batch),
-            "candidates": self._shown(entries, batch),
+            "candidates": self._render_candidates(entries, batch),
         }
         about = ", ".join(technique.name for technique in batch)
         try:
@@ -149,11 +149,11 @@ class _Judge:
             if len(batch) == 1:
                 return {}, {batch[0].id: str(error)}
             half = len(batch) // 2
-            (first, lost), (second, also_lost) = self.batch(batch[:half]), self.batch(batch[half:])
-            return first | second, lost | also_lost
+            (first, failed), (second, also_failed) = self.batch(batch[:half]), self.batch(batch[half:])
+            return first | second, failed | also_failed
         by_number = {judged.technique: judged for judged in answer.techniques}
         return {
-            technique.id: _Found(
+            technique.id: _Located(
                 tuple((entries[place.symbol - 1].id, place.sure) for place in by_number[i].places),
                 " ".join(by_number[i].why.split()),
             )
@@ -161,9 +161,9 @@ class _Judge:
         }, {}
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """Every candidate of the batch once, in the order of the files."""
-        wanted = {symbol for technique in batch for symbol in self.found[technique.id]}
-        return [entry for identity, entry in self.index.entries.items() if identity in wanted]
+        """The candidates of the batch without duplicates, in the order of the files."""
+        listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
+        return [entry for identity, entry in self.index.entries.items() if identity in listed]
 
     def _described(self, batch: Sequence[Technique]) -> str:
         by_id = {technique.id: technique for technique in self.techniques}
@@ -176,10 +176,10 @@ class _Judge:
             lines.append(f"{i}. {technique.name}{also} ({technique.kind}{part}): {definition}")
         return "\n".join(lines)
 
-    def _shown(self, entries: Sequence[Entry], batch: Iterable[Technique]) -> str:
+    def _render_candidates(self, entries: Sequence[Entry], batch: Iterable[Technique]) -> str:
         about = {t.id: subject(f"{t.name} {' '.join(t.aliases)} {t.definition}") for t in batch}
-        words = {e.id: frozenset().union(*(about[t] for t in about if e.id in self.found[t])) for e in entries}
-        first = {symbol for technique in about for symbol in self.found[technique][:_FIRST]}
+        words = {e.id: frozenset().union(*(about[t] for t in about if e.id in self.ranked[t])) for e in entries}
+        first = {symbol for technique in about for symbol in self.ranked[technique][:_FIRST]}
         inner = {entry.id: _inner(entry, entries) for entry in entries}
 
         def block(i: int, entry: Entry, share: float) -> str:
@@ -193,14 +193,14 @@ class _Judge:
 
         share = 1.0
         while True:
-            shown = "\n\n".join(block(i, entry, share) for i, entry in enumerate(entries, start=1))
-            if len(shown) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
-                return shown
+            rendered = "\n\n".join(block(i, entry, share) for i, entry in enumerate(entries, start=1))
+            if len(rendered) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
+                return rendered
             share *= 0.8
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """The outermost of the other candidates inside this one, each with its number and signature."""
+    """The outermost other candidates inside this one, with number and signature by first and last line."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):
@@ -228,6 +228,6 @@ def _complaint(answer: Places, techniques: int, symbols: int) -> str | None:
             )
         if len(set(chosen)) < len(chosen):
             return f"technique {judged.technique}: a candidate stands twice; give each once"
-        if len(chosen) > KEPT:
-            return f"technique {judged.technique}: {len(chosen)} places, at most {KEPT}; keep the best"
+        if len(chosen) > MOST_PLACES:
+            return f"technique {judged.technique}: {len(chosen)} places, at most {MOST_PLACES}; keep the best"
     return None

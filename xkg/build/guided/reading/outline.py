@@ -1,7 +1,7 @@
-"""What of a paper goes into one prompt: all of its method, and of the rest what room there is for.
+"""Condenses a paper for one prompt: all of its method, and as much of the rest as there is room for.
 
-Sentences are taken by what their part is for and by how early in their paragraph they stand, until the room is full;
-what is left out of a paragraph or between two is marked."""
+Sentences are selected by the role of their part and by their position in the paragraph, until the room is full;
+omissions are marked."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -11,9 +11,9 @@ from xkg.build.techniques.section_roles import Part, Role
 
 CUT = "[…]"
 CHARACTERS = 4  # of a token, about
-# For each role: how far its first sentence is from what matters most, and how much farther each next one of a
-# paragraph. What the paper proposes stands in abstract, method and introduction; what it found, mostly in the first
-# sentences of experiments and conclusion.
+# For each role: the distance of a paragraph's first sentence (0 is most important) and the step to each next one.
+# Proposals are in abstract, method and introduction; findings mostly in the first sentences of experiments and
+# conclusion.
 _DISTANCE = {
     Role.ABSTRACT: (0.0, 0.0),
     Role.METHOD: (1.0, 0.1),
@@ -28,7 +28,7 @@ _DISTANCE = {
     Role.RELATED: (3.4, 1.2),
     Role.BACK: (4.0, 1.0),
 }
-_FARTHEST = 3.5  # what lies beyond is left out even where there is room
+_FARTHEST = 3.5  # sentences beyond are omitted even where there is room
 _APART = {"text": 0.0, "algorithm": -0.5, "statement": 0.6, "table": 9.0}
 
 
@@ -38,29 +38,29 @@ def condensed(passages: Passages, room: int) -> str:
     head = [f"Title: {document.title}"]
     if document.abstract and document.abstract_span is None:
         head.append(f"Abstract: {document.abstract[: room // 3]}")
-    left = room - sum(map(len, head))
+    remaining = room - sum(map(len, head))
     chosen: dict[int, set[int]] = {}
     headed: set[int] = set()
     for passage, i in _by_distance(passages):
         above = [p for p in _path(passage.part) if id(p) not in headed]
         cost = len(passage.pieces[i].text) + 1 + (0 if passage.number in chosen else 10)
         cost += sum(len(p.title) + 6 for p in above)
-        if cost > left:
+        if cost > remaining:
             continue
-        left -= cost
+        remaining -= cost
         headed.update(id(p) for p in above)
         chosen.setdefault(passage.number, set()).add(i)
     return "\n\n".join([*head, rendered(passages, chosen)])
 
 
 def room(window: int, question: int, answer: int, most: int) -> int:
-    """How many characters of a paper a prompt takes, at most `most`, where `window` tokens hold it, the question around
-    it, and an answer; all but `window` as much as one would like. A small window is shared by halves."""
+    """The characters of a paper in a prompt, at most `most`, where `window` tokens hold paper, `question` and `answer`.
+    In a small window the answer gets at most half."""
     return max(CHARACTERS, min(most, CHARACTERS * (window - question - min(answer, window // 2))))
 
 
 def rendered(passages: Passages, chosen: Mapping[int, AbstractSet[int]]) -> str:
-    """Passages as a prompt shows them, in reading order under their headings: of each, by number, the chosen pieces."""
+    """The chosen pieces (passage number → pieces) as text for a prompt, in reading order under their headings."""
     out: list[str] = []
     before: Part | None = None
     last = 0
@@ -74,14 +74,14 @@ def rendered(passages: Passages, chosen: Mapping[int, AbstractSet[int]]) -> str:
 
 
 def _numbered(passage: Passage, pieces: AbstractSet[int]) -> str:
-    shown: list[str] = []
+    texts: list[str] = []
     for i, piece in enumerate(passage.pieces):
         if i in pieces:
-            shown.append(piece.text)
-        elif not shown or shown[-1] != CUT:
-            shown.append(CUT)
+            texts.append(piece.text)
+        elif not texts or texts[-1] != CUT:
+            texts.append(CUT)
     label = "" if passage.kind != "algorithm" else "Algorithm: "
-    return f"[{passage.number}] {label}{' '.join(shown)}"
+    return f"[{passage.number}] {label}{' '.join(texts)}"
 
 
 def _headings(part: Part | None, before: Part | None) -> list[str]:
@@ -103,7 +103,7 @@ def _by_distance(passages: Passages) -> list[tuple[Passage, int]]:
     for passage in passages.listed:
         first, step = _DISTANCE[passage.role]
         nth = seen[id(passage.part)] = seen.get(id(passage.part), -1) + 1
-        # The method is told to its end; of a long appendix or experiment the first paragraphs say what it is about.
+        # The method is included to its end; of other parts the first paragraphs matter most.
         first += _APART[passage.kind] + (0.0 if passage.role in (Role.ABSTRACT, Role.METHOD) else 0.1 * nth)
         ranked += [(first + step * i, passage.number, i) for i in range(len(passage.pieces))]
     return [(passages[number], i) for distance, number, i in sorted(ranked) if distance <= _FARTHEST]

@@ -1,4 +1,4 @@
-"""What a repository is for and where its parts are, in a few hundred words, written once a repository."""
+"""An overview of a repository in a few hundred words, written once: its purpose and its parts."""
 
 import re
 import textwrap
@@ -17,16 +17,16 @@ _SYMBOLS_A_FILE = 14
 _DOCSTRING = 90
 _MAX_PARTS = 12
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
-# What a readme says of things that are no method.
+# Headings of a readme that do not concern the method.
 _NO_METHOD = re.compile(
     r"\b(?:install\w*|requirements?|dependenc\w+|prerequisites?|cit(?:e|ing|ations?)|bibtex|licen[cs]e"
     r"|acknowledge?ments?|contribut(?:e|ing|ors?)|changelog|troubleshooting|faq)\b"
     r"|^\W*(?:news|contact|set-?up|environment)\W*$",
     re.IGNORECASE,
 )
-# Code that is shown, and how it ends, which is most often the call that counts.
+# A code block, and its end, which most often has the important call.
 _FENCED = re.compile(r"^(```[^\n]*\n)(?:(?!```)[^\n]*\n)+?((?:(?!```)[^\n]*\n){3}```)", re.MULTILINE)
-# Files that seldom hold a method; they are listed last, and are the first to be cut.
+# Files that seldom contain a method; they are listed last, and cut first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|scripts?|benchmarks?|tools|setup|third_party)(?=[/_.])"
 )
@@ -69,8 +69,7 @@ def overview(codebase: Codebase, ask: Ask) -> str:
 
 
 def static_overview(codebase: Codebase) -> str:
-    """The same from the repository alone: the first paragraph of its readme that is prose, and what its files
-    define."""
+    """An overview without a model: the first prose paragraph of the readme, and the definitions in the files."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", readme_head(codebase)))
     prose = next((p for p in paragraphs if len(p) > 60 and not p.startswith(("#", "-", "*", "|", "`"))), "")
     files = [
@@ -82,8 +81,8 @@ def static_overview(codebase: Codebase) -> str:
 
 
 def readme_head(codebase: Codebase) -> str:
-    """The beginning of the readme without pictures, badges and markup of pages, and without what it says of
-    installation, citation and the like, and all of long examples, where it is too long for that."""
+    """The beginning of the readme without images, badges and HTML; a long one also without installation, citation and
+    the like, and with shortened examples."""
     text = re.sub(
         r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
         "",
@@ -99,23 +98,23 @@ def readme_head(codebase: Codebase) -> str:
 
 
 def _of_method(readme: str) -> str:
-    """The readme without its parts, with what is below them, whose headings say that they are of no method."""
-    kept: list[str] = []
-    left_out, titled, fenced = 0, False, False
+    """The readme without the sections, and their subsections, whose headings do not concern the method."""
+    lines: list[str] = []
+    skipped_level, titled, fenced = 0, False, False
     for line in readme.split("\n"):
         heading = None if fenced else _HEADING.match(line)
-        if heading and (not left_out or len(heading[1]) <= left_out):
-            left_out = len(heading[1]) if titled and _NO_METHOD.search(heading[2]) else 0
+        if heading and (not skipped_level or len(heading[1]) <= skipped_level):
+            skipped_level = len(heading[1]) if titled and _NO_METHOD.search(heading[2]) else 0
             titled = True
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        if not left_out:
-            kept.append(line)
-    return "\n".join(kept).strip()
+        if not skipped_level:
+            lines.append(line)
+    return "\n".join(lines).strip()
 
 
 def file_tree(codebase: Codebase) -> str:
-    """One line a folder: what was parsed by name, then how many other files; of the top folder all by name."""
+    """One line per folder: the names of its parsed files and the number of others; of the top folder all names."""
     parsed = {module.path for module in codebase.modules}
     folders: dict[str, list[str]] = {}
     for path in sorted({*codebase.files, *parsed}):
@@ -133,23 +132,23 @@ def file_tree(codebase: Codebase) -> str:
 
 
 def symbol_list(codebase: Codebase) -> str:
-    """Files with their classes and functions, each with signature and first words of its docstring."""
+    """Files with their classes and functions, each with signature and start of the docstring."""
     lines: list[str] = []
-    length, left_out = 0, 0
+    length, omitted = 0, 0
     for module in _modules(codebase):
-        block = [f"{module.path}{_said(module.symbols[0]) if _is_module(module) else ''}"]
+        block = [f"{module.path}{_summary(module.symbols[0]) if _is_module(module) else ''}"]
         tops = _tops(module)
         block += [f"  {line}" for symbol in tops[:_SYMBOLS_A_FILE] for line in _described(symbol, module)]
         if len(tops) > _SYMBOLS_A_FILE:
             block.append(f"  … and {len(tops) - _SYMBOLS_A_FILE} more")
         size = sum(map(len, block))
         if length + size > _SYMBOLS and lines:
-            left_out += 1
+            omitted += 1
             continue
         lines += block
         length += size
-    if left_out:
-        lines.append(f"… and {left_out} more files")
+    if omitted:
+        lines.append(f"… and {omitted} more files")
     return "\n".join(lines)
 
 
@@ -169,14 +168,14 @@ def _tops(module: Module) -> list[SourceSymbol]:
 def _described(source: SourceSymbol, module: Module) -> Iterator[str]:
     symbol = source.symbol
     signature = " ".join((symbol.signature or symbol.qualified_name).split())
-    yield f"{signature[:160]}{_said(source)}"
+    yield f"{signature[:160]}{_summary(source)}"
     methods = [s.symbol.qualified_name.rpartition(".")[2] for s in module.symbols if s.parent == symbol.id]
-    told = [name for name in methods if not name.startswith("__")]
-    if symbol.kind == "class" and told:
-        yield f"  methods: {', '.join(told[:12])}"
+    public = [name for name in methods if not name.startswith("__")]
+    if symbol.kind == "class" and public:
+        yield f"  methods: {', '.join(public[:12])}"
 
 
-def _said(source: SourceSymbol) -> str:
+def _summary(source: SourceSymbol) -> str:
     first = re.split(r"(?<=[.!?])\s|\n\s*\n", source.docstring.strip(), maxsplit=1)[0]
     text = textwrap.shorten(first, _DOCSTRING, placeholder=" …")
     return f"  # {text}" if text else ""

@@ -1,7 +1,6 @@
 """A paper as numbered passages: its paragraphs, statements, algorithms and small tables as readable text.
 
-A model is shown passages by number and names the numbers it drew on, so that what it says leads back to offsets of
-the paper without being quoted."""
+A model cites passages by number, so that its answer leads back to offsets of the paper without quotes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,14 +12,13 @@ from typing import Literal
 from xkg.build.paper.document import Document
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence
-from xkg.build.paper.sentences import sentences as prose
-from xkg.build.techniques.definitions import Reader
-from xkg.build.techniques.section_roles import Part, Role, outline, role_of_title
+from xkg.build.techniques.definitions import Reader, excerpt_of, read
+from xkg.build.techniques.section_roles import Part, Role, part_at, role_of_title
 from xkg.model import Excerpt
 
 Span = tuple[int, int]
 LONGEST_TABLE = 2500  # characters; a larger one lists results
-_LEAST = 40  # characters of what stands between paragraphs, to be a statement
+_LEAST = 40  # characters of a statement between paragraphs
 _TABLE = re.compile(
     r"\\begin\{(tabular[x*]?|longtable)\}.{0,20000}?\\end\{\1\}"
     r"|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b.{0,20000}?</table>",
@@ -37,7 +35,7 @@ _SPACING = re.compile(
 
 @dataclass(frozen=True)
 class Piece:
-    """A sentence, or all of what is not running text: readable text, and where it stands."""
+    """A sentence, or a whole block that is not running text: its readable text and its position."""
 
     text: str
     spans: tuple[Span, ...]
@@ -67,7 +65,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """All passages of a paper, with the sentences and parts that they were made from."""
+    """All passages of a paper, with their sentences and parts."""
 
     reader: Reader
     parts: tuple[Part, ...]
@@ -84,15 +82,12 @@ class Passages:
         return 1 <= number <= len(self.listed)
 
     def excerpts(self, numbers: Sequence[int]) -> tuple[Excerpt, ...]:
-        """Where these passages stand, in their order; what a float cuts in two gives two."""
-        out: list[Excerpt] = []
-        for number in numbers:
-            passage = self[number]
-            for start, end in self._joined([s for p in passage.pieces for s in p.spans]):
-                path, line = self.document.place(start) or (None, None)
-                section = passage.part.title if passage.part is not None else ""
-                out.append(Excerpt(section=section, start=start, end=end, path=path, line=line))
-        return tuple(out)
+        """The spans of these passages, in order; a passage that a float interrupts has two."""
+        return tuple(
+            excerpt_of(self.document, self[number].part, start, end)
+            for number in numbers
+            for start, end in self._joined([s for p in self[number].pieces for s in p.spans])
+        )
 
     def at(self, excerpts: Sequence[Excerpt]) -> list[int]:
         """The passages that these excerpts start in, in order."""
@@ -114,72 +109,58 @@ class Passages:
 
 def read_passages(document: Document) -> Passages:
     """The passages of a paper. References and acknowledgements have none."""
-    sentences = prose(document)
-    parts = outline(document, sentences)
-    part_of: list[Part | None] = [None] * len(sentences)
-    for part in parts:
-        for p in part.walk():
-            for i in p.sentences:
-                part_of[i] = p
-    found = [*_paragraphs(sentences, part_of), *_set_apart(document, sentences, parts)]
-    kept = sorted((f for f in found if _says_something(*f)), key=lambda f: f[2][0].spans[0][0])
-    listed = tuple(Passage(n, kind, part, pieces) for n, (kind, part, pieces) in enumerate(kept, start=1))
-    return Passages(Reader(document, sentences, part_of), parts, listed)
+    reader, parts = read(document)
+    blocks = [*_paragraphs(reader.sentences, reader.part_of), *_other_blocks(document, reader.sentences, parts)]
+    ordered = sorted((b for b in blocks if _has_content(*b)), key=lambda b: b[2][0].spans[0][0])
+    listed = tuple(Passage(n, kind, part, pieces) for n, (kind, part, pieces) in enumerate(ordered, start=1))
+    return Passages(reader, parts, listed)
 
 
-_Found = tuple[Literal["text", "statement", "algorithm", "table"], Part | None, tuple[Piece, ...]]
+_Block = tuple[Literal["text", "statement", "algorithm", "table"], Part | None, tuple[Piece, ...]]
 
 
-def _says_something(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """Not references, thanks and the like (but other appendices may hold what a definition needs), nor lone marks."""
+def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
+    """False for references, acknowledgements and the like (other appendices may support a definition) and for lone
+    punctuation."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or len(_WORD.findall(p.text)) > 2 for p in pieces)
 
 
-def _paragraphs(sentences: Sequence[Sentence], part_of: Sequence[Part | None]) -> Iterator[_Found]:
+def _paragraphs(sentences: Sequence[Sentence], part_of: Sequence[Part | None]) -> Iterator[_Block]:
     for _, group in groupby(range(len(sentences)), key=lambda i: (sentences[i].paragraph, id(part_of[i]))):
         members = list(group)
         yield "text", part_of[members[0]], tuple(Piece(sentences[i].text, sentences[i].spans) for i in members)
 
 
-def _set_apart(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Found]:
-    """Algorithms, and what stands between the paragraphs of a part: statements of theorems, small tables."""
+def _other_blocks(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
+    """Algorithms, and blocks between the paragraphs of a part: statements of theorems, small tables."""
     text = document.text
-    taken = [span for s in sentences for span in s.spans]
+    covered = [span for s in sentences for span in s.spans]
     for algorithm in document.algorithms:
-        taken.append((algorithm.start, algorithm.end))
+        covered.append((algorithm.start, algorithm.end))
         body = f"{algorithm.title}\n{algorithm.body}".strip()
         if body:
-            home = _home(parts, algorithm.start)
-            yield "algorithm", home, (Piece(body, ((algorithm.start, algorithm.end),)),)
+            part = part_at(parts, algorithm.start)
+            yield "algorithm", part, (Piece(body, ((algorithm.start, algorithm.end),)),)
     for part in (p for top in parts for p in top.walk()):
         if part.role is Role.ABSTRACT:
             continue
         inner = [(c.start, c.end) for c in part.children]
-        for start, end in _gaps(part.body_start, part.end, sorted([*taken, *inner])):
+        for start, end in _gaps(part.body_start, part.end, sorted([*covered, *inner])):
             table = _TABLE.search(text, start, end)
             if table:
                 if len(table[0]) <= LONGEST_TABLE and _SETTINGS.search(part.title + text[start:end]):
-                    shown = " ".join(_SPACING.sub("", table[0]).split())
-                    yield "table", part, (Piece(shown, (table.span(),)),)
-            elif end - start >= _LEAST and len(shown := plain(document, start, end)) >= _LEAST:
-                yield "statement", part, (Piece(" ".join(shown.split()), ((start, end),)),)
+                    cells = " ".join(_SPACING.sub("", table[0]).split())
+                    yield "table", part, (Piece(cells, (table.span(),)),)
+            elif end - start >= _LEAST and len(statement := plain(document, start, end)) >= _LEAST:
+                yield "statement", part, (Piece(" ".join(statement.split()), ((start, end),)),)
 
 
-def _gaps(start: int, end: int, taken: Sequence[Span]) -> Iterator[Span]:
-    for low, high in [*taken, (end, end)]:
+def _gaps(start: int, end: int, covered: Sequence[Span]) -> Iterator[Span]:
+    for low, high in [*covered, (end, end)]:
         if low >= end:
             low = high = end
         if low > start:
             yield start, low
         start = max(start, high)
-
-
-def _home(parts: Sequence[Part], offset: int) -> Part | None:
-    found = None
-    for part in parts:
-        for p in part.walk():
-            if p.start <= offset < p.end and p.role is not Role.ABSTRACT:
-                found = p
-    return found

@@ -1,8 +1,8 @@
-"""Which stretches of a paper tell of a technique: overlapping chunks, ranked by meaning, by name, by the passages that
-the technique was read from, and by what their part of the paper is for.
+"""Retrieves the chunks of a paper about a technique: ranked by embedding, by name, by the passages that the technique
+was extracted from, and by the role of their part of the paper.
 
-The chunks are those of the published method (350 words, 100 of them shared with the next). An embedder may read less
-than that, so a chunk is as near as the nearest of its shorter stretches."""
+The chunks are those of the published method (350 words, 100 of them shared with the next). An embedder may truncate
+them, so the similarity of a chunk is the maximum over shorter stretches."""
 
 import re
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from xkg.model import Technique
 WORDS = 350
 OVERLAP = 100
 TOP = 5
-_READ = 120  # words that every embedder reads whole
-_WIDE = re.compile(r"\$[^$]{25,}\$")  # formulas that are mostly notation, which says little to an embedder
+_STRETCH = 120  # words that no embedder truncates
+_WIDE = re.compile(r"\$[^$]{25,}\$")  # long formulas, which embed poorly
 _WEIGHTS = (1.0, 0.8, 0.8)
-# What parts other than those that tell how it is done are worth as evidence of how it is done.
-_WORTH = {
+# The factor for parts that do not describe the method itself.
+_ROLE_FACTORS = {
     Role.BACKGROUND: 0.9,
     Role.ABSTRACT: 0.8,
     Role.INTRODUCTION: 0.8,
@@ -54,34 +54,34 @@ class Chunk:
 
 
 def nearest_chunks(techniques: Sequence[Technique], passages: Passages, embedder: Embedder) -> list[list[Chunk]]:
-    """For each technique the chunks that tell most of it, best first, at most `TOP`. Raises `EmbeddingError`."""
-    found = chunks(passages)
-    if not found or not techniques:
+    """For each technique its best chunks, in order, at most `TOP`. Raises `EmbeddingError`."""
+    candidates = chunks(passages)
+    if not candidates or not techniques:
         return [[] for _ in techniques]
-    near = _nearness(techniques, found, passages, embedder)
-    worth = [max(_worth(passages[n]) for n in chunk.numbers) for chunk in found]
-    out = []
-    for technique, row in zip(techniques, near, strict=True):
-        rankings = [sorted(range(len(found)), key=lambda c: -row[c])]
-        for wanted in (_naming(technique, passages), _given(technique, passages)):
-            counts = [sum(piece in wanted for piece in chunk.pieces) for chunk in found]
+    similarity = _similarity(techniques, candidates, passages, embedder)
+    factors = [max(_role_factor(passages[n]) for n in chunk.numbers) for chunk in candidates]
+    nearest = []
+    for technique, row in zip(techniques, similarity, strict=True):
+        rankings = [sorted(range(len(candidates)), key=lambda c: -row[c])]
+        for relevant in (_naming(technique, passages), _origin(technique, passages)):
+            counts = [sum(piece in relevant for piece in chunk.pieces) for chunk in candidates]
             rankings.append([c for c in sorted(rankings[0], key=lambda c: -counts[c]) if counts[c]])
         fused = reciprocal_rank_fusion([[str(c) for c in ranking] for ranking in rankings], weights=_WEIGHTS)
-        best = sorted(((int(c), score) for c, score in fused), key=lambda pair: (-pair[1] * worth[pair[0]], pair[0]))
-        out.append([found[c] for c, _ in best[:TOP]])
-    return out
+        best = sorted(((int(c), score) for c, score in fused), key=lambda pair: (-pair[1] * factors[pair[0]], pair[0]))
+        nearest.append([candidates[c] for c, _ in best[:TOP]])
+    return nearest
 
 
-def _nearness(
-    techniques: Sequence[Technique], found: Sequence[Chunk], passages: Passages, embedder: Embedder
+def _similarity(
+    techniques: Sequence[Technique], candidates: Sequence[Chunk], passages: Passages, embedder: Embedder
 ) -> list[list[float]]:
-    """The cosine of each technique and the nearest stretch of each chunk."""
-    stretches = [s for part in _by_main_part(passages) for s in _runs(part, _READ, 0)]
+    """The cosine of each technique and the most similar stretch of each chunk."""
+    stretches = [s for part in _by_main_part(passages) for s in _runs(part, _STRETCH, 0)]
     texts = [_WIDE.sub(" ", " ".join(passages[n].pieces[i].text for n, i in s)) for s in stretches]
     queries = embedder.embed([f"{', '.join((t.name, *t.aliases))}. {t.definition}" for t in techniques])
     cosines = (queries @ embedder.embed(texts).T).round(4).tolist()
     of_piece = {piece: k for k, stretch in enumerate(stretches) for piece in stretch}
-    members = [sorted({of_piece[piece] for piece in chunk.pieces}) for chunk in found]
+    members = [sorted({of_piece[piece] for piece in chunk.pieces}) for chunk in candidates]
     return [[max(row[k] for k in ks) for ks in members] for row in cosines]
 
 
@@ -92,20 +92,20 @@ def _naming(technique: Technique, passages: Passages) -> set[Piece]:
     return {(p.number, i) for p in passages.listed for i, piece in enumerate(p.pieces) if piece.spans[0][0] in starts}
 
 
-def _given(technique: Technique, passages: Passages) -> set[Piece]:
-    """The passages that the technique was read from."""
+def _origin(technique: Technique, passages: Passages) -> set[Piece]:
+    """The passages that the technique was extracted from."""
     return {(n, i) for n in passages.at(technique.excerpts) for i in range(len(passages[n].pieces))}
 
 
-def _worth(passage: Passage) -> float:
+def _role_factor(passage: Passage) -> float:
     if passage.part is not None and passage.role is not Role.RELATED and _SETTINGS.search(passage.part.title):
         return 1.0
-    return _WORTH.get(passage.role, 1.0)
+    return _ROLE_FACTORS.get(passage.role, 1.0)
 
 
 def chunks(passages: Passages) -> list[Chunk]:
-    """The paper in chunks of about `WORDS` words, cut between sentences, so never inside an equation; one starts
-    `OVERLAP` words before the end of the one before. No chunk runs from one main part into another."""
+    """The paper in chunks of about `WORDS` words that overlap by `OVERLAP`, cut between sentences, so never inside an
+    equation, and never across main parts."""
     return [Chunk(tuple(run)) for part in _by_main_part(passages) for run in _runs(part, WORDS, OVERLAP)]
 
 
@@ -126,8 +126,8 @@ def _by_main_part(passages: Passages) -> list[list[_Counted]]:
 
 
 def _runs(pieces: Sequence[_Counted], most: int, shared: int) -> list[list[Piece]]:
-    """Runs of at most `most` words, or of one piece that is longer; each begins with the last `shared` words of the one
-    before, as far as whole pieces make them up."""
+    """Runs of at most `most` words, or of one longer piece; each begins with the last whole pieces of the previous, of
+    at most `shared` words."""
     out: list[list[Piece]] = []
     start = 0
     while start < len(pieces):

@@ -1,8 +1,8 @@
-"""Numbers and mathematical symbols of a definition that stand in none of the texts it was written from.
+"""Finds numbers and mathematical symbols of a definition that occur in none of its sources.
 
-Notation may change its dress: macros, fonts, accents, spacing, `10^{-3}` for 0.001, 5 % for 0.05. What counts is that
-the value, or the letter, is there. Left alone is what anybody may add who tells a formula in other words: 0, 1 and 2,
-running indices, transposes, and names of sets, distributions and functions."""
+Notation may differ: macros, fonts, accents, spacing, `10^{-3}` for 0.001, 5 % for 0.05; the value, or the letter,
+counts. Symbols that a paraphrase may add are allowed: 0, 1 and 2, running indices, transposes, and names of sets,
+distributions and functions."""
 
 import math
 import re
@@ -45,7 +45,7 @@ _GREEK = frozenset(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
     "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega ell".split()
 )
-# Names that stand for a word, a set or a distribution and not for a quantity.
+# Names of words, sets or distributions rather than quantities.
 _NAMED = re.compile(
     r"\\(?:mathbb|mathbbm|mathbbold|mathds|Bbb)(?![A-Za-z])\s{0,3}(?:\{[^{}]*\}|[A-Za-z0-9])"
     r"|\\(?:mathcal|cal|mathscr)(?![A-Za-z])\s{0,3}(?:\{\s{0,3}[NUO]\s{0,3}\}|[NUO](?![A-Za-z]))"
@@ -71,9 +71,9 @@ def unsupported(
     *,
     marked: bool = True,
 ) -> list[str]:
-    """Numbers and symbols of `definition`, as it writes them, that stand in none of `sources`; in order, each once.
-    `macros` are those of the paper (`Document.macros`); `marked` is false where the sources do not set their formulas
-    apart, as text from a PDF, so that Latin letters cannot be told from words."""
+    """Numbers and symbols of `definition` that occur in none of `sources`; in order, without duplicates. `macros` are
+    those of the paper (`Document.macros`); `marked` is false where the sources do not mark formulas, as text from a
+    PDF, so that Latin symbols look like words."""
     known = [_normal(source, macros) for source in sources]
     text = _normal(definition, macros)
     return list(dict.fromkeys([*_odd_numbers(text, known), *_odd_symbols(text, known, marked=marked)]))
@@ -82,7 +82,7 @@ def unsupported(
 def unsupported_numbers(
     definition: str, sources: Iterable[str], macros: Mapping[str, tuple[int, str]] | None = None
 ) -> list[str]:
-    """As `unsupported`, for numbers alone."""
+    """Like `unsupported`, for numbers only."""
     known = [_normal(source, macros) for source in sources]
     return list(dict.fromkeys(_odd_numbers(_normal(definition, macros), known)))
 
@@ -90,8 +90,8 @@ def unsupported_numbers(
 def _odd_numbers(text: str, known: Sequence[str]) -> list[str]:
     values = _ALWAYS.union(*map(_values, known))
     return [
-        shown
-        for shown, readings in _numbers(text)
+        notation
+        for notation, readings in _numbers(text)
         if not any(all(any(_near(part, v) for v in values) for part in reading) for reading in readings)
     ]
 
@@ -101,16 +101,16 @@ def _odd_symbols(text: str, known: Sequence[str], *, marked: bool) -> list[str]:
     words = {run for source in known for run in _RUN.findall(source)}
     bound = {match[1] for formula in _formulas(text) for match in _BOUND.finditer(formula)}
     out = []
-    for shown in (s for formula in _formulas(text) for s in _symbols(formula)):
-        name = shown.removeprefix("\\")
+    for notation in (s for formula in _formulas(text) for s in _symbols(formula)):
+        name = notation.removeprefix("\\")
         if name in letters | bound | _ANYBODYS or (len(name) == 2 and (name in words | _PAIRS or set(name) <= letters)):
             continue
-        out.append(shown)
+        out.append(notation)
     return out + [f"\\{name}" for name in _greek(_FORMULA.sub(" ", text)) if name not in letters]
 
 
 def _normal(text: str, macros: Mapping[str, tuple[int, str]] | None) -> str:
-    """Macros expanded, typographic variants of one thing made one, accents gone."""
+    """The text with macros expanded, typographic variants unified, and without accents."""
     if macros and "\\" in text:
         text = expand(text, macros)
     text = re.sub(r"[⁰¹²³⁴-⁹⁻⁺]+", lambda m: "^{" + unicodedata.normalize("NFKC", m[0]) + "}", text)
@@ -122,8 +122,8 @@ def _normal(text: str, macros: Mapping[str, tuple[int, str]] | None) -> str:
 
 
 def _numbers(text: str) -> Iterator[tuple[str, list[list[float]]]]:
-    """Numbers as they are written, with what each may mean: a value, or the values it is made from. Signs do not
-    count."""
+    """Numbers as written, with their possible readings: a value, or the values it is composed of. Signs are
+    ignored."""
     for match in _NUMBER.finditer(text):
         yield match[0].strip(), _readings(match)
 
@@ -149,7 +149,7 @@ def _power(text: str) -> int:
 
 
 def _values(text: str) -> set[float]:
-    """Everything that a number of a source can be taken for: its value, and the numbers that it is written with."""
+    """All values of the numbers in a source, and the numbers they are written with."""
     out = {part for _, readings in _numbers(text) for reading in readings for part in reading}
     out.update(float(part) for part in re.findall(r"\d+(?:\.\d+)?|\.\d+", text))
     out.update(v for word, v in _WORDS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE))
@@ -165,7 +165,7 @@ def _formulas(text: str) -> list[str]:
 
 
 def _symbols(formula: str) -> Iterator[str]:
-    """Letters that stand for quantities, Greek ones as `\\name`; two letters in a row as one, longer names not."""
+    """Letters for quantities, Greek ones as `\\name`; two consecutive letters are one symbol, longer names none."""
     for name in _greek(formula):
         yield f"\\{name}"
     for run in _RUN.findall(_CONTROL.sub(" ", _NAMED.sub(" ", formula))):
@@ -174,8 +174,10 @@ def _symbols(formula: str) -> Iterator[str]:
 
 
 def _letters(text: str, *, marked: bool) -> set[str]:
-    """All letters that a source uses as symbols, in formulas or alone in its running text."""
-    out = {shown.removeprefix("\\") for formula in _formulas(text) for shown in _symbols(formula)} | set(_greek(text))
+    """All letters that a source uses as symbols, in formulas or as single letters in its text."""
+    out = {notation.removeprefix("\\") for formula in _formulas(text) for notation in _symbols(formula)} | set(
+        _greek(text)
+    )
     bare = _CONTROL.sub(" ", text)
     shortest = [run for formula in _formulas(bare) for run in _RUN.findall(formula) if len(run) <= 2]
     if not marked:  # "xt" and "fθ" are x_t and f_θ

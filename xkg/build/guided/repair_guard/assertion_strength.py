@@ -1,21 +1,22 @@
-"""How strong an assertion is, by its form."""
+"""The strength of an assertion, by its form."""
 
 import ast
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xkg.build.guided.repair_guard.reachability import constant_truth
 from xkg.sandbox.evidence.mutation import NEGATED
 
-# A float32 that was computed in another order differs by no more; what is compared more loosely is compared loosely.
+# A float32 that is computed in another order differs by no more; a larger tolerance is loose.
 ROUNDING = 1e-5
 _TINY = 1e-3
 
 
 class Strength(IntEnum):
-    """`NOTHING` always holds; `PRESENCE`: there is something, of a type, or other than something; `RANGE`: a bound, a
-    predicate, a shape; `VALUE`: equal or close to what is expected."""
+    """`NOTHING` always holds; `PRESENCE`: a value exists, has a type, or differs from another; `RANGE`: a bound, a
+    predicate, a shape; `VALUE`: equal or close to the expected value."""
 
     NOTHING = 0
     PRESENCE = 1
@@ -24,8 +25,7 @@ class Strength(IntEnum):
 
 
 class Judgement(NamedTuple):
-    """How strong, within which tolerance (None: exact, infinite where it cannot be told), and the number that must not
-    be passed, with its side."""
+    """The strength, the tolerance (None: exact, infinite if unknown), and the bound with its side."""
 
     strength: Strength
     tolerance: float | None = None
@@ -63,12 +63,10 @@ def judged(node: ast.expr) -> Judgement:
     if truth:
         return Judgement(Strength.NOTHING)
     match node:
-        case ast.BoolOp(op=ast.Or(), values=values):
+        case ast.BoolOp(op=op, values=values):
             each = [judged(value) for value in values]
-            return Judgement(min(j.strength for j in each), _loosest(j.tolerance for j in each))
-        case ast.BoolOp(op=ast.And(), values=values):
-            each = [judged(value) for value in values]
-            return Judgement(max(j.strength for j in each), _loosest(j.tolerance for j in each))
+            strength = (min if isinstance(op, ast.Or) else max)(j.strength for j in each)
+            return Judgement(strength, _loosest(j.tolerance for j in each))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             strength, tolerance, _ = judged(operand)
             if _calls(operand, "any"):
@@ -110,10 +108,10 @@ def _compared(left: ast.expr, op: ast.cmpop, right: ast.expr) -> Judgement:
         if least is None:
             return Judgement(Strength.RANGE)
         counts = _describes(high) or _calls(high, "abs", "norm")
-        # No length, no distance is below zero.
-        empty = counts and (least < 0 or (least == 0 and isinstance(op, (ast.LtE, ast.GtE))))
-        there = counts and least == 0
-        strength = Strength.NOTHING if empty else Strength.PRESENCE if there else Strength.RANGE
+        # No length and no distance is negative.
+        trivial = counts and (least < 0 or (least == 0 and isinstance(op, (ast.LtE, ast.GtE))))
+        positive = counts and least == 0
+        strength = Strength.NOTHING if trivial else Strength.PRESENCE if positive else Strength.RANGE
         return Judgement(strength, None, (">", least))
     if isinstance(op, (ast.NotEq, ast.IsNot)):
         return Judgement(Strength.PRESENCE)
@@ -169,12 +167,12 @@ def _tolerance(node: ast.Call, name: str) -> float | None:
         return max(defaults) if places is None else _or_infinite(None if digits is None else 1.5 * 10.0**-digits)
     position = 1 if name == "approx" else 2
     keys = [key for key in given if key in _TOLERANCES]
-    told = [given[key] for key in keys] + list(node.args[position : position + 2])
-    return max(defaults) if not told else max(_or_infinite(number(value)) for value in told)
+    explicit = [given[key] for key in keys] + list(node.args[position : position + 2])
+    return max(defaults) if not explicit else max(_or_infinite(number(value)) for value in explicit)
 
 
 def _rounded(node: ast.expr) -> float | None:
-    """How far a side may be off since it is rounded."""
+    """The rounding error of a side."""
     off: list[float | None] = []
     for n in ast.walk(node):
         if isinstance(n, ast.Call) and ast.unparse(n.func).rpartition(".")[2] in ("round", "around", "round_"):
@@ -192,7 +190,7 @@ def _rounded(node: ast.expr) -> float | None:
 
 
 def summarised(node: ast.expr) -> bool:
-    """Whether a side is a part of something, or one number made of many."""
+    """Whether a side is an element of a collection, or a statistic of many numbers."""
     match node:
         case ast.Subscript():
             return True
@@ -218,7 +216,7 @@ def _loosest(tolerances: Iterable[float | None]) -> float | None:
 
 
 def _is_distance(node: ast.expr) -> bool:
-    """`abs(a - b)`, `norm(a - b)`, `(a - b).abs().max()`: how far one value is from another."""
+    """Whether it is a distance of two values: `abs(a - b)`, `norm(a - b)`, `(a - b).abs().max()`."""
     subtracts = any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub) for n in ast.walk(node))
     return subtracts and (_calls(node, "abs", "norm", "absolute", "fabs") or _squares(node))
 
@@ -232,7 +230,7 @@ def _calls(node: ast.expr, *names: str) -> bool:
 
 
 def _describes(node: ast.expr) -> bool:
-    """Whether a side is the shape or the number of something, not its values."""
+    """Whether a side is a shape, size or type rather than values."""
     match node:
         case ast.Call(func=called):
             return ast.unparse(called).rpartition(".")[2] in _DESCRIBES | {"Size"} or (
@@ -281,7 +279,7 @@ def positive(node: ast.expr) -> ast.expr:
 
 
 def sides_of(node: ast.expr) -> list[ast.expr]:
-    """What is compared with what."""
+    """The two sides of an equality or closeness; empty for others."""
     match node:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
             return [left, right]
@@ -305,7 +303,7 @@ _MAKERS = frozenset(
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Whether an expression is written down: numbers, words, groups and arrays of them."""
+    """Whether an expression is a literal: numbers, strings, collections and arrays of them."""
     match node:
         case ast.Constant():
             return True
@@ -322,14 +320,23 @@ def is_literal(node: ast.expr) -> bool:
 
 
 def leaves(node: ast.expr) -> int:
-    """How many values a literal has; `1 / 3` is one."""
+    """The number of values in a literal; `1 / 3` is one."""
     if number(node) is not None or isinstance(node, ast.Constant):
         return 1
     return sum(leaves(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
 
 
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], Any]] = {
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Pow: operator.pow,
+}
+
+
 def number(node: ast.expr) -> float | None:
-    """The number that an expression of constants is; None for all else."""
+    """The value of a constant numeric expression; None for all others."""
     match node:
         case ast.Constant(value=bool()):
             return None
@@ -342,20 +349,11 @@ def number(node: ast.expr) -> float | None:
             a, b = number(left), number(right)
             if a is None or b is None:
                 return None
+            compute = _ARITHMETIC.get(type(op))
+            if compute is None or (isinstance(op, ast.Pow) and (abs(b) >= 64 or abs(a) >= 1e6)):
+                return None
             try:
-                match op:
-                    case ast.Mult():
-                        return a * b
-                    case ast.Div():
-                        return a / b
-                    case ast.Add():
-                        return a + b
-                    case ast.Sub():
-                        return a - b
-                    case ast.Pow():
-                        return float(a**b) if abs(b) < 64 and abs(a) < 1e6 else None
-                    case _:
-                        return None
+                return float(compute(a, b))
             except (ArithmeticError, TypeError):
                 return None
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):

@@ -1,4 +1,4 @@
-"""What a test asserts, and how strongly: so that a repaired test can be held against the one before it."""
+"""The assertions of a test and their strength, for comparing a repaired test with the original."""
 
 import ast
 from collections.abc import Iterable, Iterator, Set
@@ -32,13 +32,13 @@ _DEEPEST = 3
 
 @dataclass(frozen=True)
 class Assertion:
-    """One thing that a test asserts, of several that are joined by `and`.
+    """One assertion of a test, after splitting at `and`.
 
-    `text` is how it is written, variables replaced by what they hold; `alternatives` counts what is joined by `or`;
-    `tolerance` is how far a value may be off (None: not at all, infinite where it cannot be told); `bound` the number
-    it must not pass and on which side; `values` how many numbers and words it expects, None where they are computed;
-    `narrow` how many of its sides are a part or a summary of something. `independent` says that one side is not
-    computed by the code under test; `looks` is 2 where the other is, 1 where it was only handed to it."""
+    `text` is its source with variables replaced by their values; `alternatives` counts the operands of `or`;
+    `tolerance` is the allowed difference (None: exact, infinite if unknown); `bound` a limit with its side; `values`
+    the number of expected numbers and words, None where they are computed; `narrow` the number of sides that are an
+    element or a summary. `independent`: one side is not computed by the code under test; `looks` is 2 where the other
+    is, 1 where it was only passed to it."""
 
     line: int
     written: str
@@ -55,9 +55,9 @@ class Assertion:
 
 
 def assertions(test: str | ast.Module, under_test: Set[str]) -> list[Assertion]:
-    """What a test that parses asserts where it can run and fail, in the order of its lines. `under_test` are the
-    public names of the implementation. Of the test's own functions that take arguments, what each call asserts counts.
-    Raises as `ast.parse` does."""
+    """The assertions of a test that can run and fail, in the order of lines. `under_test` are the public names of the
+    implementation. Assertions in the test's own functions with parameters count for each call. Raises as `ast.parse`
+    does."""
     tree = syntax_tree(test) if isinstance(test, str) else test
     return _Test(tree, under_test).read()
 
@@ -80,16 +80,16 @@ class _Test:
         functions = {name: function for name, function in self._functions.items() if name in running}
         inside = {n: list(self._in(f.body, n, Values(whole, arguments_of(f)))) for n, f in functions.items()}
         self._helpers = {n: functions[n] for n, found in inside.items() if found and arguments_of(functions[n])}
-        # Once more, now that it is known which of them assert for others.
+        # Second pass, now that the helpers that assert are known.
         found = list(self._in(self._tree.body, "", Values()))
         for name, function in functions.items():
             found += self._in(function.body, name, Values(whole, arguments_of(function)))
         found = [a for a in found if a.around.function not in self._called]
-        kept = [a for a in found if not a.around.forgiven and a.strength > Strength.NOTHING]
-        return sorted(kept, key=lambda a: a.line)
+        valid = [a for a in found if not a.around.forgiven and a.strength > Strength.NOTHING]
+        return sorted(valid, key=lambda a: a.line)
 
     def _running(self) -> set[str]:
-        """The functions of the test that something calls."""
+        """The functions of the test that are called."""
         running: set[str] = set()
         waiting: list[Iterable[tuple[ast.stmt, Around]]] = [reachable(self._tree.body)]
         everything = False
@@ -158,7 +158,7 @@ class _Test:
             )
 
     def _helped(self, call: ast.Call, called: str, around: Around, values: Values) -> Iterator[Assertion]:
-        """What a function of the test asserts of what this call gives it."""
+        """The assertions of a test function for the arguments of this call."""
         helper = self._helpers[called]
         self._called.add(called)
         if around.function == called or around.depth >= _DEEPEST:
@@ -186,12 +186,12 @@ class _Test:
         )
 
     def _independent(self, sides: list[ast.expr]) -> bool:
-        """Whether what is expected comes from elsewhere than the code under test."""
+        """Whether the expected value does not come from the code under test."""
         return len(sides) < 2 or not all(self._mentions(side, self._results) for side in sides)
 
 
 def _expected(sides: list[ast.expr]) -> int | None:
-    """How many values are expected, where they are written down."""
+    """The number of expected values, if they are a literal."""
     literal = [side for side in sides if is_literal(side)]
     return leaves(literal[0]) if len(literal) == 1 else None
 

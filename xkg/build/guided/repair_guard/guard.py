@@ -1,8 +1,8 @@
-"""The guard of repairs: code is mended by mending it, not by asserting less, hiding an error or faking a result.
+"""The guard of repairs: rejects repairs that assert less, hide an error or fake a result.
 
-Two drafts are held against each other by their syntax trees. What a repair may do is change code and what it expects;
-what it may not is said in words for the model, which is then asked again. Nothing here proves a repair right: that is
-for the test, its mutants and the fidelity check. It takes away the cheap ways past them.
+It compares the syntax trees of two drafts. A repair may change code and expected values; the guard's complaint is in
+words for the model, which is then asked again. The guard does not prove a repair correct: test, mutants and fidelity
+check do. It prevents the cheap ways around them.
 """
 
 import ast
@@ -20,12 +20,14 @@ from xkg.build.guided.repair_guard.names import public_names, short
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.tampering import bound_names
 
+_EMPTY = ast.Module([], [])
+
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """What is wrong with a repair, in words for the model; None where nothing is held against it.
+    """The faults of a repair, in words for the model; None where there are none.
 
-    With `may_remove` logic may go from the implementation (what is foreign to the sources), yet not all of what a
-    public function does."""
+    With `may_remove` the repair may remove logic that is foreign to the sources from the implementation, but not all
+    that a public function does."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -38,10 +40,10 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
     old_code, old_test = parse_ast(before.implementation), parse_ast(before.test)
     try:
         found = [
-            *tricks("implementation", old_code, code),
-            *tricks("test", old_test, test),
-            *swallowed("implementation", old_code, code),
-            *swallowed("test", old_test, test),
+            *tricks("implementation", old_code or _EMPTY, code),
+            *tricks("test", old_test or _EMPTY, test),
+            *swallowed("implementation", old_code or _EMPTY, code),
+            *swallowed("test", old_test or _EMPTY, test),
             *_test_faults(before, old_code, old_test, code, test),
             *(hollowed(old_code, code, test, before.excerpt, may_remove=may_remove) if old_code is not None else ()),
         ]
@@ -61,26 +63,26 @@ def _test_faults(
     bound = bound_names(test) - {"main"}
     for name in sorted((names | old_names) & bound - (bound_names(old_test) if old_test is not None else set())):
         yield f"the test binds {name} itself, so that it no longer tests the implementation's"
-    kept = assertions(test, names)
+    current = assertions(test, names)
     if old_test is None:
-        written = sum(line.lstrip().startswith("assert") for line in before.test.splitlines())
-        if len(kept) < written:
-            yield f"the test had {written} assertions and has {len(kept)} that can fail; keep every one"
+        previous_count = sum(line.lstrip().startswith("assert") for line in before.test.splitlines())
+        if len(current) < previous_count:
+            yield f"the test had {previous_count} assertions and has {len(current)} that can fail; keep every one"
         return
-    yield from _weaker(assertions(old_test, old_names), kept)
+    yield from _weaker(assertions(old_test, old_names), current)
 
 
 def _weaker(old: Sequence[Assertion], new: Sequence[Assertion]) -> Iterator[str]:
-    """What of `old` has no counterpart in `new` that is as strong."""
+    """Complaints about assertions of `old` without an equally strong counterpart in `new`."""
     left = list(new)
-    open_: list[Assertion] = []
+    unmatched: list[Assertion] = []
     for assertion in old:
         same = next((a for a in left if a.text == assertion.text and weakened(assertion, a) is None), None)
         if same is None:
-            open_.append(assertion)
+            unmatched.append(assertion)
         else:
             left.remove(same)
-    for assertion in sorted(open_, key=lambda a: -a.strength):
+    for assertion in sorted(unmatched, key=lambda a: -a.strength):
         ranked = sorted(left, key=lambda a: -_similar(assertion, a))
         equal = next((a for a in ranked if weakened(assertion, a) is None), None)
         if equal is not None:
@@ -88,16 +90,16 @@ def _weaker(old: Sequence[Assertion], new: Sequence[Assertion]) -> Iterator[str]
             continue
         nearest = ranked[0] if ranked and _similar(assertion, ranked[0]) > 0.5 else None
         why = weakened(assertion, nearest) if nearest is not None else None
-        said = f"`{short(assertion.written)}`"
+        quoted = f"`{short(assertion.written)}`"
         if nearest is None or why is None:
-            yield f"{said} was dropped, moved where it cannot fail, or replaced by what always holds: keep it"
+            yield f"{quoted} was dropped, moved where it cannot fail, or replaced by what always holds: keep it"
         else:
             left.remove(nearest)
-            yield f"{said} became weaker: {why}"
+            yield f"{quoted} became weaker: {why}"
 
 
 def weakened(old: Assertion, new: Assertion) -> str | None:
-    """Why `new` asserts less than `old`; None where it asserts as much."""
+    """The reason why `new` is weaker than `old`; None where it is not."""
     extra = Counter(new.around.conditions) - Counter(old.around.conditions)
     if extra:
         return f"it only runs under `{short(next(iter(extra)))}`"

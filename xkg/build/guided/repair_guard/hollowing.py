@@ -1,4 +1,4 @@
-"""Functions that went or were hollowed out, and results that were written down, between two versions of a module."""
+"""Functions that were removed or hollowed out, and hard-coded results, between two versions of a module."""
 
 import ast
 import re
@@ -8,9 +8,9 @@ from itertools import chain
 from xkg.build.fidelity import share
 from xkg.build.guided.repair_guard.assertion_strength import number
 from xkg.build.guided.repair_guard.names import short
-from xkg.build.guided.repair_guard.reachability import Function, reachable
+from xkg.build.guided.repair_guard.reachability import Function, own_expressions, reachable
 
-_LEAST_KEPT = 0.4
+_LEAST_SHARE = 0.4
 _RENAMED = 0.6
 _SMALL = 6
 _LEAST = 3
@@ -19,48 +19,49 @@ _ORDINARY: tuple[object, ...] = (None, True, False, 0, 1, -1, "", ...)
 
 
 def hollowed(old: ast.Module, new: ast.Module, test: ast.Module, excerpt: str, *, may_remove: bool) -> Iterator[str]:
-    """Public functions that went, or do less than they did; results that were written down. A number that stands in the
+    """Complaints about public functions that are missing or compute less, and about hard-coded results. A number in the
     source lines is no result."""
-    was, now = _functions(old), _functions(new)
-    fresh = {name: f for name, f in now.items() if name not in was}
-    for name, function in was.items():
+    old_functions, new_functions = _functions(old), _functions(new)
+    fresh = {name: f for name, f in new_functions.items() if name not in old_functions}
+    for name, function in old_functions.items():
         if name.rpartition(".")[2].startswith("_") and not name.endswith("__"):
             continue
-        after = now.get(name) or _renamed(function, fresh)
+        after = new_functions.get(name) or _renamed(function, fresh)
         if after is None:
-            size = _size(function, was, name)
+            size = _size(function, old_functions, name)
             if (size >= _LEAST or "." not in name) and not may_remove:
                 yield f"{name} is gone: keep what the implementation offers"
             continue
-        yield from _emptied(name, (function, was), (after, now), may_remove)
+        yield from _hollowing_faults(name, (function, old_functions), (after, new_functions), may_remove)
         marks = {ast.unparse(m) for m in after.decorator_list} - {ast.unparse(m) for m in function.decorator_list}
-        if any(mark.partition("(")[0].partition(".")[0] in now or "lambda" in mark for mark in marks):
+        if any(mark.partition("(")[0].partition(".")[0] in new_functions or "lambda" in mark for mark in marks):
             yield f"{name} is wrapped in a decorator of its own, which hides what it does"
-    written = _results(test) & (_numbers(new) - _numbers(old)) - _written_in(excerpt)
-    if written:
-        shown = ", ".join(f"{n:g}" for n in sorted(written)[:3])
-        yield f"the implementation now holds {shown}, which the test expects: compute it"
+    in_sources = {float(text) for text in re.findall(r"\d+\.?\d*(?:e-?\d+)?|\.\d+", excerpt)}
+    results = _results(test) & (set(_distinctive(new)) - set(_distinctive(old))) - in_sources
+    if results:
+        listed = ", ".join(f"{n:g}" for n in sorted(results)[:3])
+        yield f"the implementation now holds {listed}, which the test expects: compute it"
 
 
-def _emptied(
+def _hollowing_faults(
     name: str,
     before: tuple[Function, Mapping[str, Function]],
     after: tuple[Function, Mapping[str, Function]],
     may_remove: bool,
 ) -> Iterator[str]:
-    function, was = before
-    changed, now = after
+    function, old_functions = before
+    changed, new_functions = after
     if _is_empty(changed) and not _is_empty(function):
-        yield f"{name} no longer does anything: mend it, do not replace it by a stub"
+        yield f"{name} no longer does anything: repair it, do not replace it by a stub"
         return
-    had, has = _size(function, was, name), _size(changed, now, name)
-    if had < _LEAST:
+    old_size, new_size = _size(function, old_functions, name), _size(changed, new_functions, name)
+    if old_size < _LEAST:
         return
     returns, returned = _returns(changed), _returns(function)
-    if has == 0 or (_is_stub(changed) and not _is_stub(function)):
-        yield f"{name} no longer computes anything: mend it, do not replace it by a stub"
-    elif had > _SMALL and has < had * (_LEAST_KEPT / 2 if may_remove else _LEAST_KEPT):
-        yield f"{name} lost most of what it did: mend it, do not replace it by a stub"
+    if new_size == 0 or (_is_stub(changed) and not _is_stub(function)):
+        yield f"{name} no longer computes anything: repair it, do not replace it by a stub"
+    elif old_size > _SMALL and new_size < old_size * (_LEAST_SHARE / 2 if may_remove else _LEAST_SHARE):
+        yield f"{name} lost most of what it did: repair it, do not replace it by a stub"
     elif any(_is_computed(r) for r in returned) and returns and not any(_is_computed(r) for r in returns):
         yield f"{name} returns a fixed value or its own input: compute the result"
     else:
@@ -71,8 +72,8 @@ def _emptied(
 
 
 def _functions(tree: ast.Module) -> dict[str, Function]:
-    """The functions of a module and the methods of its classes by qualified name, the last of each; a name that is
-    bound to something else afterwards is none."""
+    """The functions of a module and the methods of its classes by qualified name, the last definition of each, without
+    names that are rebound later."""
     found: dict[str, Function] = {}
 
     def read(body: Sequence[ast.stmt], owner: str) -> None:
@@ -107,7 +108,7 @@ def _functions(tree: ast.Module) -> dict[str, Function]:
 
 
 def _renamed(function: Function, fresh: Mapping[str, Function]) -> Function | None:
-    """The new function that does what one did whose name went."""
+    """The new function that does the same as a missing one."""
     source = ast.unparse(function)
     for candidate in fresh.values():
         if share(source, ast.unparse(candidate)) >= _RENAMED or ast.dump(ast.Module([*function.body], [])) == ast.dump(
@@ -118,7 +119,7 @@ def _renamed(function: Function, fresh: Mapping[str, Function]) -> Function | No
 
 
 def _size(function: Function, functions: Mapping[str, Function], name: str) -> int:
-    """How much a function computes where it can run, with the module's own functions that it calls."""
+    """The number of operations that a function can run, with the module's own functions that it calls."""
     owner = name.rpartition(".")[0]
     seen: set[int] = set()
     waiting = [function]
@@ -150,22 +151,18 @@ _COMPUTING = (
 
 
 def _heads(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions of a statement without those of the statements inside of it; messages do not count."""
+    """`own_expressions` without messages."""
     if isinstance(statement, (ast.Assert, ast.Raise)) or (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)
         and ast.unparse(statement.value.func).rpartition(".")[2] in ("print", "warn", "info", "debug", "warning")
     ):
         return
-    for value in ast.iter_child_nodes(statement):
-        if isinstance(value, ast.expr):
-            yield value
-        elif isinstance(value, ast.withitem):
-            yield value.context_expr
+    yield from own_expressions(statement)
 
 
 def _is_empty(function: Function) -> bool:
-    """Whether a body holds nothing to run: `pass`, a message, a lone `raise`, `return None` or another constant."""
+    """Whether a body has nothing to run: `pass`, a docstring, a lone `raise`, `return None` or another constant."""
     for statement, _ in reachable(function.body):
         match statement:
             case ast.Pass() | ast.Raise() | ast.Expr(value=ast.Constant()):
@@ -178,28 +175,25 @@ def _is_empty(function: Function) -> bool:
 
 
 def _is_stub(function: Function) -> bool:
-    """Whether a function ends without having computed anything from what it is given."""
-    statements = [s for s, _ in reachable(function.body) if not _does_nothing_of_note(s)]
+    """Whether a function computes nothing from its arguments."""
+    statements = [
+        s
+        for s, _ in reachable(function.body)
+        if not (isinstance(s, ast.Pass) or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)))
+    ]
     if not statements:
         return True
     if any(isinstance(s, ast.Return) and s.value is not None and _is_computed(s.value) for s in statements):
         return False
-    # Without a value it may work on what it is given, or on itself.
+    # Without a return value it may modify its arguments, or itself.
     return all(isinstance(s, (ast.Raise, ast.Pass, ast.Return)) for s in statements)
-
-
-def _does_nothing_of_note(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Pass) or (
-        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    )
 
 
 _COMPUTED = ast.Call(ast.Name("computed", ast.Load()), [], [])
 
 
 def _returns(function: Function) -> list[ast.expr]:
-    """What a function returns where it can run, a variable as the value that it was given, one that is computed where
-    it was given several."""
+    """The expressions that a function can return; a variable is replaced by its value, preferably a computed one."""
     given: dict[str, list[ast.expr]] = {}
 
     def give(target: ast.expr, value: ast.expr) -> None:
@@ -235,7 +229,7 @@ def _returns(function: Function) -> list[ast.expr]:
 
 
 def _is_filled(function: Function, name: str) -> bool:
-    """Whether something is put into a variable: `x[i] = …`, `x.append(…)`, `fill(x)`."""
+    """Whether a variable's value is modified: `x[i] = …`, `x.append(…)`, `fill(x)`."""
     for node in ast.walk(function):
         match node:
             case ast.Subscript(value=ast.Name(id=found), ctx=ast.Store()) if found == name:
@@ -257,7 +251,7 @@ _FILLED = frozenset(
 
 
 def _is_computed(node: ast.expr) -> bool:
-    """Whether an expression does something with its operands, more than naming, filling or grouping them."""
+    """Whether an expression computes with its operands, rather than naming, filling or grouping them."""
     match node:
         case ast.Constant() | ast.Name() | ast.Attribute() | ast.Starred() | ast.JoinedStr():
             return False
@@ -279,7 +273,7 @@ def _is_computed(node: ast.expr) -> bool:
 
 
 def _is_fixed(node: ast.expr) -> bool:
-    """Whether an expression is a value that somebody wrote down, and no ordinary one (`0`, `None`, an empty list)."""
+    """Whether an expression is a hard-coded value, and no ordinary one (`0`, `None`, an empty list)."""
     match node:
         case ast.Constant(value=value):
             return not any(value is o or (value == o and type(value) is not bool) for o in _ORDINARY)
@@ -303,21 +297,14 @@ def _is_fixed(node: ast.expr) -> bool:
 
 
 def _results(test: ast.Module) -> set[float]:
-    """Numbers that a test expects and that nobody writes by chance: three digits that count, or more."""
+    """The distinctive numbers that a test expects."""
     asserted = (n.test for n in ast.walk(test) if isinstance(n, ast.Assert))
     calls = (n for n in ast.walk(test) if isinstance(n, ast.Call) and "assert" in ast.unparse(n.func))
-    return {value for node in chain(asserted, calls) for value in _telling(node)}
+    return {value for node in chain(asserted, calls) for value in _distinctive(node)}
 
 
-def _written_in(text: str) -> set[float]:
-    return {float(found) for found in re.findall(r"\d+\.?\d*(?:e-?\d+)?|\.\d+", text)}
-
-
-def _numbers(tree: ast.Module) -> set[float]:
-    return set(_telling(tree))
-
-
-def _telling(node: ast.AST) -> Iterator[float]:
+def _distinctive(node: ast.AST) -> Iterator[float]:
+    """Numbers with at least three significant digits, which do not coincide by chance."""
     for n in ast.walk(node):
         if isinstance(n, ast.Constant) and isinstance(n.value, (int, float)) and not isinstance(n.value, bool):
             digits = f"{abs(n.value):.12g}".partition("e")[0].replace(".", "").strip("0")

@@ -1,5 +1,5 @@
-"""Ways around a test rather than through the code: ending the process, looking at who calls, patching libraries,
-turning messages off, catching what should end the run. Told by what a program uses that it did not use before."""
+"""Ways around a test: ending the process, inspecting the caller, patching libraries, silencing messages, catching
+errors that should end the run. They are found as names that a program did not use before."""
 
 import ast
 from collections import Counter
@@ -13,32 +13,25 @@ _IMPORTING = frozenset("ImportError ModuleNotFoundError AttributeError".split())
 _EVERYTHING = frozenset("Exception BaseException AssertionError".split())
 
 
-def tricks(where: str, old: ast.Module | None, new: ast.Module) -> Iterator[str]:
-    had = Counter(uses(old)) if old is not None else Counter[str]()
-    for name in Counter(uses(new)) - had:
-        yield f"the {where} now uses `{name}`, which {why_not(name)}: mend the cause instead"
-    old_patches = {*patches(old), *_judges(old)} if old is not None else set()
-    for patched in sorted({*patches(new), *_judges(new)} - old_patches):
+def tricks(where: str, old: ast.Module, new: ast.Module) -> Iterator[str]:
+    for name in Counter(uses(new)) - Counter(uses(old)):
+        yield f"the {where} now uses `{name}`, which {why_not(name)}: repair the cause instead"
+    for patched in sorted({*patches(new), *_judges(new)} - {*patches(old), *_judges(old)}):
         yield f"the {where} overwrites `{patched}` of something that it imports: call what you need instead"
-    old_compared = set(_compared_by(old)) if old is not None else set()
-    for name in sorted(set(_compared_by(new)) - old_compared):
+    for name in sorted(set(_compared_by(new)) - set(_compared_by(old))):
         yield f"the {where} defines how objects compare (`{name}`): compare plain values"
-    if where == "implementation":
-        asks = sum(isinstance(n, ast.Name) and n.id in ("__name__", "__file__") for n in ast.walk(new))
-        asked = sum(isinstance(n, ast.Name) and n.id in ("__name__", "__file__") for n in _walk(old))
-        if asks > asked:
-            yield "the implementation asks how it is run (`__name__`, `__file__`): it has to do the same everywhere"
-    reads = {"test.py", "implementation.py", "harness.py"}
-    if reads & texts(new) - (texts(old) if old is not None else set()):
+    if where == "implementation" and _self_references(new) > _self_references(old):
+        yield "the implementation asks how it is run (`__name__`, `__file__`): it has to do the same everywhere"
+    if {"test.py", "implementation.py", "harness.py"} & texts(new) - texts(old):
         yield f"the {where} reads the files of its own run"
 
 
-def _walk(tree: ast.Module | None) -> Iterator[ast.AST]:
-    return ast.walk(tree) if tree is not None else iter(())
+def _self_references(tree: ast.Module) -> int:
+    return sum(isinstance(n, ast.Name) and n.id in ("__name__", "__file__") for n in ast.walk(tree))
 
 
 def _judges(tree: ast.Module) -> Iterator[str]:
-    """Builtins and assertions that a program gives another meaning."""
+    """Builtins and assertion functions that a program redefines."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -70,21 +63,19 @@ def _compared_by(tree: ast.Module) -> Iterator[str]:
 # --- swallowed exceptions
 
 
-def swallowed(where: str, old: ast.Module | None, new: ast.Module) -> Iterator[str]:
-    had = Counter(map(ast.dump, _swallowing(where, old))) if old is not None else Counter[str]()
+def swallowed(where: str, old: ast.Module, new: ast.Module) -> Iterator[str]:
+    old_handlers = Counter(map(ast.dump, _swallowing(where, old)))
     for handler in _swallowing(where, new):
         dump = ast.dump(handler)
-        if had[dump]:
-            had[dump] -= 1
+        if old_handlers[dump]:
+            old_handlers[dump] -= 1
             continue
         caught = ast.unparse(handler.type) if handler.type is not None else "everything"
-        yield f"the {where} now catches {caught} and goes on: an error has to end the run, so mend its cause"
-    finals = sum(1 for n in ast.walk(new) if isinstance(n, ast.Try) and _ends_finally(n))
-    if finals > sum(1 for n in _walk(old) if isinstance(n, ast.Try) and _ends_finally(n)):
+        yield f"the {where} now catches {caught} and goes on: an error has to end the run, so repair its cause"
+    if _ended_finally(new) > _ended_finally(old):
         yield f"the {where} now leaves a `finally` by `return`, which swallows exceptions"
-    if where == "implementation":
-        exits = Counter(_exit_methods(new)) - (Counter(_exit_methods(old)) if old is not None else Counter[str]())
-        yield from (f"{name} returns True from `__exit__`, which swallows exceptions" for name in exits)
+    if where == "implementation" and _true_exits(new) > _true_exits(old):
+        yield "the implementation returns True from `__exit__`, which swallows exceptions"
 
 
 def _swallowing(where: str, tree: ast.Module) -> list[ast.ExceptHandler]:
@@ -95,14 +86,11 @@ def _swallowing(where: str, tree: ast.Module) -> list[ast.ExceptHandler]:
         for handler in node.handlers:
             if any(isinstance(n, ast.Raise) for n in ast.walk(handler)) or _is_import_fallback(node, handler):
                 continue
-            taken = (
-                {n.id for n in ast.walk(handler.type) if isinstance(n, ast.Name)} if handler.type is not None else set()
-            )
+            names = {n.id for n in ast.walk(handler.type or ast.Pass()) if isinstance(n, ast.Name)}
+            broad = handler.type is None or not names.isdisjoint(_EVERYTHING)
             # A test may expect an error by `try: …; assert False` / `except ValueError: pass`.
-            expected = where == "test" and handler.type is not None and taken.isdisjoint(_EVERYTHING)
-            if expected and any(_cannot_pass(s) for s in [*node.body[-1:], *node.orelse]):
+            if where == "test" and not broad and any(_cannot_pass(s) for s in [*node.body[-1:], *node.orelse]):
                 continue
-            broad = handler.type is None or not taken.isdisjoint(_EVERYTHING)
             if where == "test" or broad or all(_does_nothing(s) for s in handler.body):
                 found.append(handler)
     return found
@@ -138,15 +126,13 @@ def _does_nothing(statement: ast.stmt) -> bool:
             return False
 
 
-def _ends_finally(node: ast.Try) -> bool:
-    return any(isinstance(s, (ast.Return, ast.Break, ast.Continue)) for s in node.finalbody)
+def _ended_finally(tree: ast.Module) -> int:
+    leaving = (ast.Return, ast.Break, ast.Continue)
+    tries = (n for n in ast.walk(tree) if isinstance(n, ast.Try))
+    return sum(any(isinstance(s, leaving) for s in node.finalbody) for node in tries)
 
 
-def _exit_methods(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, Function) and node.name == "__exit__":
-            yield from (
-                node.name
-                for s in ast.walk(node)
-                if isinstance(s, ast.Return) and s.value is not None and constant_truth(s.value)
-            )
+def _true_exits(tree: ast.Module) -> int:
+    exits = (n for n in ast.walk(tree) if isinstance(n, Function) and n.name == "__exit__")
+    returns = (s for node in exits for s in ast.walk(node) if isinstance(s, ast.Return))
+    return sum(s.value is not None and constant_truth(s.value) is True for s in returns)

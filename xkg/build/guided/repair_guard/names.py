@@ -1,10 +1,10 @@
-"""Names that a program binds and offers."""
+"""The public names of a program."""
 
 import ast
 
 
 def public_names(tree: ast.Module) -> set[str]:
-    """What a module offers to its test."""
+    """The functions and classes that a test can import."""
     return {
         s.name
         for s in tree.body

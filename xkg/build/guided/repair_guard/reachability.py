@@ -1,5 +1,5 @@
-"""Which statements of a program can run at all: what stands after a `return`, under `if False`, in a function that
-nothing calls or in a `try` that forgives everything only looks like code."""
+"""The statements of a program that can run: not those after a `return` or under `if False`. Statements whose
+exceptions are caught are marked."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,8 @@ _END = frozenset("exit quit _exit abort".split())
 
 @dataclass(frozen=True)
 class Around:
-    """What stands around a statement: `conditions` under which it runs, as they are written; whether an exception in
-    it is `forgiven`; the `function` it is in, '' for the module, called through `depth` others."""
+    """The context of a statement: the source of the `conditions` under which it runs; whether an exception in it is
+    `forgiven`; its `function`, '' for the module, called through `depth` others."""
 
     conditions: tuple[str, ...] = ()
     forgiven: bool = False
@@ -23,7 +23,7 @@ class Around:
 
 
 def reachable(body: Sequence[ast.stmt], around: Around = Around()) -> Iterator[tuple[ast.stmt, Around]]:
-    """The statements that can run, in order, each before those inside of it. Bodies of functions are not entered."""
+    """The statements that can run, in order, each before those inside it, without the bodies of functions."""
     for statement in body:
         yield statement, around
         yield from _inside(statement, around)
@@ -71,8 +71,17 @@ def _inside(statement: ast.stmt, around: Around) -> Iterator[tuple[ast.stmt, Aro
             return
 
 
+def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions of a statement except those of the statements inside it."""
+    for value in ast.iter_child_nodes(statement):
+        if isinstance(value, ast.expr):
+            yield value
+        elif isinstance(value, ast.withitem):
+            yield value.context_expr
+
+
 def ends(statement: ast.stmt) -> bool:
-    """Whether nothing after a statement of the same block can run."""
+    """Whether no later statement of the same block can run."""
     match statement:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
             return True
@@ -90,7 +99,7 @@ def ends(statement: ast.stmt) -> bool:
 
 
 def constant_truth(test: ast.expr) -> bool | None:
-    """What a condition always is; None where it depends on something."""
+    """The constant value of a condition; None where it varies."""
     match test:
         case ast.Constant(value=value):
             return bool(value)
@@ -125,34 +134,31 @@ def _same(left: ast.expr, right: ast.expr) -> bool:
 
 
 def _compared(a: object, op: type[ast.cmpop], b: object) -> bool | None:
-    numbers = isinstance(a, (int, float)) and isinstance(b, (int, float))
     if op in (ast.Eq, ast.NotEq):
         return (a == b) is (op is ast.Eq)
     if op in (ast.Is, ast.IsNot):
         return (a is b or a == b) is (op is ast.Is)
-    if not numbers:
+    if not (isinstance(a, (int, float)) and isinstance(b, (int, float))):
         return None
-    assert isinstance(a, (int, float))
-    assert isinstance(b, (int, float))
     return {ast.Lt: a < b, ast.LtE: a <= b, ast.Gt: a > b, ast.GtE: a >= b}.get(op)
 
 
 def forgives_all(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler takes every exception, failed assertions among them, and does not raise again."""
+    """Whether a handler catches every exception, including failed assertions, and does not raise again."""
     if any(isinstance(node, ast.Raise) for node in ast.walk(handler)):
         return False
     return handler.type is None or not _FORGIVING.isdisjoint(_names(handler.type))
 
 
 def forgives_errors(context: ast.expr) -> bool:
-    """Whether a `with` takes failed assertions: `suppress(…)`, `pytest.raises(AssertionError)` and their like."""
+    """Whether a `with` catches failed assertions: `suppress(…)`, `pytest.raises(AssertionError)` and the like."""
     if not isinstance(context, ast.Call):
         return False
     called = ast.unparse(context.func).rpartition(".")[2]
     if called == "suppress":
         return True
-    taken = {name for argument in context.args for name in _names(argument)}
-    return called in ("raises", "assertRaises") and not _FORGIVING.isdisjoint(taken)
+    caught = {name for argument in context.args for name in _names(argument)}
+    return called in ("raises", "assertRaises") and not _FORGIVING.isdisjoint(caught)
 
 
 def _names(node: ast.expr) -> set[str]:

@@ -1,18 +1,18 @@
-"""Which functions of a test run, and what its variables hold."""
+"""The functions that a test runs, and the values of its variables."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from xkg.build.guided.repair_guard.reachability import Function
+from xkg.build.guided.repair_guard.reachability import Function, own_expressions
 from xkg.sandbox.evidence.python_ast import expression_tree
 
 _LONGEST = 600
-# What is handed to these is called later, elsewhere or never, and a failure there may go unnoticed.
+# Arguments of these are called later, elsewhere or never, and a failure there may go unnoticed.
 _LATER = frozenset("map filter partial Thread Process Timer submit run_in_executor register".split())
 
 
 def functions_of(tree: ast.Module) -> dict[str, Function]:
-    """The functions of a test by name, the last of each; one that is skipped or bound to something else is none."""
+    """The functions of a test by name, the last definition of each, without skipped and rebound ones."""
     found: dict[str, Function] = {}
     for node in ast.walk(tree):
         match node:
@@ -30,8 +30,8 @@ def functions_of(tree: ast.Module) -> dict[str, Function]:
 
 
 def called_by(statement: ast.stmt) -> Iterator[str]:
-    """Names that the head of a statement calls, or hands to something that does."""
-    for part in _own_expressions(statement):
+    """Names that a statement itself calls, or passes as an argument."""
+    for part in own_expressions(statement):
         for node in _at_once(part):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
@@ -51,19 +51,11 @@ def called_by(statement: ast.stmt) -> Iterator[str]:
 
 
 def _at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """An expression's nodes without those of a `lambda`, which runs later or never."""
+    """The nodes of an expression except those in a `lambda`, which runs later or never."""
     yield node
     if not isinstance(node, ast.Lambda):
         for child in ast.iter_child_nodes(node):
             yield from _at_once(child)
-
-
-def _own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    for value in ast.iter_child_nodes(statement):
-        if isinstance(value, ast.expr):
-            yield value
-        elif isinstance(value, ast.withitem):
-            yield value.context_expr
 
 
 def arguments_of(function: Function) -> list[str]:
@@ -80,20 +72,19 @@ def is_generator(function: Function) -> bool:
 
 
 class Values:
-    """What the variables of a test hold, followed from top to bottom, as expressions without variables where that can
-    be told."""
+    """The values of a test's variables, followed from top to bottom, as expressions without variables if known."""
 
     def __init__(self, outer: "Values | None" = None, without: Iterable[str] = ()) -> None:
-        self._held: dict[str, ast.expr | None] = {**(outer._held if outer else {}), **dict.fromkeys(without)}
+        self._known: dict[str, ast.expr | None] = {**(outer._known if outer else {}), **dict.fromkeys(without)}
 
     def spelt(self, node: ast.expr) -> ast.expr:
-        """An expression with variables replaced by what they hold."""
+        """An expression with variables replaced by their values."""
         copy = expression_tree(ast.unparse(node))
-        spelt: ast.expr = _Spelling(self._held).visit(copy)
+        spelt: ast.expr = _Spelling(self._known).visit(copy)
         return spelt
 
     def handed(self, function: Function, call: ast.Call) -> "Values":
-        """What the variables of a function hold at its start, as this call gives them."""
+        """The values at the start of a function for the arguments of this call."""
         defaults = function.args.defaults
         given = (
             dict(zip([a.arg for a in function.args.args][-len(defaults) :], defaults, strict=False)) if defaults else {}
@@ -101,17 +92,17 @@ class Values:
         given |= {name: self.spelt(value) for name, value in zip(arguments_of(function), call.args, strict=False)}
         given |= {k.arg: self.spelt(k.value) for k in call.keywords if k.arg}
         inner = Values(self, arguments_of(function))
-        inner._held |= given
+        inner._known |= given
         return inner
 
     def follow(self, statement: ast.stmt) -> None:
-        """Takes in what a statement binds; the statements inside of it come by themselves."""
+        """Updates the values with the bindings of a statement, without those of the statements inside it."""
         match statement:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     self._bind(target, value)
             case ast.AugAssign(target=ast.Subscript(value=ast.Name(id=name))):
-                self._held[name] = None
+                self._known[name] = None
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self._bind(target, value)
             case ast.AugAssign(target=ast.Name() as target, op=op, value=value):
@@ -120,7 +111,7 @@ class Values:
                 for element, values in elements(target, over):
                     self._bind(element, ast.Call(ast.Name("next", ast.Load()), [values], []))
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
-                self._held[name] = None  # it may have been put into
+                self._known[name] = None  # it may have been put into
             case ast.With(items=items):
                 for item in items:
                     if item.optional_vars is not None:
@@ -132,8 +123,8 @@ class Values:
         match target:
             case ast.Name(id=name):
                 spelt = self.spelt(value)
-                # What does not change its text says the same next time; what grows too long says too much.
-                self._held[name] = spelt if len(ast.unparse(spelt)) <= _LONGEST else None
+                # A value that grows too long is dropped.
+                self._known[name] = spelt if len(ast.unparse(spelt)) <= _LONGEST else None
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 exact = isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(targets)
                 for i, inner in enumerate(targets):
@@ -144,13 +135,13 @@ class Values:
             case ast.Starred(value=inner):
                 self._bind(inner, value)
             case ast.Subscript(value=ast.Name(id=name)):
-                self._held[name] = None
+                self._known[name] = None
             case _:
                 return
 
 
 def elements(target: ast.expr, over: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """What each variable of a loop comes from: `a, b` over `zip(x, y)` from `x` and `y`."""
+    """The source of each loop variable: of `a, b` over `zip(x, y)`, `x` and `y`."""
     match target, over:
         case ast.Tuple(elts=[_, inner]), ast.Call(func=ast.Name(id="enumerate"), args=[values, *_]):
             yield from elements(inner, values)
@@ -162,16 +153,16 @@ def elements(target: ast.expr, over: ast.expr) -> Iterator[tuple[ast.expr, ast.e
 
 
 class _Spelling(ast.NodeTransformer):
-    def __init__(self, held: Mapping[str, ast.expr | None]) -> None:
-        self._held = held
+    def __init__(self, known: Mapping[str, ast.expr | None]) -> None:
+        self._known = known
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        value = self._held.get(node.id) if isinstance(node.ctx, ast.Load) else None
+        value = self._known.get(node.id) if isinstance(node.ctx, ast.Load) else None
         return node if value is None else expression_tree(ast.unparse(value))
 
 
 def tainted_names(tree: ast.Module, names: set[str], functions: Mapping[str, Function], *, handed: bool) -> set[str]:
-    """The names of a test that hold something of the code under test; with `handed` also those that it was given."""
+    """The names of a test whose values come from the code under test; with `handed` also those passed to it."""
     tainted = set(names)
 
     def touches(node: ast.AST) -> bool:
@@ -186,11 +177,11 @@ def tainted_names(tree: ast.Module, names: set[str], functions: Mapping[str, Fun
             match node:
                 case ast.Assign(targets=targets, value=value) if touches(value):
                     tainted |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-                case ast.AnnAssign(target=target, value=ast.expr() as value) if touches(value):
-                    tainted |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
-                case ast.AugAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value) if touches(
-                    value
-                ):
+                case (
+                    ast.AnnAssign(target=target, value=ast.expr() as value)
+                    | ast.AugAssign(target=target, value=value)
+                    | ast.NamedExpr(target=target, value=value)
+                ) if touches(value):
                     tainted |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
                 case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
                     for element, value in elements(target, over):
