@@ -359,7 +359,7 @@ def test_stdout_carries_only_protocol_and_initialize_needs_no_model(graph: Path)
         "import sys, runpy\n"
         "for name in ('faiss', 'onnxruntime', 'tantivy', 'ladybug', 'numpy', 'tokenizers'): sys.modules[name] = None\n"
         f"sys.argv = ['serve', '--kg', {str(graph)!r}]\n"
-        "runpy.run_module('xkg.serve', run_name='__main__')\n"
+        "runpy.run_module('xkg.commands.serve', run_name='__main__')\n"
     )
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}

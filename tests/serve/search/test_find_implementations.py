@@ -122,4 +122,4 @@ def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:
         complaints = [asked(body) for body in endpoint.requests if len(body["messages"]) > 2]
     assert [part.step for part in answer.parts] == [STEPS[1]]
     assert "give 1 to 6 steps" in complaints[0]
-    assert "none is there twice" in complaints[1]
+    assert "no two are equal" in complaints[1]
