@@ -134,6 +134,7 @@ def test_files_of_another_shape(path: str, text: str) -> None:
         ("Pipfile", "[packages]\nscipy = '*'\n" + "a" + ".a" * 20_000 + "=1\n"),
         ("Pipfile", "[packages]\nscipy = '*'\n" + "a = " + "[" * 20_000),
         ("pyproject.toml", "[project]\ndependencies = ['scipy']\n" + "# long\n" * 60_000),
+        ("setup.py", "setup(install_requires=['scipy'], x=" + "-" * 12_000 + "1)"),
     ],
 )
 def test_a_file_made_to_be_slow_gives_nothing(name: str, text: str) -> None:

@@ -2,13 +2,19 @@ import ast
 import gc
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from xkg.sandbox.evidence.python_ast import expression_tree, syntax_tree
+
+
+@pytest.mark.parametrize("parse", [syntax_tree, expression_tree])
+def test_what_is_nested_too_deeply_is_an_error_of_syntax(parse: Callable[[str], ast.AST]) -> None:
+    with pytest.raises((SyntaxError, RecursionError)):
+        parse("-" * 50_000 + "1")
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import tree_sitter_python
-from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter import Language, Node, Parser
 
 from xkg.build.code.codebase import Import, Module
 from xkg.build.code.definitions import Definition, Kind, line_breaks, source_symbols
-from xkg.build.code.syntax_nodes import node_text
+from xkg.build.code.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
 # Positions of an identifier that is not a use, as (type of the parent node, its field there).
@@ -77,15 +77,17 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     grammar met errors or this Python cannot parse it. `wanted`: module-level assignments that other files use; they
     become constants too. Never raises for what the text contains."""
     source = text.encode("utf-8", "surrogatepass")
-    tree = Parser(_language()).parse(source)
-    leaves = _leaves(tree)
-    definitions = _definitions(tree.root_node, source)
+    root = syntax_root(_language(), source)
+    complete = root is not None
+    root = root or Parser(_language()).parse(b"").root_node
+    leaves = _leaves(root)
+    definitions = _definitions(root, source)
     imports = [i for node in leaves["import"] for i in _imports(node)]
     _attach_names(definitions, leaves, source)
     _attach_comments(definitions, leaves["comment"], source)
     _close(definitions)
     symbols = _worth_keeping(definitions, wanted)
-    broken = tree.root_node.has_error or parse_ast(text) is None
+    broken = not complete or root.has_error or parse_ast(text) is None
     return _assemble(path, text, repository, source, symbols, tuple(imports), broken)
 
 
@@ -202,13 +204,13 @@ def _docstring(body: Node) -> str:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def _leaves(tree: Tree) -> dict[str, list[Node]]:
+def _leaves(root: Node) -> dict[str, list[Node]]:
     """Nodes by role: identifiers as `use`, `bound`, `name` (of a definition) or `global` (others are ignored); `chain`
     (attribute accesses), `comment` and `import` statements. In source order."""
     leaves: dict[str, list[Node]] = {
         kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
     }
-    cursor = tree.walk()
+    cursor = root.walk()
     above: list[str] = []
     while True:
         node = cursor.node
@@ -252,7 +254,7 @@ def _remarks(string: Node) -> bool:
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
     """Names used in the f-strings of an expression with their attributes: start, end, path."""
     prefix = b"("
-    leaves = _leaves(Parser(_language()).parse(prefix + expression + b")"))
+    leaves = _leaves(Parser(_language()).parse(prefix + expression + b")").root_node)
     ends = {n.start_byte: n.end_byte for n in reversed(leaves["chain"]) if _DOTTED.fullmatch(n.text or b"")}
     paths = []
     for node in leaves["use"]:

@@ -6,21 +6,18 @@ inside functions are part of the outer one, as for Python.
 """
 
 import re
-import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tree_sitter import Node, Parser
+from tree_sitter import Node
 
 from xkg.build.code.codebase import Import, Module
 from xkg.build.code.definitions import Definition, Kind, line_breaks, source_symbols
 from xkg.build.code.grammars import Grammar, Shape, load
-from xkg.build.code.syntax_nodes import bound_names, name_parts, node_at, node_text
+from xkg.build.code.syntax_nodes import bound_names, name_parts, node_at, node_text, syntax_root
 
-SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
-_CHUNK = 1 << 16
 _LONGEST_SIGNATURE = 400
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
@@ -94,18 +91,8 @@ def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str =
 
 
 def _tree(source: bytes, grammar: Grammar) -> Node | None:
-    """The syntax tree, None where the parser exceeds its time: recovery from errors can take quadratic time and
-    more."""
     read = source if grammar.blanked is None else grammar.blanked.sub(_blank, source)
-    end = time.thread_time() + SECONDS
-    try:
-        return (
-            Parser(load(grammar.module, grammar.function))
-            .parse(lambda at, _: read[at : at + _CHUNK], progress_callback=lambda _, __: time.thread_time() > end)
-            .root_node
-        )
-    except ValueError:
-        return None
+    return syntax_root(load(grammar.module, grammar.function), read)
 
 
 def _blank(match: re.Match[bytes]) -> bytes:

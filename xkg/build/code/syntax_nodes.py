@@ -1,12 +1,29 @@
 """Reads syntax nodes by a language's table: their text, the parts of a name, the names of an import."""
 
+import time
 from collections.abc import Iterator
 
-from tree_sitter import Node
+from tree_sitter import Language, Node, Parser
 
 from xkg.build.code.grammars import Grammar
 
+SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
+_CHUNK = 1 << 16
 _DEEPEST_NAME = 64
+
+
+def syntax_root(language: Language, source: bytes) -> Node | None:
+    """The root of the syntax tree, None where the parser exceeds its time: recovery from errors can take quadratic time
+    and more."""
+    end = time.thread_time() + SECONDS
+    try:
+        return (
+            Parser(language)
+            .parse(lambda at, _: source[at : at + _CHUNK], progress_callback=lambda _, __: time.thread_time() > end)
+            .root_node
+        )
+    except ValueError:
+        return None
 
 
 def node_text(node: Node) -> str:

@@ -68,7 +68,7 @@ _BREAK = re.compile(
 )
 _MASKED = (
     re.compile(r"(?<!\\)(\$\$?)(?:[^$\n]|\n(?![ \t]*\n)){1,600}?(?<!\\)\1|\\\((?:[^\\\n]|\\(?![()])){1,400}\\\)"),
-    re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\]\n]*\])*\{[^{}]*\}"),
+    re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\[\]\n]{0,300}+\]){0,2}+\{[^{}]*+\}"),
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
 # \x03 is the end of a displayed equation: a sentence may end there without a full stop.

@@ -14,15 +14,21 @@ _lock = threading.Lock()
 
 
 def syntax_tree(source: str) -> ast.Module:
-    """`ast.parse` without its warnings; raises as it does."""
+    """`ast.parse` without its warnings; raises as it does, and `SyntaxError` for what is nested too deeply."""
     with silently():
-        return ast.parse(source, "<code>")
+        try:
+            return ast.parse(source, "<code>")
+        except MemoryError as error:  # what CPython's parser raises where its stack is full
+            raise SyntaxError("nested too deeply") from error
 
 
 def expression_tree(source: str) -> ast.expr:
     """The same for the source of one expression."""
     with silently():
-        return ast.parse(source, "<code>", mode="eval").body
+        try:
+            return ast.parse(source, "<code>", mode="eval").body
+        except MemoryError as error:
+            raise SyntaxError("nested too deeply") from error
 
 
 @contextmanager

@@ -20,8 +20,8 @@ Span = tuple[int, int]
 LONGEST_TABLE = 2500  # characters; a larger one lists results
 _LEAST = 40  # characters of a statement between paragraphs
 _TABLE = re.compile(
-    r"\\begin\{(tabular[x*]?|longtable)\}.{0,20000}?\\end\{\1\}"
-    r"|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b.{0,20000}?</table>",
+    r"\\begin\{(tabular[x*]?|longtable)\}(?:(?!\\begin\{(?:tabular|longtable)).){0,20000}?\\end\{\1\}"
+    r"|(?:^[ \t]*\|[^\n]*\|[ \t]*(?:\n|\Z)){2,}|<table\b(?:(?!<table\b).){0,20000}?</table>",
     re.DOTALL | re.MULTILINE,
 )
 _SETTINGS = re.compile(
