@@ -196,13 +196,26 @@ class Symbol(Node):
     fingerprint: str = ""
 
 
+class LineRange(Node):
+    """Lines of a file, 1-based and inclusive, with the reason why they were chosen."""
+
+    start_line: int
+    end_line: int
+    why: str = ""
+
+
 class Location(Node):
-    """`(Technique)-[:LOCATED_AT {score, rank}]->(Symbol)`; rank 1 is best, score is in 0..1."""
+    """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
+    `focus` are the lines within the symbol that do it, best first; empty where nobody looked. `twins` are ids of
+    symbols that are nearly the same code. `doubtful` where little supports the technique's places."""
 
     technique: str
     symbol: str
     score: float
     rank: int
+    focus: tuple[LineRange, ...] = ()
+    twins: tuple[str, ...] = ()
+    doubtful: bool = False
 
 
 class Derivation(Node):

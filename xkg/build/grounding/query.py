@@ -4,7 +4,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.build.grounding.identifier_words import Vocabulary, content_stems, defined_acronyms, initials, stem, stems
+from xkg.build.grounding.equation_symbols import equation_symbols, inline_formulas
+from xkg.build.grounding.identifier_words import (
+    Vocabulary,
+    content_stems,
+    defined_acronyms,
+    initials,
+    stem,
+    stems,
+    words,
+)
 from xkg.build.paper.document import Document
 from xkg.model import Technique
 
@@ -27,7 +36,7 @@ _DEFINITION_WORDS = 80
 class TechniqueQuery:
     """`forms` are the stems of the name and of each alias; `acronyms` short names (stem → confidence). `definition`
     weighs the stems of the definition, `context` holds the name of the parent technique, `text` is for an embedding
-    model."""
+    model, `symbols` are those of its equations, as identifiers spell them."""
 
     technique: str
     parent: str | None
@@ -36,6 +45,11 @@ class TechniqueQuery:
     definition: Mapping[str, float]
     context: tuple[str, ...]
     text: str
+    symbols: frozenset[str] = frozenset()
+
+    def content_words(self) -> dict[str, str]:
+        """Stem → word, of the name and definition."""
+        return {stem(word): word for word in reversed(words(self.text))}
 
     @property
     def about(self) -> frozenset[str]:
@@ -105,6 +119,7 @@ def _query(
         definition=_definition(technique, document),
         context=tuple(content_stems(parent.name)) if parent else (),
         text=f"{plain_name}. {technique.definition}"[:600],
+        symbols=equation_symbols(" ".join((inline_formulas(technique.definition), *_formulas(technique, document)))),
     )
 
 
@@ -129,13 +144,20 @@ def _definition(technique: Technique, document: Document | None) -> dict[str, fl
 
 def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
     """Stems of the names in equations and algorithms beside the technique's excerpts."""
+    for latex in _formulas(technique, document):
+        yield from _tex_words(latex)
     for excerpt in technique.excerpts:
-        for equation in document.equations:
-            if excerpt.start - 100 <= equation.start <= excerpt.end + 300:
-                yield from _tex_words(equation.latex)
         for algorithm in document.algorithms:
             if algorithm.start < excerpt.end and excerpt.start < algorithm.end:
                 yield from content_stems(algorithm.body)[:_DEFINITION_WORDS]
+
+
+def _formulas(technique: Technique, document: Document | None) -> Iterable[str]:
+    """The displayed equations beside the technique's excerpts."""
+    for excerpt in technique.excerpts if document else ():
+        for equation in document.equations if document else ():
+            if excerpt.start - 100 <= equation.start <= excerpt.end + 300:
+                yield equation.latex
 
 
 def _tex_words(latex: str) -> Iterable[str]:

@@ -1,20 +1,22 @@
 """Symbols of a repository as documents: their fields, a fielded BM25 over them, and a short rendering to embed."""
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
+from xkg.build.grounding.fielded_index import FieldedIndex, FieldWeight
 from xkg.build.grounding.identifier_words import Vocabulary, stems, words
 
-# BM25F: the weight of a word in a field.
-FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
-_K1 = 1.4
-# Length normalisation (BM25's b): long bodies mention everything, long names and docstrings are specific.
-_LENGTH: Mapping[str, float] = {"name": 0.5, "owner": 0.3, "prose": 0.5, "signature": 0.5, "body": 0.8}
+# Long bodies mention everything; long names and docstrings are specific.
+_FIELDS: Mapping[str, FieldWeight] = {
+    "name": FieldWeight(weight=4.0, length=0.5),
+    "owner": FieldWeight(weight=2.0, length=0.3),
+    "prose": FieldWeight(weight=2.0, length=0.5),
+    "signature": FieldWeight(weight=1.0, length=0.5),
+    "body": FieldWeight(weight=0.6, length=0.8),
+}
 
 _BODY_CHARACTERS = 20_000
 _NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
@@ -51,54 +53,19 @@ class Entry:
         return self.source.symbol.qualified_name.rpartition(".")[2] or PurePosixPath(self.source.symbol.path).stem
 
 
-class SymbolIndex:
+class SymbolIndex(FieldedIndex):
     """The symbols of a codebase that can implement something: functions, methods, classes and modules, no constants.
 
-    `titled` are the stems of the repository's own name. `search` is BM25F (Robertson, Zaragoza and Taylor, "Simple
-    BM25 extension to multiple weighted fields", CIKM 2004).
+    `titled` are the stems of the repository's own name. Document frequency counts functions and methods only: a class
+    or module repeats the words of its members.
     """
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
         self.vocabulary = Vocabulary({stem for entry in self.entries.values() for stem in _named(entry)})
         self.titled = frozenset(stems(_repository_name(codebase.repository.id)))
-        self._postings: dict[str, list[tuple[str, float]]] = {}
-        self._frequency: Counter[str] = Counter()
-        lengths = {
-            name: sum(len(entry.fields[name]) for entry in self.entries.values()) / max(1, len(self.entries))
-            for name in FIELD_WEIGHTS
-        }
-        for entry in self.entries.values():
-            weights: dict[str, float] = {}
-            for name, weight in FIELD_WEIGHTS.items():
-                norm = 1 - _LENGTH[name] + _LENGTH[name] * len(entry.fields[name]) / max(1.0, lengths[name])
-                for word, count in Counter(entry.fields[name]).items():
-                    weights[word] = weights.get(word, 0.0) + weight * count / norm
-            for word, value in weights.items():
-                self._postings.setdefault(word, []).append((entry.id, value))
-        # Document frequency counts functions and methods only: a class or module repeats the words of its members.
-        for entry in self.entries.values():
-            if not entry.members:
-                self._frequency.update({word for words_ in entry.fields.values() for word in words_})
-        self._units = max(1, sum(not entry.members for entry in self.entries.values()))
-
-    def rarity(self, word: str) -> float:
-        """0 (in every symbol) to 1 (in none): the inverse document frequency of a stem over that of an unseen one."""
-        n = min(self._frequency[word], self._units)
-        return math.log((self._units + 1) / (n + 0.5)) / math.log((self._units + 1) / 0.5)
-
-    def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """BM25F scores of the symbols that hold any stem of `query` (stem → weight), best first, ties in id order."""
-        scores: dict[str, float] = {}
-        for word, weight in query.items():
-            gain = weight * self.rarity(word)
-            for entry, frequency in self._postings.get(word, ()):
-                scores[entry] = scores.get(entry, 0.0) + gain * frequency * (_K1 + 1) / (frequency + _K1)
-        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
-
-    def ceiling(self, query: Mapping[str, float]) -> float:
-        """The upper bound of `search`: the limit for a symbol that repeats every stem of `query` forever."""
-        return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
+        documents = {entry.id: entry.fields for entry in self.entries.values()}
+        super().__init__(documents, _FIELDS, {entry.id for entry in self.entries.values() if not entry.members})
 
 
 def _repository_name(repository: str) -> str:
@@ -157,6 +124,12 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
 def strip_comments(text: str, language: LanguageName = "python") -> str:
     """Source without comments and docstrings; other strings stay, since settings and messages contain names too."""
     return (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).sub("", text)
+
+
+def comments_of(text: str, language: LanguageName = "python") -> str:
+    """The comments and docstrings of source as prose, without their marks."""
+    found = (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).findall(text)
+    return " ".join(re.sub(r"[#/*\"']+", " ", comment).strip() for comment in found)
 
 
 def _named(entry: Entry) -> Iterable[str]:

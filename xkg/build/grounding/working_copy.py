@@ -11,6 +11,7 @@ from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.source_files import Skips, is_wanted
+from xkg.build.grounding.block_index import BlockIndex
 from xkg.build.grounding.symbol_index import SymbolIndex
 from xkg.build.parsing.parsers import Parsers, deadly
 from xkg.build.repositories.checkout import Checkout, read_folder
@@ -27,8 +28,8 @@ class WorkingCopy:
     codebase: Codebase
 
     @cached_property
-    def index(self) -> SymbolIndex:
-        return SymbolIndex(self.codebase)
+    def index(self) -> BlockIndex:
+        return BlockIndex(SymbolIndex(self.codebase))
 
     def __str__(self) -> str:
         unread = deadly(self.codebase)

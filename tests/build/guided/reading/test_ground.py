@@ -195,12 +195,12 @@ def test_without_anything_to_locate_the_model_is_not_called(codebase: Codebase) 
     model = FakeModel({})
     assert located(codebase, model, []).grounding.locations == ()
     assert located(empty, model).grounding.locations == ()
-    assert candidates(ALL, empty, HashEmbedder(), limit=3) == {t.id: () for t in ALL}
+    assert candidates(ALL, empty, HashEmbedder(), limit=3).symbols == {t.id: () for t in ALL}
 
 
 def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase: Codebase) -> None:
     foreign = technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword.")
-    found = candidates([MEMORY, foreign], codebase, HashEmbedder(), limit=7)
+    found = candidates([MEMORY, foreign], codebase, HashEmbedder(), limit=7).symbols
     assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
     assert found[MEMORY.id][0].endswith("::EchoMemory")
     assert all(len(set(symbols)) == 7 for symbols in found.values())

@@ -77,9 +77,9 @@ def ground_with_model(
     Raises `EmbeddingError`, and what `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
-    index = SymbolIndex(codebase)
-    ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES, index=index)
-    judge = _Judge(techniques, ranked, index, overview, ask)
+    ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
+    index = ranked.index.symbols
+    judge = _Judge(techniques, ranked.symbols, index, overview, ask)
     judged: dict[str, _Located] = {}
     failed: dict[str, str] = {}
     for places, reasons in each(judge.batch, batches(techniques), jobs):
@@ -93,7 +93,16 @@ def ground_with_model(
         score = 1.0
         for rank, (symbol, sure) in enumerate(located, start=1):
             score = round(min(score, _SCORES[sure] - _STEP * (rank - 1)), 4)
-            locations.append(Location(technique=technique.id, symbol=symbol, score=score, rank=rank))
+            locations.append(
+                Location(
+                    technique=technique.id,
+                    symbol=symbol,
+                    score=score,
+                    rank=rank,
+                    focus=ranked.focus(technique.id, symbol),
+                    doubtful=located[0][1] == "low",
+                )
+            )
         if located:
             primaries[technique.id] = primary([symbol for symbol, _ in located], index)
             doubtful += [technique.id] if located[0][1] == "low" else []

@@ -1,0 +1,204 @@
+"""How well the lines of techniques are located: `python -m evaluation.places GOLD…` (evaluation/gold/places).
+
+A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
+{reader, file, start, end} by two readers apart from each other; all of them are right. Each technique is located alone,
+as `xkg locate` does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.25 is undoubted).
+
+Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
+same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the
+place's (median, mean); `located`, the share of techniques with any answer; `foreign`, of the techniques of the other
+papers, the share with an undoubted answer.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.grounding.block_index import BlockIndex
+from xkg.build.grounding.ground import ground
+from xkg.build.grounding.identifier_words import content_stems
+from xkg.build.grounding.symbol_index import SymbolIndex
+from xkg.build.repositories.checkout import fetch_repository
+from xkg.embeddings.base import Embedder
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import XkgError
+from xkg.model import Location, Technique
+
+_CUT = 5
+_LARGER = 40
+"""Source files from which on a repository counts as larger."""
+_SEARCHED = 0.8
+
+Lines = frozenset[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One technique with the lines of its places, as (file, line) pairs."""
+
+    technique: Technique
+    repository: str
+    main: bool
+    places: Lines
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a method gave for one technique: for each of at most five places its whole lines and its focus."""
+
+    whole: tuple[Lines, ...]
+    focus: tuple[Lines, ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Shares in 0..1 over `count` techniques; `share` is (median, mean), NaN where nothing was hit."""
+
+    count: int
+    located: float
+    place_at: tuple[float, float]
+    lines_at: tuple[float, float]
+    share: tuple[float, float]
+
+    def __str__(self) -> str:
+        values = (*self.place_at, *self.lines_at, *self.share, self.located)
+        return f"{self.count:5d}" + "".join(f"{value:9.2f}" for value in values)
+
+
+def read_places(path: Path) -> list[Labelled]:
+    """The techniques of a gold file. Raises `ValueError` or `KeyError` for a line that is not as described above."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        row = json.loads(line)
+        formula = f" $${row['equation']}$$" if row["equation"] else ""
+        found.append(
+            Labelled(
+                technique=Technique(
+                    id=f"{path.stem}#{number}", name=row["technique"], definition=row["definition"] + formula
+                ),
+                repository=row["repository"],
+                main=row["main"],
+                places=frozenset().union(*(_lines(at["file"], at["start"], at["end"]) for at in row["places"])),
+            )
+        )
+    return found
+
+
+def _lines(path: str, first: int, last: int) -> Lines:
+    return frozenset((path, line) for line in range(first, last + 1))
+
+
+def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
+    """The figures over techniques with their answers."""
+    hits = [(gold, next((lines for lines in answer.focus if lines & gold.places), None)) for gold, answer in answers]
+    shares = [len(lines & gold.places) / len(lines) for gold, lines in hits if lines]
+
+    def rate(of: Callable[[Answer], Sequence[Lines]], cut: int) -> float:
+        return statistics.fmean(any(lines & gold.places for lines in of(answer)[:cut]) for gold, answer in answers)
+
+    return Figures(
+        count=len(answers),
+        located=statistics.fmean(bool(answer.whole) for _, answer in answers),
+        place_at=(rate(lambda a: a.whole, 1), rate(lambda a: a.whole, _CUT)),
+        lines_at=(rate(lambda a: a.focus, 1), rate(lambda a: a.focus, _CUT)),
+        share=(statistics.median(shares), statistics.fmean(shares)) if shares else (float("nan"), float("nan")),
+    )
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A repository that is located in."""
+
+    codebase: Codebase
+    index: BlockIndex
+
+    def answer(self, locations: Sequence[Location]) -> Answer:
+        """The lines of locations in this repository."""
+        symbols = {source.symbol.id: source.symbol for source in self.codebase.symbols().values()}
+        spans = [symbols[location.symbol] for location in locations[:_CUT]]
+        return Answer(
+            whole=tuple(_lines(symbol.path, symbol.start_line, symbol.end_line) for symbol in spans),
+            focus=tuple(
+                frozenset().union(*(_lines(symbol.path, at.start_line, at.end_line) for at in location.focus))
+                for symbol, location in zip(spans, locations, strict=False)
+            ),
+        )
+
+
+def bm25(labelled: Labelled, searched: Searched) -> Answer:
+    """The plain baseline: symbols by BM25 over name and definition, without thresholds and without focus."""
+    text = f"{labelled.technique.name}. {labelled.technique.definition}"
+    ranked = list(searched.index.symbols.search(dict.fromkeys(content_stems(text), 1.0)))[:_CUT]
+    answer = searched.answer([Location(technique="", symbol=s, score=0.0, rank=1) for s in ranked])
+    return Answer(whole=answer.whole, focus=answer.whole)
+
+
+def measure(
+    labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, least_support: float, together: bool
+) -> list[tuple[Labelled, Answer]]:
+    """Each technique of one repository with what is located for it. Raises `EmbeddingError`."""
+    batches = [labelled] if together else [[one] for one in labelled]
+    answers = []
+    for batch in batches:
+        techniques = [one.technique for one in batch]
+        found = ground(techniques, searched.codebase, embedder, least_support=least_support, index=searched.index)
+        answers += [(one, searched.answer(found.of(one.technique.id))) for one in batch]
+    return answers
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gold", nargs="+", type=Path)
+    parser.add_argument("--mirrors", type=Path, help="folder that holds repositories as OWNER+NAME/repo")
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--least-support", type=float, default=_SEARCHED)
+    options = parser.parse_args(arguments)
+    labelled = [one for path in options.gold for one in read_places(path)]
+    embedder = OnnxEmbedder()
+    repositories: dict[str, Searched] = {}
+    ours: list[tuple[Labelled, Answer]] = []
+    plain: list[tuple[Labelled, Answer]] = []
+    for name in dict.fromkeys(one.repository for one in labelled):
+        codebase = parse_repository(fetch_repository(_source(name, options.mirrors), Path("storage/cache")))
+        repositories[name] = searched = Searched(codebase, BlockIndex(SymbolIndex(codebase)))
+        own = [one for one in labelled if one.repository == name]
+        ours += measure(own, searched, embedder, options.least_support, options.together)
+        plain += [(one, bm25(one, searched)) for one in own]
+        print(f"{name}: {len(codebase.modules)} files, {len(searched.index.blocks)} blocks, {len(own)} techniques")
+    print(f"\n{'':24}count  place@1        5  lines@1        5    share     mean  located")
+    larger = {name for name, one in repositories.items() if len(one.codebase.modules) >= _LARGER}
+    for title, answers in (("xkg", ours), ("BM25", plain)):
+        for kind, chosen in (
+            ("all", answers),
+            ("main", [pair for pair in answers if pair[0].main]),
+            ("larger", [pair for pair in answers if pair[0].repository in larger]),
+        ):
+            if chosen:
+                print(f"{title + ', ' + kind:24}{figures(chosen)}")
+    doubted = total = 0
+    for one in labelled:
+        for name in [other for other in repositories if other != one.repository][:2]:
+            found = ground([one.technique], repositories[name].codebase, embedder, index=repositories[name].index)
+            doubted += not found.locations
+            total += 1
+    if total:
+        print(f"techniques on foreign repositories: {total - doubted} of {total} located without doubt")
+
+
+def _source(repository: str, mirrors: Path | None) -> str:
+    if mirrors is None:
+        return repository
+    address, _, commit = repository.rpartition("@")
+    return f"{mirrors / address.removeprefix('https://github.com/').replace('/', '+') / 'repo'}@{commit}"
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except XkgError as error:
+        raise SystemExit(f"{error} (--mirrors)") from None

@@ -1,0 +1,142 @@
+"""The blocks of a symbol: paragraphs of statements, 3 to 15 lines, the grain at which an ablation edits code.
+
+Blocks are found by indentation and blank lines alone, as readers see them, so that one way serves all languages and
+takes time in proportion to the lines. A comment or docstring belongs to the statements under it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+LEAST_LINES = 3
+MOST_LINES = 15
+_TAB = 4
+_DEEPEST = 12  # levels of indentation that are taken apart
+_CLOSING = (")", "]", "}", "else", "elif", "except", "finally", "catch", "end")
+_QUOTES = ('"""', "'''")
+_DOCSTRING = re.compile(r"[rRuUbB]?(?:\"\"\"|''')")
+_COMMENTS = ("#", "//", "/*", "*")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines `first` to `last` of a file, 1-based and inclusive."""
+
+    first: int
+    last: int
+
+    @property
+    def lines(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass
+class _Statement:
+    """A statement with its comments above it and its body below; `gap` where a blank line or a comment precedes it."""
+
+    first: int
+    last: int
+    indent: int
+    gap: bool
+    body: list["_Statement"] = field(default_factory=list)
+
+
+def blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
+    """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and apart from one another. A
+    stretch of fewer than 15 lines is one block."""
+    statements = list(_statements(lines, first, last))
+    return [block for block in _grouped(_tree(statements), 0) if block.last >= block.first]
+
+
+def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statement]:
+    """Each line that begins a statement, with the comments above it and the lines that continue it."""
+    blank, comment_from, text_of = True, 0, ""
+    current: _Statement | None = None
+    for number in range(first, min(last, len(lines)) + 1):
+        line = lines[number - 1]
+        bare = line.strip()
+        if text_of:  # inside a string of several lines
+            if current is not None and not comment_from:
+                current.last = number
+            if text_of in bare:
+                text_of = ""
+            continue
+        if not bare:
+            blank = True
+            continue
+        if bare.startswith(_COMMENTS) or _DOCSTRING.match(bare):
+            comment_from = comment_from or number
+            text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
+            continue
+        indent = len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
+        if current is not None and indent == current.indent and bare.startswith(_CLOSING[:3]) and not comment_from:
+            current.last = number
+        else:
+            if current is not None:
+                yield current
+            joined = bare.startswith(_CLOSING) and not comment_from
+            current = _Statement(comment_from or number, number, indent, (blank or comment_from > 0) and not joined)
+        text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
+        blank, comment_from = False, 0
+    if current is not None:
+        yield current
+
+
+def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
+    """Statements that are indented further belong to the one above them."""
+    top: list[_Statement] = []
+    open_: list[_Statement] = []
+    for statement in statements:
+        while open_ and open_[-1].indent >= statement.indent:
+            open_.pop()
+        for above in open_:
+            above.last = max(above.last, statement.last)
+        if open_ and len(open_) < _DEEPEST:
+            open_[-1].body.append(statement)
+        elif not open_:
+            top.append(statement)
+        if len(open_) < _DEEPEST:
+            open_.append(statement)
+    return top
+
+
+def _grouped(statements: Sequence[_Statement], depth: int) -> list[Block]:
+    found: list[Block] = []
+    run: list[_Statement] = []
+
+    def flush() -> None:
+        if run:
+            found.append(Block(run[0].first, run[-1].last))
+            run.clear()
+
+    for statement in statements:
+        long = statement.last - statement.first + 1 > MOST_LINES
+        if long and statement.body:
+            flush()
+            inner = _grouped(statement.body, depth + 1)
+            # What heads a body is read with its beginning.
+            head = Block(statement.first, inner[0].first - 1)
+            if head.lines + inner[0].lines <= MOST_LINES:
+                inner[0] = Block(head.first, inner[0].last)
+            else:
+                inner.insert(0, head)
+            found.extend(inner)
+            continue
+        if run and (statement.gap or statement.last - run[0].first + 1 > MOST_LINES):
+            flush()
+        run.append(statement)
+    flush()
+    return _merged(found)
+
+
+def _merged(found: Sequence[Block]) -> list[Block]:
+    """Blocks of fewer than three lines join the next, else the one before, where the two are no more than 15."""
+    merged: list[Block] = []
+    for block in found:
+        before = merged[-1] if merged else None
+        short = before is not None and min(before.lines, block.lines) < LEAST_LINES
+        if before is not None and short and block.last - before.first + 1 <= MOST_LINES:
+            merged[-1] = Block(before.first, block.last)
+        else:
+            merged.append(block)
+    return merged

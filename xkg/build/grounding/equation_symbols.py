@@ -1,0 +1,36 @@
+r"""The identifiers that programmers write for the symbols of equations: `\sigma_t` → `sigmat`, as in `sigma_t`."""
+
+import re
+
+_ACCENTS = re.compile(
+    r"\\(?:tilde|hat|bar|vec|mathbf|mathrm|mathcal|mathbb|boldsymbol|bm|text|operatorname)\b\s*+\{?([^{}]{0,40})\}?"
+)
+_SUBSCRIPT = re.compile(r"(\\[A-Za-z]+|[A-Za-z])\s*+_\s*+(\{[^{}]{1,20}\}|\\[A-Za-z]+|[A-Za-z0-9])")
+_COMMAND = re.compile(r"\\(?:var)?([a-z]+)")
+_GREEK = frozenset(
+    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi
+    omega""".split()
+)
+_INLINE = re.compile(r"\$\$?([^$]{1,2000}+)\$")
+
+
+def equation_symbols(latex: str) -> frozenset[str]:
+    """Greek letters and subscripted symbols of a formula as lower-case identifiers without underscores."""
+    plain = _ACCENTS.sub(r" \1 ", latex)
+    greek = {name for name in _COMMAND.findall(plain) if name in _GREEK}
+    subscripted = set()
+    for base, index in _SUBSCRIPT.findall(plain):
+        letters = re.sub(r"\\|var(?=epsilon|phi|theta|rho|pi|sigma)", "", base)
+        suffix = re.sub(r"\\[a-z]*(?=\W|$)|[^A-Za-z0-9]", "", index) or index.strip("\\{} ")
+        subscripted.add(normalized(letters + suffix))
+    return frozenset(greek | subscripted)
+
+
+def inline_formulas(text: str) -> str:
+    """The formulas between dollar signs of a text, joined."""
+    return " ".join(_INLINE.findall(text))
+
+
+def normalized(identifier: str) -> str:
+    """An identifier as it is compared: lower case, without underscores."""
+    return identifier.replace("_", "").lower()

@@ -1,0 +1,63 @@
+"""BM25F over documents of several fields: symbols of a repository, or blocks of their statements."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+
+from xkg.value import Value
+
+_K1 = 1.4
+
+
+class FieldWeight(Value):
+    """`weight`: of an occurrence in this field. `length`: 0..1, how far a long field lowers it."""
+
+    weight: float
+    length: float
+
+
+class FieldedIndex:
+    """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
+    `documents` (id → field → stems). `counted` are the documents that document frequency is taken over; all where None.
+    """
+
+    def __init__(
+        self,
+        documents: Mapping[str, Mapping[str, Sequence[str]]],
+        weights: Mapping[str, FieldWeight],
+        counted: Set[str] | None = None,
+    ) -> None:
+        self._postings: dict[str, list[tuple[str, float]]] = {}
+        self._frequency: Counter[str] = Counter()
+        lengths = {
+            name: sum(len(fields[name]) for fields in documents.values()) / max(1, len(documents)) for name in weights
+        }
+        for document, fields in documents.items():
+            occurrences: dict[str, float] = {}
+            for name, field in weights.items():
+                norm = 1 - field.length + field.length * len(fields[name]) / max(1.0, lengths[name])
+                for word, count in Counter(fields[name]).items():
+                    occurrences[word] = occurrences.get(word, 0.0) + field.weight * count / norm
+            for word, value in occurrences.items():
+                self._postings.setdefault(word, []).append((document, value))
+            if counted is None or document in counted:
+                self._frequency.update({word for name in weights for word in fields[name]})
+        self._counted = max(1, len(documents) if counted is None else len(counted))
+
+    def rarity(self, word: str) -> float:
+        """0 (in every document) to 1 (in none): the inverse document frequency of a stem over that of an unseen one."""
+        n = min(self._frequency[word], self._counted)
+        return math.log((self._counted + 1) / (n + 0.5)) / math.log((self._counted + 1) / 0.5)
+
+    def search(self, query: Mapping[str, float]) -> dict[str, float]:
+        """Scores of the documents that hold any stem of `query` (stem → weight), best first, ties in id order."""
+        scores: dict[str, float] = {}
+        for word, weight in query.items():
+            gain = weight * self.rarity(word)
+            for document, frequency in self._postings.get(word, ()):
+                scores[document] = scores.get(document, 0.0) + gain * frequency * (_K1 + 1) / (frequency + _K1)
+        return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def ceiling(self, query: Mapping[str, float]) -> float:
+        """The upper bound of `search`: the limit for a document that repeats every stem of `query` forever."""
+        return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())

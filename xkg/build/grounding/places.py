@@ -1,0 +1,59 @@
+"""The places of a technique from its ranked symbols: large classes and modules give way to their methods, and copies
+of one piece of code are one place."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xkg.build.code.fingerprint import similarity
+from xkg.build.grounding.block_index import BlockSearch
+from xkg.build.grounding.symbol_index import Entry
+
+_LARGE_CLASS = 150  # lines
+# Of unrelated functions of one repository, fewer than one pair in a hundred is more alike than 0.4.
+_TWINS = 0.8
+
+
+@dataclass(frozen=True)
+class RankedPlace:
+    """A symbol with its score; `twins` are lower-ranked symbols that are nearly the same code."""
+
+    symbol: str
+    score: float
+    twins: tuple[str, ...] = ()
+
+
+def places(ranked: Sequence[tuple[str, float]], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
+    """At most `limit` places of technique i of `search`, best first, from its symbols with scores, best first."""
+    entries = search.index.symbols.entries
+    found: list[RankedPlace] = []
+    for symbol, score in _narrowed(ranked, search, i):
+        for at, place in enumerate(found):
+            if _are_twins(entries[place.symbol], entries[symbol]):
+                found[at] = RankedPlace(place.symbol, place.score, (*place.twins, symbol))
+                break
+        else:
+            found.append(RankedPlace(symbol, score))
+    return found[:limit]
+
+
+def _narrowed(ranked: Sequence[tuple[str, float]], search: BlockSearch, i: int) -> list[tuple[str, float]]:
+    """The symbols, each once, with the method that holds the best block in place of a large class or a module."""
+    narrowed: dict[str, float] = {}
+    for symbol, score in ranked:
+        entry = search.index.symbols.entries[symbol]
+        inside = search.of_symbol(i, symbol) if _is_container(entry) else []
+        narrowed.setdefault(inside[0][0].symbol if inside and inside[0][1] else symbol, score)
+    return list(narrowed.items())
+
+
+def _is_container(entry: Entry) -> bool:
+    return bool(entry.members) and (entry.kind == "module" or (entry.kind == "class" and entry.lines > _LARGE_CLASS))
+
+
+def _are_twins(one: Entry, other: Entry) -> bool:
+    first, second = one.source.symbol, other.source.symbol
+    if first.kind != second.kind or one.id == other.id:
+        return False
+    if first.fingerprint and second.fingerprint:
+        return similarity(first.fingerprint, second.fingerprint) >= _TWINS
+    return one.text.split() == other.text.split()
