@@ -94,7 +94,7 @@ class Technique(Node):
     definition: str = ""
     depth: int = 0
     weight: float = 1.0
-    grounding: Literal["none", "located"] = "none"
+    grounding: Literal["none", "located", "doubtful"] = "none"
     excerpts: tuple[Excerpt, ...] = ()
     hidden: str | None = None
 

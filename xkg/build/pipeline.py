@@ -133,10 +133,9 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
     document, codebase, nodes = opened.document, opened.codebase, contents.nodes
     techniques = contents.extraction.techniques
     if codebase is not None:
-        located = {location.technique for location in contents.grounding.locations}
-        techniques = tuple(
-            t.model_copy(update={"grounding": "located" if t.id in located else "none"}) for t in techniques
-        )
+        located = dict.fromkeys((location.technique for location in contents.grounding.locations), "located")
+        located |= dict.fromkeys(located.keys() & set(contents.grounding.doubtful), "doubtful")
+        techniques = tuple(t.model_copy(update={"grounding": located.get(t.id, "none")}) for t in techniques)
     bundle = PaperBundle(
         paper=Paper(
             id=opened.identity,

@@ -33,7 +33,8 @@ def prune(techniques: Sequence[Technique], code: Sequence[Code], min_level: Leve
 
 def _reason(technique: Technique, code: Code | None, min_level: Level | None) -> str | None:
     if code is None:
-        return technique.hidden or "no code in the repository was found for it"
+        located = technique.grounding == "doubtful"  # its places are shown with the doubt; no code is made of them
+        return technique.hidden or (None if located else "no code in the repository was found for it")
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"

@@ -253,9 +253,13 @@ def _place_lines(places: Sequence[Place]) -> list[str]:
         if (heading := f"In {repository}{technique}:") != above:
             lines.append(above := heading)
         marks = [] if place.score is None else [f"{place.score:g}"]
-        marks += [place.source] if isinstance(place, LocatedPlace) else []
+        if isinstance(place, LocatedPlace):
+            marks += [place.source, *(["doubtful"] if place.doubtful else [])]
         at = f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
         lines.append(f"- {at}" + (f"  [{', '.join(marks)}]" if marks else ""))
+        within = [f"{at.start_line}-{at.end_line} ({at.why})" for at in place.focus]
+        lines += [f"  lines {'; '.join(within)}"] if within else []
+        lines += [f"  same code at {', '.join(place.twins)}"] if isinstance(place, LocatedPlace) and place.twins else []
     return lines
 
 

@@ -30,7 +30,7 @@ EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
     "HAS_COMPONENT": ("Technique", "Technique", "order"),
     "IMPLEMENTED_BY": ("Technique", "Code", ""),
-    "LOCATED_AT": ("Technique", "Symbol", "score rank"),
+    "LOCATED_AT": ("Technique", "Symbol", "score rank doubtful focus[] twins[]"),
     "DERIVED_FROM": ("Code", "Symbol", ""),
     "HAS_REPOSITORY": ("Paper", "Repository", ""),
     "DEFINES": ("Repository", "Symbol", ""),
@@ -87,7 +87,14 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
         yield Row("DEFINES", (key(symbol.repository), key(symbol.id)))
     for place in bundle.locations:
         if place.technique in visible:
-            yield Row("LOCATED_AT", (key(place.technique), key(place.symbol), place.score, place.rank))
+            focus = tuple(encodable(f"{at.start_line}-{at.end_line}: {at.why}".rstrip(": ")) for at in place.focus)
+            yield Row(
+                "LOCATED_AT",
+                (
+                    key(place.technique), key(place.symbol), place.score, place.rank, place.doubtful, focus,
+                    tuple(map(key, place.twins)),
+                ),
+            )  # fmt: skip
     for source in bundle.derivations:
         if source.code in visible_code:
             yield Row("DERIVED_FROM", (key(source.code), key(source.symbol)))

@@ -26,8 +26,8 @@ _LEAST_SHARE = 0.4
 
 class Grounding(Value):
     """`locations` in the order of the techniques, best first; a technique that fits nowhere has none. `primaries` maps
-    each located technique to the symbol that its code is sliced from. `doubtful` are techniques located only because
-    less support than `LEAST_SUPPORT` was required, or that the model located with low confidence."""
+    each technique that is located without doubt to the symbol that its code is sliced from. `doubtful` are techniques
+    located with less support than `UNDOUBTED_SUPPORT`, or that the model located with low confidence."""
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
@@ -63,7 +63,8 @@ def ground(
     for i, technique in enumerate(techniques):
         if not ranked[technique.id]:
             continue
-        primaries[technique.id] = primary([symbol for symbol, _ in ranked[technique.id]], index.symbols)
+        if technique.id not in ranking.doubtful:
+            primaries[technique.id] = primary([symbol for symbol, _ in ranked[technique.id]], index.symbols)
         locations.extend(
             Location(
                 technique=technique.id,

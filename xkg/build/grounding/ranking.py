@@ -26,7 +26,11 @@ _RIVAL_SHARE = 0.92
 # 82 % of the techniques present; with this threshold 80 % pass, and 10 % of the techniques of an unrelated paper. A
 # higher one loses more of the first (1.4: 64 %) than of the second (6 %); a lower one only adds of the second (1.0:
 # 24 %).
-LEAST_SUPPORT = 1.25
+UNDOUBTED_SUPPORT = 1.25
+# The least support of a doubtful one. Of 108 techniques of eight repositories, 79 % are located without doubt, the first
+# place right for 81 % of these; with this support 95 %, the first place right for 78 %. Of techniques of other papers
+# 4 % are located without doubt.
+LEAST_SUPPORT = 0.8
 # A repository where the paper's other techniques are well supported is more likely to contain this one.
 _OTHERS_SHARE = 0.4
 _OTHERS_PRIOR = (0.7, 0.7)
@@ -87,7 +91,7 @@ class Ranking:
             shared = _OTHERS_SHARE * statistics.median([*others, *_OTHERS_PRIOR])
             self._least[technique] = self._least_support - shared
             ranked[technique] = self._well_founded(technique, scores, self._least[technique])
-            if ranked[technique] and not self._well_founded(technique, scores, LEAST_SUPPORT - shared):
+            if ranked[technique] and not self._well_founded(technique, scores, UNDOUBTED_SUPPORT - shared):
                 self.doubtful.add(technique)
         for siblings in [[t for t, q in self._queries.items() if q.parent is None], *self._children.values()]:
             self._part_siblings([t for t in siblings if t not in self._children and ranked[t]], ranked)

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.fingerprint import similarity
-from xkg.model import Symbol
+from xkg.model import LineRange, Symbol
 
 # Of unrelated functions of one repository, fewer than one pair in a hundred is more alike than 0.4.
 _BODY_OF_SAME_NAME = 0.4
@@ -59,6 +59,14 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
             matches[old.id] = Match(new, round(score, 4))
             used.add(new.id)
     return {symbol.id: matches[symbol.id] for symbol in requested if symbol.id in matches}
+
+
+def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
+    """The ranges of `old` in `new`; none where its length changed, so that lines within it are no longer known."""
+    if new.end_line - new.start_line != old.end_line - old.start_line:
+        return ()
+    by = new.start_line - old.start_line
+    return tuple(LineRange(start_line=at.start_line + by, end_line=at.end_line + by, why=at.why) for at in focus)
 
 
 class _Matcher:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from xkg.errors import UnknownIdError
-from xkg.model import Code, PaperBundle, Technique, paper_of
+from xkg.model import Code, LineRange, PaperBundle, Technique, paper_of
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,
@@ -121,7 +121,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
         ),
         component_ids=tuple(c.id for c in view.children),
         locations=tuple(
-            place_of(bundle, location.symbol, location.score)
+            place_of(bundle, location.symbol, location.score, location.focus)
             for location in sorted(bundle.locations, key=lambda location: location.rank)
             if location.technique == node.id
         ),
@@ -168,7 +168,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
     )
 
 
-def place_of(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
+def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Sequence[LineRange] = ()) -> Place:
     symbol = next(s for s in bundle.symbols if s.id == symbol_id)
     repository = next(r for r in bundle.repositories if r.id == symbol.repository)
     return Place(
@@ -179,6 +179,7 @@ def place_of(bundle: PaperBundle, symbol_id: str, score: float | None) -> Place:
         end_line=symbol.end_line,
         symbol=symbol.qualified_name or symbol.path,
         score=score,
+        focus=tuple(focus),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from xkg.model import Evidence, Excerpt, Reference
+from xkg.model import Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
 from xkg.value import Value
 
@@ -173,7 +173,8 @@ class HiddenTechnique(Value):
 
 class Place(Value):
     """Lines of a repository, 1-based and inclusive. `score` in 0..1 is how well they fit a technique, None where code
-    was made from them."""
+    was made from them. `focus` are the one to three ranges within them to look at first, best first, with the
+    reason."""
 
     repository: str
     commit: str | None
@@ -182,16 +183,20 @@ class Place(Value):
     end_line: int
     symbol: str
     score: float | None
+    focus: tuple[LineRange, ...] = ()
 
 
 class LocatedPlace(Place):
     """A place of `technique` (None for a text that names none). `source`: `stored` lines are as the graph has them,
     `moved` ones were found again elsewhere in a working copy, `retrieved` ones by searching it. `repository` is the
-    folder of a working copy, and `commit` null for lines that belong to none."""
+    folder of a working copy, and `commit` null for lines that belong to none. `twins` are places of nearly the same
+    code, as path:first-last; `doubtful` places have little support."""
 
     score: float
     technique: str | None
     source: Literal["stored", "moved", "retrieved"]
+    twins: tuple[str, ...] = ()
+    doubtful: bool = False
 
 
 class LocateAnswer(Quoting):

@@ -8,7 +8,7 @@ abstract, and last components, deepest first.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from xkg.model import Finding, Resource, Symbol, Technique
+from xkg.model import Finding, Resource, Technique
 from xkg.serve.answers.quoting import one_line, quoted
 from xkg.serve.answers.types import short
 from xkg.serve.context.fitting import Step, document, reach, room
@@ -167,13 +167,16 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
         named = inline(repository.url or repository.id, 300)
         yield Step("repositories", (_REPOSITORIES, n), f"{title}- {', '.join(filter(None, [named, *facts]))}")
     symbols = {s.id: s for s in bundle.symbols}
-    located: dict[str, list[Symbol]] = {}
+    located: dict[str, list[str]] = {}
     for location in sorted(bundle.locations, key=lambda x: x.rank):
-        located.setdefault(location.technique, []).append(symbols[location.symbol])
+        symbol = symbols[location.symbol]
+        best = location.focus[0] if location.focus else symbol
+        doubt = " (doubtful)" if location.doubtful else ""
+        place = f"{inline(symbol.path, 120)}:{best.start_line}-{best.end_line}{doubt}"
+        located.setdefault(location.technique, []).append(place)
     for n, technique in enumerate(chosen.techniques if "techniques" in chosen.include else ()):
         if places := located.get(technique.id, [])[:_MOST_PLACES]:
-            lines = ", ".join(f"{inline(s.path, 120)}:{s.start_line}-{s.end_line}" for s in places)
-            text = f"{indent(chosen.depth(technique.id) + 1)}in {lines}"
+            text = f"{indent(chosen.depth(technique.id) + 1)}in {', '.join(places)}"
             yield Step("lines in the repository", (_TREE, n, 2), text)
 
 

@@ -2,11 +2,11 @@
 by searching it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xkg.errors import UnknownIdError
-from xkg.model import Symbol, Technique, paper_of
+from xkg.model import LineRange, Location, Symbol, Technique, paper_of
 from xkg.serve.answers.lookup import place_of
 from xkg.serve.answers.types import LocateAnswer, LocatedPlace, Place, SearchAnswer
 from xkg.serve.search.calibration import FITS
@@ -59,10 +59,6 @@ def locate(
 
 _NOTHING = "nothing in this folder does it clearly"
 _DOUBTFUL = "none of these places is well founded: read before you edit"
-# Who names a folder has reason to believe that it is there, so less has to speak for a place than in a build. Of 84
-# techniques on nine repositories 82 get places, and the right one is among five for 77; of techniques of other papers
-# 40 % get places, three quarters of these called doubtful.
-_LEAST_SUPPORT = 0.8
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:
@@ -131,12 +127,14 @@ class Known:
         return [], str(copy), f"{why}, and {_NOTHING}"
 
     def stored(self, techniques: Sequence[str]) -> list[LocatedPlace]:
-        return [
-            _located(place_of(bundle, location.symbol, location.score), location.technique, location.score, "stored")
-            for bundle in self._bundles.values()
-            for location in bundle.locations
-            if location.technique in techniques
-        ]
+        places = []
+        for bundle in self._bundles.values():
+            symbols = {symbol.id: symbol for symbol in bundle.symbols}
+            for location in bundle.locations:
+                if location.technique in techniques:
+                    place = place_of(bundle, location.symbol, location.score, location.focus)
+                    places.append(_located(place, location, location.score, "stored", symbols))
+        return places
 
     def _components(self) -> list[str]:
         """Everything below the techniques in the hierarchy that is shown."""
@@ -147,7 +145,7 @@ class Known:
 
     def _relocated(self, techniques: Sequence[str], copy: "WorkingCopy") -> tuple[list[LocatedPlace], int]:
         """Places in the copy, and how many stored ones it lacks."""
-        from xkg.build.grounding.relocate import relocate
+        from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing = [], 0
         for bundle in self._bundles.values():
@@ -163,7 +161,8 @@ class Known:
                         old, new = symbols[location.symbol], match.symbol
                         same = (old.path, old.start_line, old.end_line) == (new.path, new.start_line, new.end_line)
                         score, source = location.score * match.likeness, "stored" if same else "moved"
-                        places.append(_located(_in(copy, new), location.technique, score, source))
+                        focus = moved_focus(location.focus, old, new)
+                        places.append(_located(_in(copy, new, focus), location, score, source, symbols))
         return places, missing
 
 
@@ -173,11 +172,11 @@ def _search_copy(
     """Where the copy does the wanted ones of a paper's techniques, and a note where that is doubtful."""
     from xkg.build.grounding.ground import ground
 
-    symbols = copy.codebase.symbols()
-    grounding = ground(techniques, copy.codebase, embedder, least_support=_LEAST_SUPPORT, index=copy.index)
+    symbols = {source.symbol.id: source.symbol for source in copy.codebase.symbols().values()}
+    grounding = ground(techniques, copy.codebase, embedder, index=copy.index)
     locations = [location for location in grounding.locations if location.technique in wanted]
     sure = {location.technique for location in locations}.difference(grounding.doubtful)
-    places = [_located(_in(copy, symbols[at.symbol].symbol), at.technique, at.score, "retrieved") for at in locations]
+    places = [_located(_in(copy, symbols[at.symbol], at.focus), at, at.score, "retrieved", symbols) for at in locations]
     return places, _DOUBTFUL if places and not sure else ""
 
 
@@ -200,7 +199,7 @@ def _by_text(snapshot: Snapshot, answer: SearchAnswer) -> tuple[list[LocatedPlac
     return [place for place in places if place.score >= least], ""
 
 
-def _in(copy: "WorkingCopy", symbol: Symbol) -> Place:
+def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Place:
     return Place(
         repository=str(copy.folder),
         commit=copy.codebase.repository.commit,
@@ -209,9 +208,21 @@ def _in(copy: "WorkingCopy", symbol: Symbol) -> Place:
         end_line=symbol.end_line,
         symbol=symbol.qualified_name or symbol.path,
         score=None,
+        focus=tuple(focus),
     )
 
 
-def _located(place: Place, technique: str, score: float, source: str) -> LocatedPlace:
-    fields = {**place.model_dump(), "score": round(score, 4), "technique": technique, "source": source}
+def _located(
+    place: Place, location: Location, score: float, source: str, symbols: Mapping[str, Symbol]
+) -> LocatedPlace:
+    """`symbols` has the twins of the location, as far as they are there."""
+    twins = [symbols[twin] for twin in location.twins if twin in symbols]
+    fields = {
+        **place.model_dump(),
+        "score": round(score, 4),
+        "technique": location.technique,
+        "source": source,
+        "twins": [f"{twin.path}:{twin.start_line}-{twin.end_line}" for twin in twins],
+        "doubtful": location.doubtful,
+    }
     return LocatedPlace.model_validate(fields)

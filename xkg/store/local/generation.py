@@ -28,7 +28,7 @@ from xkg.store.concepts import decisions
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.value import Value
 
-FORMAT = 4
+FORMAT = 5
 RETAINED = 2
 """How many generations before the current one are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"

@@ -28,6 +28,9 @@ _NUMBERS = {
     "start_line": "INT64",
     "end_line": "INT64",
     "is_official": "BOOLEAN",
+    "score": "DOUBLE",
+    "rank": "INT64",
+    "doubtful": "BOOLEAN",
 }
 
 
@@ -105,10 +108,11 @@ class GraphWriter:
         # The engine takes the name as a pattern.
         name = glob.escape(str((self._scratch / f"{table}.csv").absolute())).replace("\\", "\\\\").replace("'", "\\'")
         options = "(HEADER=false, PARALLEL=false, AUTO_DETECT=false, DELIM=',', QUOTE='\"', ESCAPE='\"')"
-        if table not in NODES:
+        columns = NODES[table] if table in NODES else f"from to {EDGES[table][2]}"
+        if "[]" not in columns:
             return f"COPY {table} FROM '{name}' {options}"
         types, values = [], []
-        for i, column in enumerate(NODES[table].split()):
+        for i, column in enumerate(columns.split()):
             bare = column.removesuffix("[]")
             types.append(f"c{i} {_NUMBERS.get(bare, 'STRING')}")
             values.append(

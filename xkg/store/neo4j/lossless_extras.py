@@ -94,7 +94,8 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
             continue
         drawn = edges.get((key(place["technique"]), key(place["symbol"])), [])
         if drawn:
-            places.append({**place, **drawn[0]} if len(drawn) == 1 else place)
+            changed = {name: drawn[0][name] for name in ("score", "rank") if name in drawn[0]}
+            places.append({**place, **changed} if len(drawn) == 1 else place)
     fields["locations"] = places
     edges = found.edges.get("DERIVED_FROM", {})
     technique_of = {code["id"]: code["technique"] for code in fields["code"]}

@@ -41,7 +41,7 @@ _MORE_THAN_READS = "query refused: the server takes it for one that does more th
 
 _ORDER = {
     **{label: [name.removesuffix("[]") for name in names.split()] for label, names in NODES.items()},
-    **{kind: names.split() for kind, (_, _, names) in EDGES.items()},
+    **{kind: names.replace("[]", "").split() for kind, (_, _, names) in EDGES.items()},
 }
 
 

@@ -147,10 +147,10 @@ class _Rows:
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
-            names = ["a", "b", *EDGES[row.table][2].split()]
+            names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
             # A shared symbol is defined once; other edges that a bundle has twice are drawn twice.
             at: Any = row.values if row.table == "DEFINES" else len(table)
-            table[at] = dict(zip(names, row.values, strict=True))
+            table[at] = {n: list(v) if isinstance(v, tuple) else v for n, v in zip(names, row.values, strict=True)}
 
     def ids(self, label: str) -> set[str]:
         return set(self._rows[label])
@@ -184,7 +184,7 @@ def _write_statement() -> str:
     for edge, (first, second, columns) in EDGES.items():
         if edge in ("CITES", "SAME_CONCEPT"):
             continue
-        properties = ", ".join(f"`{name}`: row.`{name}`" for name in columns.split())
+        properties = ", ".join(f"`{name}`: row.`{name}`" for name in columns.replace("[]", "").split())
         drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{properties}}}]->(b)"
         parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
     parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
