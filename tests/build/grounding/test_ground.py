@@ -114,7 +114,8 @@ def test_what_the_repository_does_not_hold_is_not_located(codebase: Codebase, em
 
 def test_among_its_own_techniques_a_foreign_one_is_still_not_located(codebase: Codebase, embedder: Embedder) -> None:
     found = ground([TERN, *COMPONENTS, *FOREIGN], codebase, embedder)
-    assert [t.name for t in FOREIGN if found.of(t.id)] == []
+    assert [t.name for t in FOREIGN if t.id in found.primaries] == []
+    assert all(location.doubtful for t in FOREIGN for location in found.of(t.id))
     assert all(found.of(t.id) for t in [TERN, *COMPONENTS])
 
 
@@ -245,7 +246,8 @@ def test_any_text_and_any_parents_are_answered(
     ]
     found = ground(given_, codebase, OneVector())
     symbols = codebase.symbols()
-    assert {location.technique for location in found.locations} == set(found.primaries)
+    assert {at.technique for at in found.locations if not at.doubtful} == set(found.primaries)
+    assert {at.technique for at in found.locations if at.doubtful} == set(found.doubtful)
     assert all(location.symbol in symbols for location in found.locations)
 
 

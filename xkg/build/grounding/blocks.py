@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 LEAST_LINES = 3
 MOST_LINES = 15
+_WHOLE_LINES = 8  # up to which a compound statement is one block, whatever paragraphs its body has
 _TAB = 4
 _DEEPEST = 12  # levels of indentation that are taken apart
 _CLOSING = (")", "]", "}", "else", "elif", "except", "finally", "catch", "end")
@@ -110,8 +111,9 @@ def _grouped(statements: Sequence[_Statement], depth: int) -> list[Block]:
             run.clear()
 
     for statement in statements:
-        long = statement.last - statement.first + 1 > MOST_LINES
-        if long and statement.body:
+        lines = statement.last - statement.first + 1
+        paragraphs = lines > _WHOLE_LINES and any(inner.gap for inner in statement.body[1:])
+        if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
             inner = _grouped(statement.body, depth + 1)
             # What heads a body is read with its beginning.

@@ -27,9 +27,9 @@ _RIVAL_SHARE = 0.92
 # higher one loses more of the first (1.4: 64 %) than of the second (6 %); a lower one only adds of the second (1.0:
 # 24 %).
 UNDOUBTED_SUPPORT = 1.25
-# The least support of a doubtful one. Of 108 techniques of eight repositories, 79 % are located without doubt, the first
-# place right for 81 % of these; with this support 95 %, the first place right for 78 %. Of techniques of other papers
-# 4 % are located without doubt.
+# The least support of a doubtful one. Of 108 techniques of eight repositories, 79 % are located without doubt, the
+# first place right for 81 % of these; with this support 95 %, the first place right for 78 %. Of techniques of other
+# papers 4 % are located without doubt.
 LEAST_SUPPORT = 0.8
 # A repository where the paper's other techniques are well supported is more likely to contain this one.
 _OTHERS_SHARE = 0.4

@@ -1,0 +1,111 @@
+"""The lines of a long function that a technique is about."""
+
+from pathlib import Path
+
+import pytest
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.grounding.equation_symbols import equation_symbols
+from xkg.build.grounding.ground import ground
+from xkg.build.grounding.relocate import moved_focus
+from xkg.build.repositories.checkout import fetch_repository
+from xkg.embeddings.base import Embedder
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.model import LineRange, Symbol, Technique
+
+FILLER = "".join(f"    table_{i} = read_column(frame, {i})\n" for i in range(12))
+TRAIN = f"""\
+def main(frame, model, teacher):
+{FILLER}
+    # soften both outputs with a temperature
+    student_logits = model(frame) / temperature
+    teacher_logits = teacher(frame) / temperature
+    distillation = kl_divergence(softmax(student_logits), softmax(teacher_logits))
+
+    # decay the learning rate along a cosine
+    rate = base * 0.5 * (1 + cos(pi * step / steps))
+    for group in optimizer.groups:
+        group.rate = rate
+
+    total = distillation + rate
+    save(total)
+    return total
+"""
+DISTILLATION = Technique(
+    id="p#d",
+    name="Knowledge distillation",
+    definition="The student matches the softened outputs of the teacher at a temperature, by their divergence.",
+)
+COSINE = Technique(id="p#c", name="Cosine schedule", definition="The learning rate decays along a cosine.")
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return OnnxEmbedder()
+
+
+def parsed(folder: Path, **files: str) -> Codebase:
+    (folder / "code").mkdir()
+    for name, text in files.items():
+        (folder / "code" / f"{name}.py").write_text(text)
+    return parse_repository(fetch_repository(str(folder / "code"), folder / "cache"))
+
+
+def test_two_techniques_in_one_function_have_their_own_lines(tmp_path: Path, embedder: Embedder) -> None:
+    found = ground([DISTILLATION, COSINE], parsed(tmp_path, train=TRAIN), embedder)
+    lines = TRAIN.split("\n")
+    for wanted, word in ((DISTILLATION, "kl_divergence"), (COSINE, "cos(pi")):
+        place = found.of(wanted.id)[0]
+        assert place.symbol.endswith("train.py::main")
+        text = "\n".join(lines[place.focus[0].start_line - 1 : place.focus[0].end_line])
+        assert word in text
+        assert "read_column" not in text
+        assert 1 <= len(place.focus) <= 3
+        assert place.focus[0].why.startswith("names ")
+
+
+def test_a_short_function_is_its_own_focus(tmp_path: Path, embedder: Embedder) -> None:
+    source = "def cosine_schedule(step, steps):\n    return 0.5 * (1 + cos(pi * step / steps))\n"
+    place = ground([COSINE], parsed(tmp_path, rates=source), embedder).of(COSINE.id)[0]
+    assert [(at.start_line, at.end_line) for at in place.focus] == [(1, 2)]
+
+
+def test_a_copy_under_another_name_is_named_with_the_place(tmp_path: Path, embedder: Embedder) -> None:
+    body = "".join(f"    rate_{i} = base * cos(pi * {i} / steps)\n" for i in range(12))
+    new, old = (f"def {name}(base, steps):\n{body}    return rate_0\n" for name in ("cosine_schedule", "cosine_old"))
+    places = ground([COSINE], parsed(tmp_path, rates=new, rates_old=old), embedder).of(COSINE.id)
+    assert [place.symbol.rpartition("::")[2] for place in places if "rates" in place.symbol][:1] == ["cosine_schedule"]
+    assert [twin.rpartition("::")[2] for twin in places[0].twins] == ["cosine_old"]
+
+
+def test_a_large_class_is_placed_by_its_method(tmp_path: Path, embedder: Embedder) -> None:
+    methods = "".join(f"    def load_{i}(self, path):\n        return open_table(path, {i})\n\n" for i in range(60))
+    decay = (
+        "    def decay(self, step):\n        # cosine schedule of the learning rate\n        return cos(pi * step)\n"
+    )
+    place = ground([COSINE], parsed(tmp_path, cosine=f"class CosineSchedule:\n{methods}{decay}"), embedder)
+    assert place.of(COSINE.id)[0].symbol.endswith("CosineSchedule.decay")
+
+
+def test_lines_move_with_a_function_and_are_given_up_when_it_changes() -> None:
+    old = Symbol(
+        id="r:a.py::f", repository="r", path="a.py", qualified_name="f", kind="function", start_line=1, end_line=30
+    )
+    focus = (LineRange(start_line=10, end_line=12, why="names rate"),)
+    moved = old.model_copy(update={"start_line": 101, "end_line": 130})
+    assert moved_focus(focus, old, moved) == (LineRange(start_line=110, end_line=112, why="names rate"),)
+    assert moved_focus(focus, old, moved.model_copy(update={"end_line": 131})) == ()
+
+
+@pytest.mark.parametrize(
+    ("latex", "symbols"),
+    [
+        (r"x_t = \sigma_t \epsilon", {"xt", "sigmat", "sigma", "epsilon"}),
+        (r"\hat{Q}_{L} + \mathbf{v}_0", {"ql", "v0"}),
+        (r"u_{\theta}", {"utheta", "theta"}),
+        ("", set()),
+    ],
+)
+def test_symbols_of_equations_are_spelled_as_in_code(latex: str, symbols: set[str]) -> None:
+    assert equation_symbols(latex) == symbols
