@@ -58,6 +58,11 @@ def private_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def user_cache_folder() -> Path:
+    """Where files of this user lie that can be made again; it need not exist."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"
+
+
 def private_file(path: Path) -> None:
     """Makes an empty file that only its owner may read, where there is none. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):

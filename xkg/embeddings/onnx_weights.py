@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.errors import EmbeddingError
+from xkg.files import user_cache_folder
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +112,7 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
         raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
 
     key = hashlib.sha256(json.dumps([2, weights.name, config], sort_keys=True).encode() + header).hexdigest()
-    cached = _cache_folder() / f"bert-{key[:32]}.onnx"
+    cached = user_cache_folder() / f"bert-{key[:32]}.onnx"
     try:
         stored = cached.read_bytes()
         if hashlib.sha256(stored[32:]).digest() == stored[:32]:
@@ -130,7 +131,3 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
     except OSError as error:
         log.warning("%s cannot be written (%s): the model loads 0.5 s slower each time", cached, error.strerror)
     return graph
-
-
-def _cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"

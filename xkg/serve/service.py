@@ -1,5 +1,6 @@
 """One graph, open for reading, as the tools use it. Heavy libraries and the model are loaded when first needed."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from weakref import WeakKeyDictionary
 from cachetools import LRUCache
 
 from xkg.errors import InputError, StoreError, XkgError
+from xkg.files import private_folder, user_cache_folder
 from xkg.serve.search.query_encoder import QueryEncoder
 
 if TYPE_CHECKING:
@@ -335,14 +337,16 @@ class Service:
         return search(snapshot, self._read, query, k, chosen, bar=least)
 
     def _cached_model(self) -> "Embedder":
-        """The model behind the graph's cache of vectors: a repository is embedded once. Without a graph, the model."""
-        if not self.folder.is_dir():
-            return self._model()
+        """The model behind a cache of vectors, the graph's or, without a graph, the user's: a repository is embedded
+        once."""
         with self._turn:
             if self._cached is None:
                 from xkg.embeddings.cache import CachedEmbedder
 
+                folder = self.folder if self.folder.is_dir() else user_cache_folder()
+                with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+                    private_folder(folder)
                 self._cached = CachedEmbedder(
-                    self._model, self.folder / "embeddings.sqlite", self._settings.embedding.vectors
+                    self._model, folder / "embeddings.sqlite", self._settings.embedding.vectors
                 )
             return self._cached

@@ -209,6 +209,22 @@ def test_ids_that_are_not_here_and_folders_that_hold_nothing(service: Service, t
         service.locate(DIRECTION, tmp_path / "empty")
 
 
+def test_without_a_graph_a_folder_is_embedded_once(tmp_path: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    answers = []
+    for _ in range(2):
+        service = Service(Settings(kg=tmp_path / "none"))
+        answers.append(service.locate("the direction that moves the particles", copy))
+        service.close()
+
+        def fail(*_: object) -> None:
+            raise AssertionError("a text was embedded again")
+
+        monkeypatch.setattr(OnnxEmbedder, "embed", fail)
+    assert answers[0].locations
+    assert answers[1] == answers[0]
+
+
 def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
     service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings(threads=1)))
     assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
