@@ -31,6 +31,8 @@ UNDOUBTED_SUPPORT = 1.25
 # first place right for 81 % of these; with this support 95 %, the first place right for 78 %. Of techniques of other
 # papers 4 % are located without doubt.
 LEAST_SUPPORT = 0.8
+_FULL_SIZE = 100  # symbols
+_SMALL_SHARE = 0.5
 # A repository where the paper's other techniques are well supported is more likely to contain this one.
 _OTHERS_SHARE = 0.4
 _OTHERS_PRIOR = (0.7, 0.7)
@@ -54,7 +56,9 @@ class Ranking:
         self._entries = index.symbols.entries
         self._limit = limit
         self._least_share = least_share
-        self._least_support = least_support
+        # A repository of a few functions has no room for much that is unrelated, and its words are all rare.
+        size = min(1.0, len(index.symbols.entries) / _FULL_SIZE)
+        self._least_support = least_support * (_SMALL_SHARE + (1 - _SMALL_SHARE) * size)
         self._least: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self._queries = {query.technique: query for query in queries}
