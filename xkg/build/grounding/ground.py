@@ -20,7 +20,7 @@ from xkg.model import LineRange, Location, Technique
 from xkg.value import Value
 
 _LIMIT = 5
-_RANKED = 8  # symbols, some of which become one place
+_RANKED = 12  # symbols, some of which become one place
 _LEAST_SHARE = 0.4
 
 

@@ -26,7 +26,13 @@ def places(ranked: Sequence[tuple[str, float]], search: BlockSearch, i: int, lim
     """At most `limit` places of technique i of `search`, best first, from its symbols with scores, best first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
+    best_blocks: set[str] = set()
     for symbol, score in _narrowed(ranked, search, i):
+        # A class and its method that owe their rank to the same lines are one place.
+        inside = search.of_symbol(i, symbol)
+        if inside and inside[0][0].id in best_blocks:
+            continue
+        best_blocks.update(block.id for block, _ in inside[:1])
         for at, place in enumerate(found):
             if _are_twins(entries[place.symbol], entries[symbol]):
                 found[at] = RankedPlace(place.symbol, place.score, (*place.twins, symbol))

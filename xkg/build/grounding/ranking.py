@@ -32,7 +32,7 @@ UNDOUBTED_SUPPORT = 1.25
 # papers 4 % are located without doubt.
 LEAST_SUPPORT = 0.8
 _FULL_SIZE = 100  # symbols
-_SMALL_SHARE = 0.5
+_SMALL_SHARE = 0.9
 # A repository where the paper's other techniques are well supported is more likely to contain this one.
 _OTHERS_SHARE = 0.4
 _OTHERS_PRIOR = (0.7, 0.7)
