@@ -13,8 +13,9 @@ from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.flatten import flatten
+from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
-from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, latex_text, math
+from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, latex_text, math
 from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
 from xkg.unicode import one_line
 
@@ -32,10 +33,18 @@ _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
 _PARAGRAPH_START = re.compile(
-    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z]))"
-    r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*\{?$"
+    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z])"
+    r"|\\\\[ \t]*\n)"
+    r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*"
+    r"(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*)?\{?$"
 )
+_ENUMERATOR = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*$")
 _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
+_SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
+# What follows a title that no text belongs to; a formula is text.
+_NO_TEXT = re.compile(
+    r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
+)
 _LONGEST_TITLE = 1000
 _LONGEST_EMPHASIS = 300
 
@@ -123,6 +132,7 @@ class _Scan:
         environment_list = environments(text, self.borders)
         self.environments = {e.start: e for e in environment_list}
         self.algorithm_list = [e for e in environment_list if e.name in ALGORITHMS and e.closed]
+        self.listings = [e for e in environment_list if e.name in VERBATIM]
         body = next((e for e in environment_list if e.name == "document"), None)
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
@@ -207,7 +217,12 @@ class _Scan:
         if name in ALGORITHMS:
             self._algorithm(environment)
             return environment.end
+        if name in LISTINGS:
+            self._listing(environment)
+            return environment.end
         if name in FLOATS:
+            if self._listing(environment):
+                return environment.end
             last = environment.start
             for algorithm in self.algorithm_list:
                 if environment.start < algorithm.start < environment.end and algorithm.start >= last:
@@ -216,6 +231,9 @@ class _Scan:
                     if name.startswith(("figure", "wrapfigure")):
                         break
             return environment.end
+        if name in VERBATIM:
+            listing = listing_algorithm(self.text, environment, self.macros.table, self.macros.defaults)
+            self.structure.algorithms += [listing] if listing else []
         if name in VERBATIM or name == "thebibliography":
             return environment.end
         if name == "abstract" and self.structure.abstract is None:
@@ -224,7 +242,16 @@ class _Scan:
             self.appendix = True
         return inside
 
+    def _listing(self, environment: Environment) -> bool:
+        """Whether a float holds code or a table of steps with a caption, which is then an algorithm."""
+        table, defaults = self.macros.table, self.macros.defaults
+        algorithm = float_listing(self.text, environment, self.listings, table, defaults)
+        self.structure.algorithms += [algorithm] if algorithm else []
+        return algorithm is not None
+
     def _algorithm(self, environment: Environment) -> None:
+        if any(environment.start < e.start < environment.end for e in self.listings) and self._listing(environment):
+            return
         source = self.text[environment.start : environment.end]
         if len(source) < 100_000:
             table, defaults = self.macros.table, self.macros.defaults
@@ -299,19 +326,23 @@ class _Scan:
         return inner_start
 
     def _run_in(self, style: str, text: str, start: int, end: int) -> bool:
-        """A short bold (or italic) title with a full stop or colon that begins a paragraph is a heading."""
+        """A short bold (or italic) title with a full stop or colon that begins a paragraph is a heading; so is a bold
+        one without, before a sentence."""
         follows = self.text[end : end + 1]
         stopped = text.endswith((".", ":", "?"))
         title = text.rstrip(" .:")
-        if not (stopped or follows in ".:") or style in ("monospace",) or len(title.split()) > 12 or not title:
+        set_off = style == "bold" and is_noun_phrase(title) and bool(_SENTENCE.match(self.text, end))
+        if not (stopped or follows in ".:" or set_off) or style == "monospace" or len(title.split()) > 12 or not title:
             return False
         if not is_noun_phrase(title) and not (style == "bold" and not re.match(r"(?i)(proof|theorem|lemma)\b", title)):
             return False
         if not _PARAGRAPH_START.search(self.text[max(self.start, start - 200) : start]):
             return False
-        after = end if stopped else end + 1
-        if re.compile(r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item|end|section)").match(self.text, after, after + 200):
+        after = end if stopped or follows not in ".:" else end + 1
+        if _NO_TEXT.match(self.text, after, after + 200):
             return False
+        numbered = _ENUMERATOR.search(self.text[max(self.start, start - 10) : start])
+        start -= len(numbered[0]) if numbered else 0
         self.structure.headings.append(Heading(title, 4, start, after, appendix=self.appendix))
         return True
 
