@@ -6,7 +6,7 @@ from xkg.build.techniques.algorithms import caption_name
 from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, key, resolve, words
 from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
-from xkg.build.techniques.word_lists import NOT_HEADS, QUANTITIES
+from xkg.build.techniques.word_lists import ACTIONS, LITTLE, NOT_HEADS, QUANTITIES, STEPS, STOP
 
 _WEAK_HEADINGS = frozenset(
     """
@@ -25,6 +25,10 @@ _COMPUTED = re.compile(
     r"\bwe (?:\w+ )?(?:choose|set|adapt|estimate|tune|pick)\b"
     r"|\b(?:is|are)\s+(?:\w+ly\s+)?(?:\w{3,}ed|set|given|chosen|drawn)\s+(?:to|by|from|as|with|at)\b",
     re.IGNORECASE,
+)
+_FORMULA = re.compile(r"\$([^$]*)\$")
+_SYMBOL = re.compile(
+    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|mathbf|hat|tilde|bar)\s*+\{?\s*+)*+([A-Za-z])\}*+"
 )
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
@@ -49,7 +53,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     """The technique that a heading names, added to the tree; `above` where it names none."""
-    name = clean(part.title)
+    name = clean(_plain(part.title))
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
     else:
@@ -67,8 +71,21 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     return node
 
 
+def _plain(title: str) -> str:
+    """A heading without the symbols of what it names: "Neighbour sampling $S_N$"; a single letter is a word."""
+
+    def plain(match: re.Match[str]) -> str:
+        symbol = _SYMBOL.fullmatch(match[1].strip())
+        return symbol[1] if symbol else ""
+
+    return " ".join(_FORMULA.sub(plain, title).split())
+
+
 def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
     """The name in a heading and its aliases; "" where it names no technique."""
+    if part.role is not Role.APPLICATION and _is_part_of_method(tree, name, part):
+        better = _better_name(tree, words(name)[-1], part)
+        return better or (f"{tree.root.name} {name}" if tree.root else name, [])
     last = words(name)[-1:]
     bare = bool(last) and last[0] in _BARE
     names = part.role is not Role.APPLICATION and _names_technique(tree, name, part)
@@ -98,7 +115,7 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
         return False
     if not is_name(name):
         return len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
-    if is_method_like(name):
+    if is_method_like(name) or words(name)[0] in ACTIONS:
         return True
     if len(words(name)) == 1:
         return False
@@ -106,7 +123,7 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))
     if head(name) in NOT_HEADS:
-        return acts >= 1 and part.level > 1
+        return False
     if head(name) in QUANTITIES:
         return part.level > 1 and (acts >= 1 or bool(_COMPUTED.search(text)))
     main = part
@@ -116,7 +133,23 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
         return True
     if part.level == 1 and tree.root is None:
         return acts >= 3
-    return acts >= 1 or any(tree.reader.sentences[i].display for i in part.sentences)
+    algorithms = tree.reader.document.algorithms
+    return (
+        acts >= 1
+        or any(tree.reader.sentences[i].display for i in part.sentences)
+        or any(part.start <= a.start < part.end for a in algorithms)
+    )
+
+
+def _is_part_of_method(tree: Tree, name: str, part: Part) -> bool:
+    """Whether a heading without a word of its own ("Model Training") describes a step of the method."""
+    found = words(name)
+    if is_name(name) or part.level == 1 or not 1 <= len(found) <= 3:
+        return False
+    if found[-1] not in STEPS or found[0] in STOP | LITTLE:
+        return False
+    displays = any(tree.reader.sentences[i].display for i in part.sentences)
+    return displays or len(_DOES.findall(tree.reader.text(part.sentences))) >= 2
 
 
 def _better_name(tree: Tree, last: str, part: Part) -> tuple[str, list[str]] | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.build.techniques.names import MAX_WORDS, SHORT, initials_match, is_name, key
-from xkg.build.techniques.word_lists import LEADING, LITTLE, SAME_KIND, STOP, VERBS
+from xkg.build.techniques.word_lists import HEADS, LEADING, LITTLE, SAME_KIND, STOP, VERBS
 
 _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
 
@@ -34,6 +34,7 @@ _PROPOSE = re.compile(
     rf"{_NEW}s?\s+",
     re.IGNORECASE,
 )
+_BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
 _CALL = re.compile(
     r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|"
     r"scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
@@ -47,7 +48,7 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 _REFER = re.compile(
-    r"\b(?:we|will)\s+refer\s+to\b[^.;]{2,160}?\bas\s+|\bwe\s+(?:call|term|"
+    r"\b(?:we|will)\s+(?:\w+\s+)?refer\s+to\b[^.;]{2,160}?\bas\s+|\bwe\s+(?:call|term|"
     r"name)\s+(?:\S+\s+){1,5}?(?:the|an?)\s+|\breferred\s+to\s+as\s+",
     re.IGNORECASE,
 )
@@ -77,20 +78,6 @@ _OUR = re.compile(
     r"\b[Oo]ur\s+((?:[\w-]+\s+){0,5}?)(?:method|approach|algorithm|framework|"
     r"model|system|technique)\s*,\s+(?:called\s+)?"
 )
-_EQUATION = re.compile(
-    r"\b(?:the|an?|our|following|this)\s+((?:[^\W\d_][\w-]*\s+){1,4}?"
-    r"(?:loss|objective|regulari[sz]er|penalty|divergence|reward|estimator|update rule|score function|"
-    r"kernel|criterion)(?:\s+function)?)\b"
-)
-
-
-def equation_names(text: str) -> Iterator[Term]:
-    """Names of the displayed equation in a sentence: "the information bottleneck objective"."""
-    for match in _EQUATION.finditer(text):
-        name, end = noun_phrase(text, match.start(1))
-        near = re.match(r"[^,.;:$]{0,60}[:$]", text[end:])
-        if near and end >= match.end(1) and is_name(name) and len(name.split()) > 1:
-            yield Term(name, "define", match.start(1), _short_after(text, end))
 
 
 _SAYS = (
@@ -111,10 +98,12 @@ def emphasised_name(text: str, name: str) -> Iterator[Term]:
     at = text.find(name)
     end = at + len(name)
     before, after = text[:at], text[end:]
-    subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)
-    does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
+    subject = re.fullmatch(
+        r"(?!in section\b)(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE
+    )
+    does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*|\$[^$]{{1,80}}\$\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
     if is_name(name) and ((subject and does) or (_GIVES.search(before) and _OF_IT.match(after))):
-        yield Term(name, "emphasise", at, _short_after(text, end))
+        yield Term(name, "emphasise", at, short_after(text, end))
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
@@ -170,7 +159,8 @@ def _whole(text: str, at: int) -> tuple[str, int]:
     return name, end
 
 
-def _short_after(text: str, end: int) -> str | None:
+def short_after(text: str, end: int) -> str | None:
+    """The abbreviation in parentheses that follows a name."""
     match = re.match(rf"\s*\(\s*({SHORT}?)\s*(?:[,;][^()]*)?\)", text[end : end + 60])
     return match[1] if match and sum(c.isupper() for c in match[1]) >= 2 else None
 
@@ -212,12 +202,12 @@ def terms(text: str) -> Iterator[Term]:
             text[end : end + 120],
         )
         if is_name(name, proper=True) and not not_technique:
-            found.append(Term(name, how, at, _short_after(text, end), _more(text, end)))
+            found.append(Term(name, how, at, short_after(text, end), _more(text, end)))
 
     for match in _PROPOSE.finditer(text):
         name, end = _whole(text, match.end())
         other, stop = _apposition(text, end)
-        if other and not _short_after(text, end):
+        if other and not short_after(text, end):
             add(other, "call", end, stop)
         # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
         named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
@@ -237,6 +227,13 @@ def terms(text: str) -> Iterator[Term]:
             )
         ):
             add(name, "call" if named and not article else "propose", match.end(), end)
+    # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
+    for match in _PROPOSE.finditer(text):
+        by = _BY.match(text, match.end())
+        if by:
+            name, end = _whole(text, by.end())
+            if short_after(text, end):
+                add(name, "call", by.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
             verb = re.search(
@@ -263,6 +260,12 @@ def terms(text: str) -> Iterator[Term]:
         for _ in range(6):
             at += len(re.match(r"\s*(?:\(?(?:\d|[ivx]+|[a-e])\)\s*)?", text[at:])[0])  # type: ignore[index]
             name, end = _whole(text, at)
+            # "the positive and negative pair generation strategy" is one.
+            single = name and " " not in name and name.casefold() not in HEADS
+            joined = re.match(r"\s+and\s+", text[end:]) if single else None
+            if joined:
+                second, end = _whole(text, end + joined.end())
+                name = f"{name} and {second}"
             add(name, "part", at, end)
             more = re.match(r"[^,;.]{0,100}?(?:[,;]\s*(?:and\s+)?|\s+and\s+)", text[end:])
             if not name or not more:

@@ -117,7 +117,15 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """The role that the words of a title indicate, if any."""
+    """The role that the words of a title indicate, if any. A section that has the method and something else is
+    method: its parts have roles of their own."""
+    roles = [_role(each) for each in re.split(r"\band\b|,", title)]
+    if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
+        return Role.METHOD
+    return _role(title)
+
+
+def _role(title: str) -> Role | None:
     return next((role for role, pattern in _PATTERNS if pattern.search(title.strip(" .:"))), None)
 
 

@@ -5,14 +5,21 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
+from xkg.build.paper.document import Emphasis
 from xkg.build.techniques.definitions import mentions
-from xkg.build.techniques.names import clean, head, is_method_like, is_name, key, stem, words
-from xkg.build.techniques.noun_phrases import Term, emphasised_name, equation_names
+from xkg.build.techniques.names import clean, head, is_method_like, is_name, is_proper, key, stem, words
+from xkg.build.techniques.noun_phrases import Term, emphasised_name
+from xkg.build.techniques.objectives import equation_names
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
 from xkg.build.techniques.word_lists import NOT_HEADS, QUANTITIES, SAME_KIND
 
 MOST_CANDIDATES = 400
+_ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
+_WE_CALL = re.compile(r"\bwe (?:\w+ )?(?:call|name|term|dub|coin|refer to)\b")
+_ITEM = re.compile(
+    r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
+)
 
 
 def add_terms(tree: Tree) -> None:
@@ -21,27 +28,80 @@ def add_terms(tree: Tree) -> None:
     has_method = any(p.role in MAIN for part in tree.parts for p in part.walk())
     main = [i for i, role in enumerate(roles) if role in MAIN or not has_method]
     lead = [i for i, role in enumerate(roles) if role in (Role.ABSTRACT, Role.INTRODUCTION) and has_method]
+    named_by_authors = [
+        i
+        for i, role in enumerate(roles)
+        if has_method and role in _ELSEWHERE and _WE_CALL.search(tree.reader.sentences[i].text)
+    ]
     for i in (*main, *lead):
         sentence = tree.reader.sentences[i]
         leads = roles[i] not in MAIN and has_method
-        named = () if leads else (*_emphasised(tree, i), *(equation_names(sentence.text) if sentence.display else ()))
+        named = (
+            () if leads else (*_emphasised(tree, i), *_item(tree, i), *equation_names(tree.reader.document, sentence))
+        )
         for term in (*tree.reader.terms[i], *named):
-            _term(tree, term.name, term.how, term.short, i, leads=leads)
+            _term(tree, _emphasised_part(tree, i, term), term.how, term.short, i, leads=leads)
+
+    for i in named_by_authors:
+        for term in tree.reader.terms[i]:
+            if term.how == "call" and _stands_out(tree, i, term.name):
+                _term(tree, term.name, term.how, term.short, i, leads=False)
+
+
+def _emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
+    sentence = tree.reader.sentences[i]
+    emphases = tree.reader.document.emphases
+    first = bisect_left(emphases, sentence.start, key=lambda e: e.start)
+    return takewhile(lambda e: e.start < sentence.end, emphases[first:])
+
+
+def _stands_out(tree: Tree, i: int, name: str) -> bool:
+    """Whether a name is emphasised in its sentence, or written with a capital."""
+    return any(key(e.text) == key(name) for e in _emphases(tree, i)) or is_proper(name)
+
+
+def _emphasised_part(tree: Tree, i: int, term: Term) -> str:
+    """The emphasised end of a phrase, which is the name: "a single *leapfrog layer*"."""
+    if term.how == "call":
+        for emphasis in _emphases(tree, i):
+            text = clean(" ".join(emphasis.text.split()))
+            if len(words(text)) > 1 and term.name.endswith(f" {text}"):
+                return text
+    return term.name
 
 
 def _emphasised(tree: Tree, i: int) -> Iterator[Term]:
     """Names in italics or bold that the sentence introduces."""
     sentence = tree.reader.sentences[i]
-    emphases = tree.reader.document.emphases
-    first = bisect_left(emphases, sentence.start, key=lambda e: e.start)
-    for emphasis in takewhile(lambda e: e.start < sentence.end, emphases[first:]):
-        name = " ".join(emphasis.text.split())
-        if (
+    for emphasis in _emphases(tree, i):
+        name = clean(" ".join(emphasis.text.split()))
+        if sentence.text.startswith(name) and _heads_item(tree, i, emphasis, sentence.text[len(name) :]):
+            yield Term(name, "item", 0)
+        elif (
             len(words(name)) > 1
             and name in sentence.text
             and not {head(name), stem(head(name))} & (NOT_HEADS | QUANTITIES)
         ):
             yield from emphasised_name(sentence.text, name)
+
+
+def _item(tree: Tree, i: int) -> Iterator[Term]:
+    """The title of a list item that is not emphasised: "half-step momentum update: $v' = …$"."""
+    sentence = tree.reader.sentences[i]
+    before = tree.reader.document.text[max(0, sentence.start - 60) : sentence.start]
+    title, colon, rest = sentence.text.partition(":")
+    if colon and rest.strip() and _ITEM.search(before) and len(words(title)) > 1 and is_method_like(clean(title)):
+        yield Term(title, "item", 0)
+
+
+def _heads_item(tree: Tree, i: int, emphasis: Emphasis, rest: str) -> bool:
+    """Whether an emphasised phrase is the title of a list item: "\\item \\textbf{Policy head.} It …"."""
+    before = tree.reader.document.text[max(0, emphasis.start - 60) : emphasis.start]
+    return bool(
+        _ITEM.search(before)
+        and (emphasis.text.rstrip().endswith((".", ":")) or rest.lstrip().startswith((".", ":", "–", "—")))
+        and (len(rest.split()) > 3 or tree.reader.goes_on(i))
+    )
 
 
 def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
@@ -61,7 +121,7 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
             tree.index(existing)
         return
     if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not (
-        how == "emphasise" or is_method_like(name)
+        how in ("emphasise", "item", "define") or is_method_like(name)
     ):
         return
     sentence = tree.reader.sentences[i]
@@ -76,9 +136,10 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         return
     mentioned = mentions([name, *([short] if short else [])], tree.reader)
     inside = [n for n in mentioned if tree.reader.role(n) in MAIN]
-    score = {"propose": 2.0, "call": 2.0, "part": 2.0, "use": 1.5, "define": 1.5, "emphasise": 1.5}[how] + min(
-        1.5, 0.3 * len(inside)
-    )
+    score = (2.0 if how in ("propose", "call", "part", "item") else 1.5) + min(1.5, 0.3 * len(inside))
+    # An indefinite phrase that never comes again describes what it stands for: "we propose an expanding method".
+    if how == "propose" and not short and len(mentioned) < 2 and not any(c.isupper() for c in name):
+        return
     if leads:
         # A term of abstract or introduction counts only where the method mentions it again.
         if len(inside) < 2 and how != "part":

@@ -1,0 +1,40 @@
+"""Names of displayed equations, from the words around them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.build.techniques.papers import techniques
+
+_FORMULA = "\\begin{equation} a = b + c \\end{equation}\n"
+
+
+@pytest.mark.parametrize(
+    "introduction",
+    [
+        "The nest ranking loss is defined as",
+        "Training minimizes the nest ranking loss:",
+        "With these, we obtain the nest ranking loss over all pairs of eggs as",
+        "We write the final nest ranking loss of a colony with margin $m$ as follows:",
+    ],
+)
+def test_the_words_before_an_equation_name_it(tmp_path: Path, introduction: str) -> None:
+    assert "nest ranking loss" in techniques(tmp_path, f"{introduction}\n{_FORMULA}")
+
+
+@pytest.mark.parametrize(
+    "introduction",
+    [
+        "The gradient of the nest ranking loss is",
+        "The loss is",
+        "We keep the training loss similar to",
+        "The nest ranking loss has a long history that many have written about at some length before us; here",
+    ],
+)
+def test_an_equation_of_something_else_is_not_named(tmp_path: Path, introduction: str) -> None:
+    assert set(techniques(tmp_path, f"{introduction}\n{_FORMULA}")) == {"TS"}
+
+
+def test_a_symbol_is_named_in_a_where_clause(tmp_path: Path) -> None:
+    method = f"We minimize\n{_FORMULA}where $L_r$ is the egg reconstruction loss and $L_p$ is a nest penalty term.\n"
+    assert {"egg reconstruction loss", "nest penalty term"} <= set(techniques(tmp_path, method))

@@ -1,0 +1,109 @@
+"""Names of displayed equations, from the words that introduce or follow them: "the ranking loss is defined as …"."""
+
+import re
+from collections.abc import Iterator
+
+from xkg.build.paper.document import Document
+from xkg.build.paper.sentences import Sentence
+from xkg.build.techniques.names import is_name, words
+from xkg.build.techniques.noun_phrases import Term, noun_phrase, short_after
+
+_KIND = (
+    r"(?:loss(?:es)?|objectives?|regulari[sz]ers?|regulari[sz]ation|penalty|penalties|divergence|rewards?|"
+    r"estimators?|updates?|score|criterion|Lagrangian|functional|energy|kernel|operator|bonus|constraint|"
+    r"reparametri[sz]ation|recursion|dynamics|step|rule)"
+)
+_NAMED = re.compile(
+    rf"\b(?:[Tt]he|[Aa]n?|[Oo]ur|[Ff]ollowing|[Tt]his|[Ee]ach|[Nn]ew|(?:minimi|maximi|optimi)[sz](?:e|es|ing))\s+"
+    rf"((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?)\b"
+)
+# What leads from a name to its formula.
+_LINK = re.compile(
+    r":\s*$|\b(?:is|are|be|as|by|reads?|becomes?|yields?|gives?|follows|takes the form|computes?|obtain(?:ed)?|"
+    r"writ(?:es|ten)|equals?|with|via|via the formula|using)\b[^.;]{0,40}$|^\s*(?:\$[^$]{1,80}\$\s*)?,?\s*$",
+    re.IGNORECASE,
+)
+_PART_OF = re.compile(
+    r"\b(?:gradients?|derivatives?|minimi[sz]ers?|solutions?|optimum|expectation|value|bound|variance|rate|choice|"
+    r"proof|properties) (?:of|for|on)\s+$",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"\s*,?\s*(?:where|and)?\s*(?:which|this|(?=is))\s*"
+    r"(?:is|defines|we call|is called|is known as|is referred to as)\s+(?:the|our|an?)\s+"
+)
+_LOSS = r"(?:loss|regulari[sz]er|regulari[sz]ation|penalty)(?: (?:function|term))?"
+# "where $L_c$ is a contrastive loss", "the reconstruction loss $\\mathcal{L}_r$".
+_SYMBOL_OF = re.compile(
+    rf"\$[^$]{{1,60}}\$ (?:is|denotes|represents) (?:the|an?|our) (?P<name>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS})\b"
+    rf"|\b(?:the|an?|our) (?P<symbol>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS}) \$(?:\\mathcal\s*\{{?\s*[LRJ]|\\ell|[LJR])"
+)
+_PLAIN = re.compile(r"^(?:(?:standard|usual|classical|conventional|vanilla|resulting|final|overall|total|full) )+")
+_LONGEST_LINK = 140
+_LONGEST_INTRODUCTION = 400
+
+
+def equation_names(document: Document, sentence: Sentence) -> Iterator[Term]:
+    """The names that a sentence gives to the equations displayed in it, and to losses by their symbols."""
+    yield from _by_symbol(sentence.text)
+    if sentence.display:
+        yield from _displayed(document, sentence)
+
+
+def _by_symbol(text: str) -> Iterator[Term]:
+    for match in _SYMBOL_OF.finditer(text):
+        group = match.lastgroup or "name"
+        name, end = noun_phrase(text, match.start(group))
+        if end >= match.end(group) and _is_specific(name):
+            yield Term(name, "define", match.start(group), short_after(text, end))
+
+
+def _displayed(document: Document, sentence: Sentence) -> Iterator[Term]:
+    text = sentence.text
+    at = 0
+    for equation in document.equations[_first(document, sentence.start) :]:
+        if equation.start >= sentence.end:
+            break
+        formula = f"${equation.latex}$"
+        start = text.find(formula, at)
+        if start < 0:
+            continue
+        yield from _introduced(text, max(at, start - _LONGEST_INTRODUCTION), start)
+        at = start + len(formula)
+        if after := _AFTER.match(text, at):
+            name, end = noun_phrase(text, after.end())
+            if re.search(rf"\b{_KIND}(?:\s+(?:function|term|rule))?$", name) and _is_specific(name):
+                yield Term(name, "define", after.end(), short_after(text, end))
+
+
+def _first(document: Document, offset: int) -> int:
+    """The index of the first equation at or after an offset."""
+    low, high = 0, len(document.equations)
+    while low < high:
+        middle = (low + high) // 2
+        if document.equations[middle].start < offset:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _introduced(text: str, start: int, formula: int) -> Iterator[Term]:
+    """The name of the formula at `formula` in the words from `start` on, the last one where there are several."""
+    found: Term | None = None
+    for match in _NAMED.finditer(text, start, formula):
+        name, end = noun_phrase(text, match.start(1))
+        if end < match.end(1):
+            continue
+        link = text[end:formula]
+        if len(link) > _LONGEST_LINK or not _LINK.search(link) or _PART_OF.search(text[: match.start()] + " "):
+            continue
+        name = _PLAIN.sub("", re.split(r"\sof\s", name)[0])
+        if _is_specific(name):
+            found = Term(name, "define", match.start(1), short_after(text, end))
+    if found is not None:
+        yield found
+
+
+def _is_specific(name: str) -> bool:
+    return is_name(name) and len(words(name)) > 1
