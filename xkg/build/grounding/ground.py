@@ -6,10 +6,11 @@ one kind of evidence is not located, since plausible but irrelevant code is wors
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.identifier_words import stems
+from xkg.build.grounding.numbered import numbers_of
 from xkg.build.grounding.query import TechniqueQuery, technique_queries
 from xkg.build.grounding.symbol_index import Entry, SymbolIndex
 from xkg.build.grounding.symbol_roles import is_thin, role_factor
@@ -20,6 +21,8 @@ from xkg.model import Location, Technique
 from xkg.value import Value
 
 _CANDIDATES = 50
+# The weight of an equation's number among the words of a definition.
+_NUMBER_WEIGHT = 2.0
 _LIMIT = 5
 _LEAST_SHARE = 0.4
 _NEAR_BEST = 0.85
@@ -110,7 +113,7 @@ def ground(
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or SymbolIndex(codebase)
-    queries = technique_queries(techniques, document)
+    queries = _with_numbers(technique_queries(techniques, document), techniques, document, index)
     search = SymbolSearch(index, queries, embedder)
     grounder = _Grounder(index, queries, search, least_support)
     ranked = grounder.rank()
@@ -141,10 +144,25 @@ def candidates(
     if not techniques or not codebase.modules:
         return {technique.id: () for technique in techniques}
     index = index or SymbolIndex(codebase)
-    queries = technique_queries(techniques, document)
+    queries = _with_numbers(technique_queries(techniques, document), techniques, document, index)
     grounder = _Grounder(index, queries, SymbolSearch(index, queries, embedder), 0.0, limit=limit, least_share=0.0)
     ranked = grounder.rank()
     return {technique.id: tuple(symbol for symbol, _ in ranked[technique.id]) for technique in techniques}
+
+
+def _with_numbers(
+    queries: Sequence[TechniqueQuery], techniques: Sequence[Technique], document: Document | None, index: SymbolIndex
+) -> tuple[TechniqueQuery, ...]:
+    """The queries with the numbers of the paper's equations and algorithms that comments of the repository refer to."""
+    if document is None:
+        return tuple(queries)
+    by_id = {technique.id: technique for technique in techniques}
+    numbers = {
+        q.technique: sorted(n for n in numbers_of(by_id[q.technique], document) if index.knows(n)) for q in queries
+    }
+    return tuple(
+        replace(q, definition={**q.definition, **dict.fromkeys(numbers[q.technique], _NUMBER_WEIGHT)}) for q in queries
+    )
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
 from xkg.build.grounding.identifier_words import Vocabulary, stems, words
+from xkg.build.grounding.numbered import references
 
 # BM25F: the weight of a word in a field.
 FIELD_WEIGHTS: Mapping[str, float] = {"name": 4.0, "owner": 2.0, "prose": 2.0, "signature": 1.0, "body": 0.6}
@@ -96,6 +97,10 @@ class SymbolIndex:
                 scores[entry] = scores.get(entry, 0.0) + gain * frequency * (_K1 + 1) / (frequency + _K1)
         return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
 
+    def knows(self, word: str) -> bool:
+        """Whether any symbol holds a word."""
+        return word in self._postings
+
     def ceiling(self, query: Mapping[str, float]) -> float:
         """The upper bound of `search`: the limit for a symbol that repeats every stem of `query` forever."""
         return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())
@@ -142,7 +147,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                 fields={
                     "name": tuple(stems(name or file_stem)),
                     "owner": tuple(stems(f"{owner} {file_stem if name else path.parent.name}")),
-                    "prose": tuple(stems(prose)),
+                    "prose": (*stems(prose), *references(prose)),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
                     "body": tuple(stems(code[:_BODY_CHARACTERS])),
                 },

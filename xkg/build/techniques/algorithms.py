@@ -29,7 +29,9 @@ def caption_name(title: str) -> str:
 
 def add_algorithms(tree: Tree) -> None:
     """Adds the techniques named in captions of algorithms to the tree."""
-    for number, algorithm in enumerate(tree.reader.document.algorithms, start=1):
+    number = 0
+    for algorithm in tree.reader.document.algorithms:
+        number += bool(algorithm.title)
         naming = _referring(tree, algorithm, number) if algorithm.title else _before(tree, algorithm)
         # Floats move: the algorithm belongs where the text first refers to it.
         part = (tree.reader.part_of[naming[0]] if naming else None) or part_at(tree.parts, algorithm.start)

@@ -191,3 +191,8 @@ def test_pseudocode_with_a_caption_below_it_or_in_other_words(tmp_path: Path) ->
         ("PyTorch-style pseudocode for egg turning", "x = 1"),
         ("Shell check", "y = 2"),
     ]
+
+
+def test_tags_are_the_numbers_of_equations(tmp_path: Path) -> None:
+    text = "# A Title of a Paper\n\n## Method\n\nIt is\n\n$$\nx = y \\tag{3}\n$$\n\nand\n\n$$\nz\n$$\n"
+    assert [e.numbers for e in paper(tmp_path, text).equations] == [("3",), ()]

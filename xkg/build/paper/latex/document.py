@@ -12,6 +12,7 @@ from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
+from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.flatten import flatten
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
@@ -137,7 +138,8 @@ class _Scan:
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
         self.definitions = dict(macros.definitions)
-        self.structure = _Structure()
+        self.numbers = EquationNumbers(text, [e for e in environment_list if e.name == "subequations" and e.closed])
+        self.found = _Found()
         self.appendix = False
         self.no_display_end = False
         self.dollar_warned = False
@@ -212,7 +214,7 @@ class _Scan:
                 self.structure.abstract = (inside, stop.start() if stop else min(len(self.text), inside + 5000))
             return inside
         if name in MATH_ENVIRONMENTS:
-            self._equation(environment.start, environment.end, inside, environment.body_end)
+            self._equation(environment.start, environment.end, inside, environment.body_end, name)
             return environment.end
         if name in ALGORITHMS:
             self._algorithm(environment)
@@ -258,13 +260,16 @@ class _Scan:
             algorithm = latex_algorithm(source, environment.start, environment.end, table, defaults)
             self.structure.algorithms.append(algorithm)
 
-    def _equation(self, start: int, end: int, body_start: int, body_end: int) -> None:
+    def _equation(self, start: int, end: int, body_start: int, body_end: int, environment: str = "") -> None:
         body = self.text[body_start:body_end]
         label = LABEL.search(body)
         formula = math(expand(body, self.macros.table, self.macros.defaults)) if len(body) < 50_000 else ""
+        numbers = self.numbers.of(environment, start, body) if len(body) < 50_000 else ()
         if formula:
             self.structure.equations.append(
-                Equation(start=start, end=end, latex=formula, label=label[1].strip() if label else None)
+                Equation(
+                    start=start, end=end, latex=formula, label=label[1].strip() if label else None, numbers=numbers
+                )
             )
 
     def _bracket(self, match: re.Match[str]) -> int:
@@ -293,6 +298,8 @@ class _Scan:
         group = self.tex.group(self.tex.skip_options(after))
         if group is None:
             return after
+        if level == 1 and not self.text.startswith("*", start + len("\\section")):
+            self.numbers.section(appendix=self.appendix)
         title = one_line(self.readable(group.start, min(group.end, group.start + _LONGEST_TITLE)))
         if level == 4:
             title = title.rstrip(" .:")
