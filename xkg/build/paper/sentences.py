@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.build.paper.document import Document, Section
+from xkg.build.paper.latex.macros import unprinted
 from xkg.build.paper.plain import plain
 
 
@@ -138,6 +139,10 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
             continue
         mark = _FLOAT if match[1] in ("footnotetext", "caption") else _GLUE
         cuts.append((match.start(), closings.get(match.end() - 1, match.end()), mark))
+    names = unprinted(document.macros)
+    if names:
+        for match in re.finditer(rf"\\(?:{'|'.join(map(re.escape, sorted(names)))})\s*+\{{", text):
+            cuts.append((match.start(), closings.get(match.end() - 1, match.end()), _GLUE))
     first = min((s.start for s in document.sections), default=None)
     if document.abstract_span is not None:
         cuts.append((0, document.abstract_span[0], _PARAGRAPH))

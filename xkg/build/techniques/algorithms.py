@@ -1,9 +1,11 @@
 """Techniques named in captions of algorithms."""
 
 import re
+from collections.abc import Iterator
 
 from xkg.build.paper.document import Algorithm
-from xkg.build.techniques.names import clean, is_name, key, resolve, words
+from xkg.build.paper.plain import plain
+from xkg.build.techniques.names import clean, is_method_like, is_name, key, resolve, words
 from xkg.build.techniques.noun_phrases import noun_phrase
 from xkg.build.techniques.section_roles import Part, part_at
 from xkg.build.techniques.tree import Node, Tree
@@ -19,6 +21,13 @@ _KIND_OF_CODE = re.compile(
 )
 
 
+_DEFINITION = re.compile(
+    r"\\begin\{(?:definition|defn?)\*?\}\s*+\[(?P<latex>[^\[\]]{3,100})\](?P<latex_body>(?:[^\\]|\\(?!end\{def)){0,4000}+)"
+    r"|^\*{0,2}Definition \d[\d.]{0,6}\s?\((?P<markdown>[^()\n]{3,100})\)\*{0,2}[.:]?(?P<markdown_body>[^\n]{0,4000})",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
 def caption_name(title: str) -> str:
     """The technique's name in the caption of an algorithm; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
@@ -30,7 +39,7 @@ def caption_name(title: str) -> str:
 def add_algorithms(tree: Tree) -> None:
     """Adds the techniques named in captions of algorithms to the tree."""
     number = 0
-    for algorithm in tree.reader.document.algorithms:
+    for algorithm in (*tree.reader.document.algorithms, *_definitions(tree)):
         number += bool(algorithm.title)
         naming = _referring(tree, algorithm, number) if algorithm.title else _before(tree, algorithm)
         # Floats move: the algorithm belongs where the text first refers to it.
@@ -59,6 +68,17 @@ def add_algorithms(tree: Tree) -> None:
         tree.hang(node, tree.node_of.get(id(part)) or tree.root)
 
 
+def _definitions(tree: Tree) -> Iterator[Algorithm]:
+    """Definitions whose title is a method ("Definition 2 (Robust UCB)"), as algorithms with that caption."""
+    document = tree.reader.document
+    for match in _DEFINITION.finditer(document.text):
+        kind = "latex" if match["latex"] else "markdown"
+        title = plain(document, *match.span(kind))
+        if is_method_like(clean(title)) and len(words(title)) > 1:
+            body = " ".join(plain(document, *match.span(f"{kind}_body")).split())
+            yield Algorithm(start=match.start(), end=match.end(), title=title, body=body)
+
+
 def _before(tree: Tree, algorithm: Algorithm) -> list[int]:
     """The sentence that stands before pseudocode without a caption."""
     ends = [i for i, s in enumerate(tree.reader.sentences) if s.end <= algorithm.start]
@@ -78,7 +98,7 @@ def _under(tree: Tree, name: str, part: Part | None, algorithm: Algorithm) -> No
     """The technique of the heading under which an algorithm is first referred to, where the algorithm is its only one
     and they share a word, or where the heading is that of a single paragraph."""
     node = tree.node_of.get(id(part)) if part is not None else None
-    if part is None or node is None or node is tree.root or node.part is not part or part.children:
+    if part is None or node is None or node is tree.root or node.part is not part or part.level == 1:
         return None
     others = [a for a in tree.reader.document.algorithms if a is not algorithm and part.start <= a.start < part.end]
     return node if not others and (part.run_in or set(key(name)) & set(key(node.name))) else None
@@ -105,6 +125,9 @@ def _described(tree: Tree, name: str, part: Part) -> Node | None:
     for other in near:
         theirs = set(key(resolve(other.name, tree.shorts)))
         share = len(mine & theirs) / max(1, min(len(mine), len(theirs)))
-        if share >= (0.6 if other is node else 0.75) and len(mine & theirs) >= 2 and (best is None or share > best[0]):
+        # "Robust Estimation, Prediction and Control" is more than "Robust Control".
+        if len(mine & theirs) < max(2, (0.75 if " and " in name else 0.5) * len(mine)):
+            continue
+        if share >= (0.6 if other is node else 0.75) and (best is None or share > best[0]):
             best = (share, other)
     return best[1] if best else None

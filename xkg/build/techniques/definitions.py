@@ -383,7 +383,11 @@ def choose(
         return []
     best = max(scores, key=lambda i: (scores[i], -i))
     if scores[best] < 0 and best not in named and best not in owned:
-        return []
+        # A section describes its technique, however badly; a passing mention does not.
+        own_scores = [i for i in scores if i in owned]
+        if not own_scores:
+            return []
+        best = max(own_scores, key=lambda i: (scores[i], -i))
     chosen = [best]
     if _TRANSITION.match(sentences[best].text) and not _MILD.match(sentences[best].text) and best > 0:
         before = best - 1

@@ -3,7 +3,7 @@
 import re
 
 from xkg.build.techniques.algorithms import caption_name
-from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, key, resolve, stem, words
 from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, LITTLE, NOT_HEADS, QUANTITIES, STEPS, STOP
@@ -57,12 +57,14 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
     else:
-        name, others = _heading_name(tree, clean(about(name)), part)
+        subject = clean(about(name))
+        name, others = _heading_name(tree, subject if len(words(subject)) > 1 or tree.is_root(subject) else name, part)
         if not name:
             node = above
         else:
             node = tree.find(name, loosely=False)
             if node is None:
+                others += [each for each in map(clean, name.split(":")[1:]) if is_name(each) and is_method_like(each)]
                 node = Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
                 tree.give_short_name(node)
                 tree.hang(node, above)
@@ -122,7 +124,7 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
     # A topic is a technique only where its text describes an action.
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))
-    if head(name) in NOT_HEADS:
+    if {head(name), stem(head(name))} & NOT_HEADS or head(name).removesuffix("s") in NOT_HEADS:
         return False
     if head(name) in QUANTITIES:
         return part.level > 1 and (acts >= 1 or bool(_COMPUTED.search(text)))

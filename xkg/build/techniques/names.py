@@ -111,7 +111,7 @@ def head(name: str) -> str:
 def is_method_like(name: str) -> bool:
     """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
     last = head(name)
-    if last in NOT_HEADS or last in QUANTITIES:
+    if last in NOT_HEADS or last in QUANTITIES or _PLURALS.sub("", last) in NOT_HEADS:
         return False
     first = name.split()[0].casefold() if name.split() else ""
     return (

@@ -54,7 +54,7 @@ _REFER = re.compile(
 )
 _USE = re.compile(
     r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|instead\s+)*(?:use|"
-    r"employ|adopt|apply|leverage|utilize|incorporate)\s+",
+    r"employ|adopt|apply|leverage|utilize|incorporate|consider|follow|rely on|resort to|turn to)\s+",
     re.IGNORECASE,
 )
 _PARTS = re.compile(
@@ -114,7 +114,7 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
     for match in _TOKEN.finditer(text, at):
         token = match[0]
         bare = token.strip("*_'’‘`").casefold()
-        if not phrase and (bare in LEADING or token in '"“*_' or (token == "," and end > at)):
+        if not phrase and (bare in LEADING or token in '"“*_–—' or (token == "," and end > at)):
             end = match.end()
             continue
         if bare == "of" and re.match(
@@ -124,7 +124,7 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
             re.IGNORECASE,
         ):
             break
-        if token[0] in ',;:.!?()[]"“”$' or bare in STOP or (bare.endswith("ly") and phrase):
+        if token[0] in ',;:.!?()[]"“”$' or token in "–—" or bare in STOP or (bare.endswith("ly") and phrase):
             break
         if phrase and re.fullmatch(r"(?:[a-z]+(?:[^s]es|[^su]s)|[a-z]{3,}ed)", bare) and bare in VERBS:
             break
@@ -175,7 +175,7 @@ def _more(text: str, end: int) -> str:
 
 def _apposition(text: str, end: int) -> tuple[str, int]:
     """The name in "…approach, NAME," or "… approach (NAME)"; "" where there is none."""
-    match = re.match(r"[^,:;.()]{0,60}?\s*[,:]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
+    match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match:
         return "", end
     # "…, a method that …" describes, "…, DDA, …" names.

@@ -10,7 +10,7 @@ from xkg.build.techniques.noun_phrases import Term, noun_phrase, short_after
 
 _KIND = (
     r"(?:loss(?:es)?|objectives?|regulari[sz]ers?|regulari[sz]ation|penalty|penalties|divergence|rewards?|"
-    r"estimators?|updates?|score|criterion|Lagrangian|functional|energy|kernel|operator|bonus|constraint|"
+    r"estimators?|updates?|score|criterion|Lagrangian|energy|kernel|operator|bonus|constraint|"
     r"reparametri[sz]ation|recursion|dynamics|step|rule)"
 )
 _NAMED = re.compile(
@@ -38,6 +38,11 @@ _SYMBOL_OF = re.compile(
     rf"\$[^$]{{1,60}}\$ (?:is|denotes|represents) (?:the|an?|our) (?P<name>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS})\b"
     rf"|\b(?:the|an?|our) (?P<symbol>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS}) \$(?:\\mathcal\s*\{{?\s*[LRJ]|\\ell|[LJR])"
 )
+# "we train the classifier with a dice loss"
+_TRAINED = re.compile(
+    r"\b[Ww]e (?:\w+ )?(?:train(?:ed)?|optimi[sz]e[ds]?|fine-tune[ds]?|supervise[ds]?) [^.;]{3,80}? "
+    rf"(?:using|with|by|via) (?:the |an? |our )?(?P<trained>(?:[^\W\d_][\w-]* ){{1,3}}?{_LOSS})\b"
+)
 _PLAIN = re.compile(r"^(?:(?:standard|usual|classical|conventional|vanilla|resulting|final|overall|total|full) )+")
 _LONGEST_LINK = 140
 _LONGEST_INTRODUCTION = 400
@@ -51,7 +56,7 @@ def equation_names(document: Document, sentence: Sentence) -> Iterator[Term]:
 
 
 def _by_symbol(text: str) -> Iterator[Term]:
-    for match in _SYMBOL_OF.finditer(text):
+    for match in (*_SYMBOL_OF.finditer(text), *_TRAINED.finditer(text)):
         group = match.lastgroup or "name"
         name, end = noun_phrase(text, match.start(group))
         if end >= match.end(group) and _is_specific(name):

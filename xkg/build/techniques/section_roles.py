@@ -12,6 +12,7 @@ from enum import StrEnum
 from xkg.build.paper.document import Document, Section
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence, is_heading
+from xkg.build.techniques.names import clean, is_method_like
 
 
 class Role(StrEnum):
@@ -187,6 +188,9 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             stated = len(_STATED.findall(document.text, part.start, part.end))
             cited = len(_CITED.findall(document.text, part.start, part.end))
             role = Role.INTRODUCTION if first else _content_role(body, stated, cited, early=i < experiments)
+            # "State Prediction" with propositions is what the theory is about, before any experiments.
+            if role is Role.THEORY and i < experiments and is_method_like(clean(part.title)):
+                role = Role.METHOD
         part.role = role
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:

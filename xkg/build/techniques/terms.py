@@ -121,7 +121,7 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
             tree.index(existing)
         return
     if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not (
-        how in ("emphasise", "item", "define") or is_method_like(name)
+        how in ("emphasise", "item", "define") or is_method_like(name) or (how == "call" and is_proper(name))
     ):
         return
     sentence = tree.reader.sentences[i]

@@ -44,7 +44,7 @@ ABOUT = _words(
     definition derivation implementation pseudocode pseudo-code structure workflow illustration introduction
     explanation interpretation properties advantages advantage extension extensions application applications
     analysis complexity instantiation instantiations usage background review recap understanding design discussion
-    limitations pipeline procedure training objective setting choice
+    limitations pipeline procedure training objective setting choice variant variants
     """
 )
 # Heads of things that one can build or run.
@@ -66,7 +66,7 @@ HEADS = _words(
     router partitioning sharding prefetching simulation simulator reparameterization reparametrization restoration
     reconstruction generation intervention patching ablation reward bonus descent ascent iteration backpropagation
     differentiation minimization maximization approximation estimation prediction translation mapping expansion
-    propagation convolution recurrence dropout smoothing splitting thresholding clipping
+    control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
 # What a method does in a step: a heading that begins with one names the step.
@@ -87,6 +87,7 @@ NOT_HEADS = _words(
     proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck finding
     findings understanding explanation overview perspective view notion concept idea comparison evaluation example
     property properties field area domain community work works paper contribution contributions
+    clarification derivation efficiency scalability complexity convergence assumptions remark
     motivation intuition discussion observation justification implication conclusion notation definition introduction
     """
 )
@@ -104,6 +105,7 @@ STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
     initialization initialisation architecture update updates augmentation regularization representation prediction
+    selection estimation
     """
 )
 # Adjectives that no ending gives away, and nouns that end like adjectives.

@@ -21,7 +21,7 @@ _WORDS = {
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
 _COMMENTS = frozenset(("comment", "tcp", "tcc", "tcp*", "tcc*", "leftcomment", "rcomment"))
-_SETTING = re.compile(r"\\(?:SetKw|SetAlgo|SetSide|SetNl|SetArg|SetProg|SetFunc|SetFnt|ResetInOut|algrenewcommand)\w*")
+_SETTING = re.compile(r"\\(?:Set[A-Z]|ResetInOut|algrenewcommand)\w*")
 _COMMAND = re.compile(r"\\([a-zA-Z]+\*?)|\\\\|\\;|([{}])[ \t]*+\n")
 _PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print"])
 

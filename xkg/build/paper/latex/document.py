@@ -15,8 +15,8 @@ from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.flatten import flatten
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
-from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
-from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, latex_text, math
+from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros, unprinted
+from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES, latex_text, math
 from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
 from xkg.unicode import one_line
 
@@ -109,11 +109,11 @@ def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, t
         style = files.text(name + ".sty") if re.fullmatch(r"[\w./-]+", name) else None
         if style is None:
             continue
-        style_macros = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
-        for macro in used & style_macros.table.keys() - table.keys():
-            table[macro] = style_macros.table[macro]
-            if macro in style_macros.defaults:
-                defaults[macro] = style_macros.defaults[macro]
+        found = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
+        for macro in used & found.table.keys() - table.keys() - SWITCHES:
+            table[macro] = found.table[macro]
+            if macro in found.defaults:
+                defaults[macro] = found.defaults[macro]
     return table, defaults
 
 
@@ -138,6 +138,7 @@ class _Scan:
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
         self.definitions = dict(macros.definitions)
+        self.unprinted = unprinted(macros.table)
         self.numbers = EquationNumbers(text, [e for e in environment_list if e.name == "subequations" and e.closed])
         self.found = _Found()
         self.appendix = False
@@ -198,6 +199,8 @@ class _Scan:
         level = LEVELS.get(self.heading_aliases.get(word, word))
         if level is not None:
             return self._heading(level, start, after)
+        if word in self.unprinted and (group := self.tex.group(after)) is not None:
+            return group.after
         if word in ("appendix", "appendices"):
             self.appendix = True
         elif word in _STYLES:
