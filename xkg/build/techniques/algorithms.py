@@ -8,7 +8,7 @@ from xkg.build.paper.plain import plain
 from xkg.build.techniques.names import clean, is_method_like, is_name, key, resolve, words
 from xkg.build.techniques.noun_phrases import noun_phrase
 from xkg.build.techniques.section_roles import Part, part_at
-from xkg.build.techniques.tree import Node, Tree
+from xkg.build.techniques.tree import MAIN, Node, Tree
 from xkg.build.techniques.word_lists import STEPS
 
 _KIND_OF_CODE = re.compile(
@@ -74,7 +74,8 @@ def _definitions(tree: Tree) -> Iterator[Algorithm]:
     for match in _DEFINITION.finditer(document.text):
         kind = "latex" if match["latex"] else "markdown"
         title = plain(document, *match.span(kind))
-        if is_method_like(clean(title)) and len(words(title)) > 1:
+        part = part_at(tree.parts, match.start())
+        if part is not None and part.role in MAIN and is_method_like(clean(title)) and len(words(title)) > 1:
             body = " ".join(plain(document, *match.span(f"{kind}_body")).split())
             yield Algorithm(start=match.start(), end=match.end(), title=title, body=body)
 

@@ -98,10 +98,10 @@ def emphasised_name(text: str, name: str) -> Iterator[Term]:
     at = text.find(name)
     end = at + len(name)
     before, after = text[:at], text[end:]
-    subject = re.fullmatch(
-        r"(?!in section\b)(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE
-    )
+    subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)
     does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*|\$[^$]{{1,80}}\$\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
+    if before.casefold().startswith("in section"):
+        return
     if is_name(name) and ((subject and does) or (_GIVES.search(before) and _OF_IT.match(after))):
         yield Term(name, "emphasise", at, short_after(text, end))
 

@@ -17,10 +17,11 @@ _NAMED = re.compile(
     rf"\b(?:[Tt]he|[Aa]n?|[Oo]ur|[Ff]ollowing|[Tt]his|[Ee]ach|[Nn]ew|(?:minimi|maximi|optimi)[sz](?:e|es|ing))\s+"
     rf"((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?)\b"
 )
+_OF_KIND = re.compile(rf"\b{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?$", re.IGNORECASE)
 # What leads from a name to its formula.
 _LINK = re.compile(
-    r":\s*$|\b(?:is|are|be|as|by|reads?|becomes?|yields?|gives?|follows|takes the form|computes?|obtain(?:ed)?|"
-    r"writ(?:es|ten)|equals?|with|via|via the formula|using)\b[^.;]{0,40}$|^\s*(?:\$[^$]{1,80}\$\s*)?,?\s*$",
+    r":$|\b(?:is|are|be|as|by|reads?|becomes?|yields?|gives?|follows|takes the form|computes?|obtain(?:ed)?|"
+    r"writ(?:es|ten)|equals?|with|via|via the formula|using)\b[^.;]{0,40}$|^ ?(?:\$[^$]{1,80}\$)? ?,?$",
     re.IGNORECASE,
 )
 _PART_OF = re.compile(
@@ -29,14 +30,14 @@ _PART_OF = re.compile(
     re.IGNORECASE,
 )
 _AFTER = re.compile(
-    r"\s*,?\s*(?:where|and)?\s*(?:which|this|(?=is))\s*"
-    r"(?:is|defines|we call|is called|is known as|is referred to as)\s+(?:the|our|an?)\s+"
+    r" ?,? ?(?:where |and )?(?:which |this )?"
+    r"(?:is|defines|we call|is called|is known as|is referred to as) (?:the|our|an?) "
 )
 _LOSS = r"(?:loss|regulari[sz]er|regulari[sz]ation|penalty)(?: (?:function|term))?"
 # "where $L_c$ is a contrastive loss", "the reconstruction loss $\\mathcal{L}_r$".
 _SYMBOL_OF = re.compile(
     rf"\$[^$]{{1,60}}\$ (?:is|denotes|represents) (?:the|an?|our) (?P<name>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS})\b"
-    rf"|\b(?:the|an?|our) (?P<symbol>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS}) \$(?:\\mathcal\s*\{{?\s*[LRJ]|\\ell|[LJR])"
+    rf"|\b(?:the|an?|our) (?P<symbol>(?:[^\W\d_][\w-]* ){{1,4}}?{_LOSS}) \$(?:\\mathcal ?\{{? ?[LRJ]|\\ell|[LJR])"
 )
 # "we train the classifier with a dice loss"
 _TRAINED = re.compile(
@@ -59,7 +60,7 @@ def _by_symbol(text: str) -> Iterator[Term]:
     for match in (*_SYMBOL_OF.finditer(text), *_TRAINED.finditer(text)):
         group = match.lastgroup or "name"
         name, end = noun_phrase(text, match.start(group))
-        if end >= match.end(group) and _is_specific(name):
+        if end >= match.end(group) and _is_specific(name) and re.search(rf"\b{_LOSS}$", name):
             yield Term(name, "define", match.start(group), short_after(text, end))
 
 
@@ -77,7 +78,7 @@ def _displayed(document: Document, sentence: Sentence) -> Iterator[Term]:
         at = start + len(formula)
         if after := _AFTER.match(text, at):
             name, end = noun_phrase(text, after.end())
-            if re.search(rf"\b{_KIND}(?:\s+(?:function|term|rule))?$", name) and _is_specific(name):
+            if _OF_KIND.search(name) and _is_specific(name):
                 yield Term(name, "define", after.end(), short_after(text, end))
 
 
@@ -100,11 +101,11 @@ def _introduced(text: str, start: int, formula: int) -> Iterator[Term]:
         name, end = noun_phrase(text, match.start(1))
         if end < match.end(1):
             continue
-        link = text[end:formula]
+        link = text[end:formula].rstrip()
         if len(link) > _LONGEST_LINK or not _LINK.search(link) or _PART_OF.search(text[: match.start()] + " "):
             continue
         name = _PLAIN.sub("", re.split(r"\sof\s", name)[0])
-        if _is_specific(name):
+        if _is_specific(name) and _OF_KIND.search(name):
             found = Term(name, "define", match.start(1), short_after(text, end))
     if found is not None:
         yield found

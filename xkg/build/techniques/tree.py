@@ -134,7 +134,9 @@ class Tree:
         if self.root is None:
             return False
         keys = {key(name), key(resolve(name, self.shorts)), key(about(name)), key(resolve(about(name), self.shorts))}
-        return not keys.isdisjoint(self.root.keys(self.shorts))
+        own = self.root.keys(self.shorts)
+        # "DPMsANT" is "DPMs-ANT".
+        return not keys.isdisjoint(own) or "".join(words(name)) in {"".join(words(each)) for each in self.root.names}
 
     def give_short_name(self, node: Node) -> None:
         """Splits "Long form (SHORT)" and adds the short form that the paper uses for the name."""
