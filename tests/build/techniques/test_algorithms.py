@@ -69,3 +69,21 @@ def test_a_prompt_in_verbatim_is_no_technique(tmp_path: Path) -> None:
     listing = "\\begin{verbatim}\nYou are a helpful bird.\nAnswer in one word\nDo not sing\n\\end{verbatim}\n"
     found = techniques(tmp_path, f"We sample terns. The code of the egg rotation prompt is this.\n{listing}")
     assert set(found) == {"TS"}
+
+
+def test_titled_definitions_of_methods_are_techniques(tmp_path: Path) -> None:
+    method = (
+        "We sample terns.\n\\begin{definition}[Surrogate objective]\nThe sum of the least rewards.\n\\end{definition}\n"
+        "\\begin{definition}[Metric space]\nA set.\\end{definition}\n"
+    )
+    found = techniques(tmp_path, method)
+    assert set(found) == {"TS", "Surrogate objective"}
+    assert found["Surrogate objective"].definition == "Surrogate objective: The sum of the least rewards."
+
+
+def test_what_a_macro_leaves_out_is_no_part_of_the_paper(tmp_path: Path) -> None:
+    method = (
+        "\\newcommand{\\cut}[1]{}We sample terns.\n\\cut{We call this \\emph{Egg Folding}.\n"
+        f"\\begin{{algorithm}}\\caption{{Shell folding}}{_STEPS}\\end{{algorithm}}}}\n"
+    )
+    assert set(techniques(tmp_path, method)) == {"TS"}

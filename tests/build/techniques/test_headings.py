@@ -49,3 +49,41 @@ def test_the_names_that_authors_give_in_their_experiments(tmp_path: Path) -> Non
 def test_a_description_that_never_comes_again_is_no_name(tmp_path: Path) -> None:
     found = techniques(tmp_path, "We propose an expanding procedure for eggs. We construct functional estimators.\n")
     assert set(found) == {"TS"}
+
+
+def test_a_single_noun_is_named_after_the_method(tmp_path: Path) -> None:
+    method = (
+        "\\paragraph{Graph.} We construct an edge between nests.\n\n\\paragraph{Likelihood.} It is\n\\[ p = q. \\]\n"
+    )
+    assert {"TS Graph", "TS Likelihood"} <= set(techniques(tmp_path, method))
+
+
+def test_a_subscript_in_words_is_part_of_a_name_and_a_greek_letter_is_a_word(tmp_path: Path) -> None:
+    method = "\\subsection{Nest$_{\\text{pooling}}$}\nWe compute it.\n\\subsection{Update $\\rho_k$}\nWe update it.\n"
+    assert {"Nest pooling", "Update rho"} <= set(techniques(tmp_path, method))
+
+
+def test_what_a_heading_finds_or_analyses_is_one_technique(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Finding the optimal nest weighting}\nWe compute the nest weighting.\n"
+        "\\subsection{Analysis of the nest weighting}\nWe compute its error.\n"
+    )
+    assert [name for name in techniques(tmp_path, method) if "weighting" in name] == [
+        "Finding the optimal nest weighting"
+    ]
+
+
+def test_the_part_after_a_colon_is_another_name(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Learning from eggs: nest divergence}\nWe compute it.\n\n"
+        "We minimize the nest divergence, and define it by\n\\[ a = b. \\]\n"
+    )
+    found = techniques(tmp_path, method)
+    assert found["Learning from eggs: nest divergence"].aliases == ("nest divergence",)
+    assert "nest divergence" not in found
+
+
+def test_a_section_of_propositions_or_of_a_baseline_may_be_method(tmp_path: Path) -> None:
+    after = "\\section{Nest Prediction}\n\\begin{proposition}It holds.\\end{proposition}\nWe predict nests.\n"
+    method = "We sample terns.\n\\section{Strong Baseline Model}\n\\paragraph{Egg Encoding} We encode eggs as shells.\n"
+    assert {"Nest Prediction", "Egg Encoding"} <= set(techniques(tmp_path, method + after))

@@ -38,3 +38,13 @@ def test_an_equation_of_something_else_is_not_named(tmp_path: Path, introduction
 def test_a_symbol_is_named_in_a_where_clause(tmp_path: Path) -> None:
     method = f"We minimize\n{_FORMULA}where $L_r$ is the egg reconstruction loss and $L_p$ is a nest penalty term.\n"
     assert {"egg reconstruction loss", "nest penalty term"} <= set(techniques(tmp_path, method))
+
+
+def test_the_total_loss_is_the_method_s(tmp_path: Path) -> None:
+    found = techniques(tmp_path, f"The total loss that we minimize is a weighted sum:\n{_FORMULA}")
+    assert "TS total loss" in found
+
+
+@pytest.mark.parametrize("words", ["We train the decoder using the dice loss.", "We minimize the dice loss $L_d$."])
+def test_a_loss_in_running_text(tmp_path: Path, words: str) -> None:
+    assert "dice loss" in techniques(tmp_path, f"{words}\n")

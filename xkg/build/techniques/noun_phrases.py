@@ -54,7 +54,9 @@ _REFER = re.compile(
 )
 _USE = re.compile(
     r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|instead\s+)*(?:use|"
-    r"employ|adopt|apply|leverage|utilize|incorporate|consider|follow|rely on|resort to|turn to)\s+",
+    r"employ|adopt|apply|leverage|utilize|incorporate|consider|follow|rely on|resort to|turn to)\s+"
+    r"|\b(?:is|are|was|were)\s+(?:\w+\s+)?(?:generated|obtained|computed|extracted|produced|estimated|optimi[sz]ed|"
+    r"solved|initiali[sz]ed|implemented|encoded|detected|sampled)\s+(?:using|with|by|via)\s+(?:the|an?)\s+",
     re.IGNORECASE,
 )
 _PARTS = re.compile(

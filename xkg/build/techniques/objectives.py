@@ -44,7 +44,14 @@ _TRAINED = re.compile(
     r"\b[Ww]e (?:\w+ )?(?:train(?:ed)?|optimi[sz]e[ds]?|fine-tune[ds]?|supervise[ds]?) [^.;]{3,80}? "
     rf"(?:using|with|by|via) (?:the |an? |our )?(?P<trained>(?:[^\W\d_][\w-]* ){{1,3}}?{_LOSS})\b"
 )
-_PLAIN = re.compile(r"^(?:(?:standard|usual|classical|conventional|vanilla|resulting|final|overall|total|full) )+")
+_PLAIN = re.compile(
+    r"^(?:(?:standard|usual|classical|conventional|vanilla|resulting|final|overall|total|full|above|following|same|new|"
+    r"corresponding) )+"
+)
+# What every paper has one of is named after the paper's method.
+_WHOLE = re.compile(
+    r"^(?:total|overall|full|final|joint|combined|training|learning|optimization) (?:loss|objective)(?: function)?$"
+)
 _LONGEST_LINK = 140
 _LONGEST_INTRODUCTION = 400
 
@@ -104,7 +111,11 @@ def _introduced(text: str, start: int, formula: int) -> Iterator[Term]:
         link = text[end:formula].rstrip()
         if len(link) > _LONGEST_LINK or not _LINK.search(link) or _PART_OF.search(text[: match.start()] + " "):
             continue
-        name = _PLAIN.sub("", re.split(r"\sof\s", name)[0])
+        name = re.split(r"\sof\s", name)[0]
+        if _WHOLE.match(name.casefold()):
+            found = Term(name, "whole", match.start(1))
+            continue
+        name = _PLAIN.sub("", name)
         if _is_specific(name) and _OF_KIND.search(name):
             found = Term(name, "define", match.start(1), short_after(text, end))
     if found is not None:

@@ -106,7 +106,13 @@ def _heads_item(tree: Tree, i: int, emphasis: Emphasis, rest: str) -> bool:
 
 def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
     name = clean(name)
-    if not is_name(name) or tree.is_root(name) or tree.names_only_root(name):
+    if how == "whole":
+        if tree.root is None:
+            return
+        name, how = f"{tree.root.name} {name}", "define"
+    elif tree.names_only_root(name):
+        return
+    if not is_name(name) or tree.is_root(name):
         return
     if len(words(name)) < 2 and not any(c.isupper() for c in name):
         return
@@ -121,7 +127,7 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
             tree.index(existing)
         return
     if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not (
-        how in ("emphasise", "item", "define") or is_method_like(name) or (how == "call" and is_proper(name))
+        how in ("emphasise", "define") or is_method_like(name) or (how == "call" and is_proper(name))
     ):
         return
     sentence = tree.reader.sentences[i]

@@ -87,7 +87,8 @@ NOT_HEADS = _words(
     proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck finding
     findings understanding explanation overview perspective view notion concept idea comparison evaluation example
     property properties field area domain community work works paper contribution contributions
-    clarification derivation efficiency scalability complexity convergence assumptions remark
+    importance role effect impact benefit cost advantage disadvantage goal aim clarification derivation
+    efficiency scalability complexity convergence assumptions remark
     motivation intuition discussion observation justification implication conclusion notation definition introduction
     """
 )

@@ -140,7 +140,7 @@ class _Scan:
         self.definitions = dict(macros.definitions)
         self.unprinted = unprinted(macros.table)
         self.numbers = EquationNumbers(text, [e for e in environment_list if e.name == "subequations" and e.closed])
-        self.found = _Found()
+        self.structure = _Structure()
         self.appendix = False
         self.no_display_end = False
         self.dollar_warned = False
