@@ -87,3 +87,20 @@ def test_a_section_of_propositions_or_of_a_baseline_may_be_method(tmp_path: Path
     after = "\\section{Nest Prediction}\n\\begin{proposition}It holds.\\end{proposition}\nWe predict nests.\n"
     method = "We sample terns.\n\\section{Strong Baseline Model}\n\\paragraph{Egg Encoding} We encode eggs as shells.\n"
     assert {"Nest Prediction", "Egg Encoding"} <= set(techniques(tmp_path, method + after))
+
+
+def test_known_analyses_are_techniques_and_other_analyses_are_not(tmp_path: Path) -> None:
+    method = "\\subsection{Survival Analysis}\nWe compute the time.\n\n\\subsection{Egg Analysis}\nWe compute the eggs.\n"
+    found = techniques(tmp_path, method)
+    assert "Survival Analysis" in found
+    assert "Egg Analysis" not in found
+
+
+def test_a_step_that_authors_perform_by_its_name(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "We also perform an intermediary egg-pooling step. We apply the same procedure.\n")
+    assert set(found) == {"TS", "egg-pooling step"}
+
+
+def test_a_run_in_head_after_a_line_that_ends_in_a_comment(tmp_path: Path) -> None:
+    method = "We count eggs. % Or not.\\\\\n\\noindent{\\bf Egg segmentation.} We split the eggs.\n"
+    assert "Egg segmentation" in techniques(tmp_path, method)

@@ -3,7 +3,7 @@
 import re
 
 from xkg.build.techniques.algorithms import caption_name
-from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, key, resolve, stem, words
+from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
 from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, LITTLE, NOT_HEADS, QUANTITIES, STEPS, STOP
@@ -135,7 +135,7 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
     # A topic is a technique only where its text describes an action.
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))
-    if {head(name), stem(head(name))} & NOT_HEADS or head(name).removesuffix("s") in NOT_HEADS:
+    if is_no_technique(name):
         return False
     if head(name) in QUANTITIES:
         return part.level > 1 and (acts >= 1 or bool(_COMPUTED.search(text)))

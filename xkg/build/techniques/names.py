@@ -19,6 +19,7 @@ from xkg.build.techniques.word_lists import (
     QUANTITIES,
     SAME_KIND,
     STOP,
+    TECHNIQUES_NONETHELESS,
     VERBS,
 )
 
@@ -108,11 +109,21 @@ def head(name: str) -> str:
     return found[-1] if found else ""
 
 
+def is_no_technique(name: str) -> bool:
+    """Whether the head of a name is a result, a topic or another thing that is no technique."""
+    if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
+        return False
+    last = head(name)
+    return bool({last, stem(last), last.removesuffix("s")} & NOT_HEADS)
+
+
 def is_method_like(name: str) -> bool:
     """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
     last = head(name)
-    if last in NOT_HEADS or last in QUANTITIES or _PLURALS.sub("", last) in NOT_HEADS:
+    if is_no_technique(name) or last in QUANTITIES:
         return False
+    if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
+        return True
     first = name.split()[0].casefold() if name.split() else ""
     return (
         last in HEADS

@@ -17,8 +17,8 @@ _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\
 
 @dataclass(frozen=True)
 class Term:
-    """A name in a sentence: `how` it is introduced ("propose", "call", "define", "emphasise", "use", "part") and `at`
-    which offset."""
+    """A name in a sentence: `how` it is introduced ("propose", "call", "define", "emphasise", "use", "step" or "part")
+    and `at` which offset."""
 
     name: str
     how: str
@@ -59,6 +59,13 @@ _USE = re.compile(
     r"solved|initiali[sz]ed|implemented|encoded|detected|sampled)\s+(?:using|with|by|via)\s+(?:the|an?)\s+",
     re.IGNORECASE,
 )
+# "We perform an intermediary average-pooling step": what the authors do, by its name and its kind.
+_STEP = re.compile(
+    r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+)*(?:use|employ|adopt|apply|perform|add|insert)\s+"
+    r"(?:an?|the)\s+",
+    re.IGNORECASE,
+)
+_STEPS = frozenset("step operation operator procedure pass scheme strategy mechanism trick".split())
 _PARTS = re.compile(
     r"\b(?:has|consists? of|comprises?|contains?|includes?|is composed of|are composed of|"
     r"combines|integrat(?:es|ing)|built (?:from|on))\s+"
@@ -236,6 +243,11 @@ def terms(text: str) -> Iterator[Term]:
             name, end = _whole(text, by.end())
             if short_after(text, end):
                 add(name, "call", by.end(), end)
+    for match in _STEP.finditer(text):
+        name, end = _whole(text, match.end())
+        named = re.findall(r"\w+", name)
+        if len(named) > 2 and named[-1].casefold() in _STEPS:
+            add(name, "step", match.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
             verb = re.search(

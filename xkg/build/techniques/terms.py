@@ -7,12 +7,22 @@ from itertools import takewhile
 
 from xkg.build.paper.document import Emphasis
 from xkg.build.techniques.definitions import mentions
-from xkg.build.techniques.names import clean, head, is_method_like, is_name, is_proper, key, stem, words
+from xkg.build.techniques.names import (
+    clean,
+    head,
+    is_method_like,
+    is_name,
+    is_no_technique,
+    is_proper,
+    key,
+    stem,
+    words,
+)
 from xkg.build.techniques.noun_phrases import Term, emphasised_name
 from xkg.build.techniques.objectives import equation_names
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
-from xkg.build.techniques.word_lists import NOT_HEADS, QUANTITIES, SAME_KIND
+from xkg.build.techniques.word_lists import QUANTITIES, SAME_KIND
 
 MOST_CANDIDATES = 400
 _ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
@@ -80,7 +90,8 @@ def _emphasised(tree: Tree, i: int) -> Iterator[Term]:
         elif (
             len(words(name)) > 1
             and name in sentence.text
-            and not {head(name), stem(head(name))} & (NOT_HEADS | QUANTITIES)
+            and not is_no_technique(name)
+            and not {head(name), stem(head(name))} & QUANTITIES
         ):
             yield from emphasised_name(sentence.text, name)
 
@@ -127,10 +138,12 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
             tree.index(existing)
         return
     if head(name) in ("problem", "setting", "task", "tasks", "dataset", "benchmark") or not (
-        how in ("emphasise", "define") or is_method_like(name) or (how == "call" and is_proper(name))
+        how in ("emphasise", "define", "step") or is_method_like(name) or (how == "call" and is_proper(name))
     ):
         return
     sentence = tree.reader.sentences[i]
+    if how == "step" and leads:
+        return
     if how == "use" and (leads or len(words(name)) < 2 or not _cited(tree, name, sentence.start, sentence.end)):
         return
     # "We propose a transfer learning method" describes the root.

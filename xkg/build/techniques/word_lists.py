@@ -92,6 +92,18 @@ NOT_HEADS = _words(
     motivation intuition discussion observation justification implication conclusion notation definition introduction
     """
 )
+# Techniques whose heads are in NOT_HEADS.
+TECHNIQUES_NONETHELESS = frozenset(
+    {
+        "component analysis",
+        "correlation analysis",
+        "discriminant analysis",
+        "factor analysis",
+        "policy evaluation",
+        "semantic analysis",
+        "survival analysis",
+    }
+)
 # Heads that name data of a method. With them, a heading names a technique only where its text describes a computation,
 # as under "Adaptive step size".
 QUANTITIES = _words(
@@ -172,6 +184,6 @@ LEADING = _words(
     different unified improved fast cheap first provably convergent computationally tractable closed-form,
     easy-to-use highly robust simple, stable theoretically grounded training-free data-efficient parameter-free
     plug-and-play easy-to-implement well-motivated end-to-end variant variation family class notion version form
-    kind type set series of extension generalization
+    kind type set series of extension generalization intermediary intermediate additional
     """
 )
