@@ -90,7 +90,9 @@ def test_a_section_of_propositions_or_of_a_baseline_may_be_method(tmp_path: Path
 
 
 def test_known_analyses_are_techniques_and_other_analyses_are_not(tmp_path: Path) -> None:
-    method = "\\subsection{Survival Analysis}\nWe compute the time.\n\n\\subsection{Egg Analysis}\nWe compute the eggs.\n"
+    method = (
+        "\\subsection{Survival Analysis}\nWe compute the time.\n\n\\subsection{Egg Analysis}\nWe compute the eggs.\n"
+    )
     found = techniques(tmp_path, method)
     assert "Survival Analysis" in found
     assert "Egg Analysis" not in found
