@@ -106,3 +106,27 @@ def test_a_step_that_authors_perform_by_its_name(tmp_path: Path) -> None:
 def test_a_run_in_head_after_a_line_that_ends_in_a_comment(tmp_path: Path) -> None:
     method = "We count eggs. % Or not.\\\\\n\\noindent{\\bf Egg segmentation.} We split the eggs.\n"
     assert "Egg segmentation" in techniques(tmp_path, method)
+
+
+def test_phases_of_a_protocol_and_a_test_that_a_paragraph_states(tmp_path: Path) -> None:
+    method = (
+        "\\textbf{Statistical Test.} We compare eggs, if\n\\[ a = b. \\]\n\nIt has phases:\n\\begin{itemize}\n"
+        "\\item \\textbf{Setup Phase:} We share eggs.\n\\item \\textbf{Encryption Phase:} We hide eggs.\n"
+        "\\end{itemize}\n"
+    )
+    found = techniques(tmp_path, method)
+    assert {"TS Statistical Test", "TS Setup Phase", "Encryption Phase"} <= set(found)
+
+
+def test_components_that_clauses_describe(tmp_path: Path) -> None:
+    method = (
+        "We learn the following components: a \\emph{forward policy} that solves the task and is evaluated, an "
+        "\\emph{egg discriminator} that learns to tell apart all the states that are visited by many other terns "
+        "and by gulls, and finally a \\emph{nest model}.\n"
+    )
+    assert {"forward policy", "egg discriminator", "nest model"} <= set(techniques(tmp_path, method))
+
+
+def test_an_emphasised_name_that_is_cited(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "We do \\emph{negative hatching} \\citep{tern}. It is an \\emph{egg loss}.\n")
+    assert "negative hatching" in found

@@ -71,9 +71,12 @@ _PARTS = re.compile(
     r"combines|integrat(?:es|ing)|built (?:from|on))\s+"
     r"(?:(?:the\s+)?(?:following\s+)?(?:two|three|four|five|\d)\s+(?:\w+\s+){0,2}?"
     r"(?:modules|components|parts|steps|stages|phases|ingredients|elements|terms|"
-    r"networks|techniques|blocks)[:,]?\s+|:\s*)",
+    r"networks|techniques|blocks)[:,]?\s+|:\s*)"
+    r"|\b(?:the\s+)?following\s+(?:\w+\s+){0,2}?(?:modules|components|parts|networks|losses|terms):\s+",
     re.IGNORECASE,
 )
+# "a forward policy that solves the task, a backward policy that …": parts that clauses describe.
+_NEXT_PART = re.compile(r"[^;.]{0,200}?,\s*(?:and\s+)?(?:finally,?\s+|lastly,?\s+)?(?=an?\s)")
 # Prior work, and things that are no technique, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
@@ -235,6 +238,8 @@ def terms(text: str) -> Iterator[Term]:
                 text[end:],
             )
         ):
+            # "We propose building a Merkle tree": the thing is the tree.
+            name = re.sub(r"^\w+ing (?:an?|the) ", "", name)
             add(name, "call" if named and not article else "propose", match.end(), end)
     # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
     for match in _PROPOSE.finditer(text):
@@ -245,8 +250,8 @@ def terms(text: str) -> Iterator[Term]:
                 add(name, "call", by.end(), end)
     for match in _STEP.finditer(text):
         name, end = _whole(text, match.end())
-        named = re.findall(r"\w+", name)
-        if len(named) > 2 and named[-1].casefold() in _STEPS:
+        found_words = re.findall(r"\w+", name)
+        if len(found_words) > 2 and found_words[-1].casefold() in _STEPS:
             add(name, "step", match.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
@@ -282,6 +287,8 @@ def terms(text: str) -> Iterator[Term]:
                 name = f"{name} and {second}"
             add(name, "part", at, end)
             more = re.match(r"[^,;.]{0,100}?(?:[,;]\s*(?:and\s+)?|\s+and\s+)", text[end:])
+            if name and not (more and is_name(_whole(text, end + more.end())[0])):
+                more = _NEXT_PART.match(text[end:]) or more
             if not name or not more:
                 break
             at = end + more.end()

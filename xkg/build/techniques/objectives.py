@@ -18,6 +18,8 @@ _NAMED = re.compile(
     rf"((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?)\b"
 )
 _OF_KIND = re.compile(rf"\b{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?$", re.IGNORECASE)
+# A further clause has its own subject: "the operator is linear, so that … is given by".
+_FURTHER = re.compile(r",\s*(?:so|thus|hence|then|therefore)\b")
 # What leads from a name to its formula.
 _LINK = re.compile(
     r":$|\b(?:is|are|be|as|by|reads?|becomes?|yields?|gives?|follows|takes the form|computes?|obtain(?:ed)?|"
@@ -109,6 +111,8 @@ def _introduced(text: str, start: int, formula: int) -> Iterator[Term]:
         if end < match.end(1):
             continue
         link = text[end:formula].rstrip()
+        if _FURTHER.search(link):
+            continue
         if len(link) > _LONGEST_LINK or not _LINK.search(link) or _PART_OF.search(text[: match.start()] + " "):
             continue
         name = re.split(r"\sof\s", name)[0]

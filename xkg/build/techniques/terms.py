@@ -27,6 +27,9 @@ from xkg.build.techniques.word_lists import QUANTITIES, SAME_KIND
 MOST_CANDIDATES = 400
 _ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 _WE_CALL = re.compile(r"\bwe (?:\w+ )?(?:call|name|term|dub|coin|refer to)\b")
+_WE = re.compile(r"\b[Ww]e\b")
+_OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b[^.]*\bfollowing\b")
+_PHASE = re.compile(r"^(?:[\w-]+ ){1,3}(?:phase|stage|step)$", re.IGNORECASE)
 _ITEM = re.compile(
     r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
 )
@@ -94,6 +97,9 @@ def _emphasised(tree: Tree, i: int) -> Iterator[Term]:
             and not {head(name), stem(head(name))} & QUANTITIES
         ):
             yield from emphasised_name(sentence.text, name)
+            # "We also enable *negative prompting* [7]."
+            if is_method_like(name) and _WE.search(sentence.text) and _cited(tree, name, sentence.start, sentence.end):
+                yield Term(name, "emphasise", sentence.text.find(name))
 
 
 def _item(tree: Tree, i: int) -> Iterator[Term]:
@@ -123,6 +129,9 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         name, how = f"{tree.root.name} {name}", "define"
     elif tree.names_only_root(name):
         return
+    # "Setup Phase: …": every protocol has one.
+    if how == "item" and _PHASE.search(name):
+        name, how = name if tree.root is None or is_name(name) else f"{tree.root.name} {name}", "define"
     if not is_name(name) or tree.is_root(name):
         return
     if len(words(name)) < 2 and not any(c.isupper() for c in name):
@@ -149,7 +158,12 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
     # "We propose a transfer learning method" describes the root.
     if leads and how == "propose" and words(name)[-1] in SAME_KIND - {"loss", "objective", "module", "layer"}:
         return
-    if how == "part" and tree.root is not None and not any(n in sentence.text for n in tree.root.names):
+    if (
+        how == "part"
+        and tree.root is not None
+        and not any(n in sentence.text for n in tree.root.names)
+        and not _OURS.search(sentence.text)
+    ):
         return
     if len(tree.candidates) > MOST_CANDIDATES:
         return
