@@ -130,3 +130,15 @@ def test_components_that_clauses_describe(tmp_path: Path) -> None:
 def test_an_emphasised_name_that_is_cited(tmp_path: Path) -> None:
     found = techniques(tmp_path, "We do \\emph{negative hatching} \\citep{tern}. It is an \\emph{egg loss}.\n")
     assert "negative hatching" in found
+
+
+def test_a_bold_subject_that_opens_a_paragraph(tmp_path: Path) -> None:
+    method = (
+        "We add losses.\n\n\\textbf{Egg loss} encourages round eggs.\n\n\\textbf{Pruning} removes some.\n\n"
+        "\\textbf{Regularization} prevents cracks.\n\n\\textbf{Results} shows nests.\n\n"
+        "It is \\textbf{Nest loss} that fails.\n"
+    )
+    found = techniques(tmp_path, method)
+    assert {"Egg loss", "Pruning"} <= set(found)
+    assert any("Regularization" in name for name in found)
+    assert not any("Results" in name or "Nest" in name for name in found)

@@ -48,3 +48,21 @@ def test_the_total_loss_is_the_method_s(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["We train the decoder using the dice loss.", "We minimize the dice loss $L_d$."])
 def test_a_loss_in_running_text(tmp_path: Path, words: str) -> None:
     assert "dice loss" in techniques(tmp_path, f"{words}\n")
+
+
+def test_a_loss_that_is_proposed_and_displayed_in_the_next_sentence(tmp_path: Path) -> None:
+    method = "We introduce an auxiliary egg-balancing loss. Following terns, we define\n\\[ L = n. \\]\n"
+    assert "auxiliary egg-balancing loss" in techniques(tmp_path, method)
+
+
+def test_the_total_loss_below_a_heading_for_it_is_that_heading_s(tmp_path: Path) -> None:
+    method = "\\subsection{Training Objective}\nWe minimize it. The final loss function is\n\\[ L = a + b. \\]\n"
+    found = techniques(tmp_path, method)
+    assert "TS Training Objective" in found
+    assert not any("final" in name for name in found)
+
+
+def test_what_a_section_proposes_under_nearly_its_own_name_is_one_technique(tmp_path: Path) -> None:
+    method = "\\subsection{Adaptive Egg Control}\nWe introduce tern-aware adaptive egg control using eggs.\n"
+    found = [name for name in techniques(tmp_path, method) if "control" in name.casefold()]
+    assert found == ["Adaptive Egg Control"]

@@ -28,7 +28,10 @@ MOST_CANDIDATES = 400
 _ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 _WE_CALL = re.compile(r"\bwe (?:\w+ )?(?:call|name|term|dub|coin|refer to)\b")
 _WE = re.compile(r"\b[Ww]e\b")
+_VERB = re.compile(r"\s+(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does)\b)[a-z]+s\s")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b[^.]*\bfollowing\b")
+# Headings below which the total loss of a method is what they name.
+_WHOLES = frozenset({"objective", "objectives", "loss", "losses", "function", "functions", "training", "learning"})
 _PHASE = re.compile(r"^(?:[\w-]+ ){1,3}(?:phase|stage|step)$", re.IGNORECASE)
 _ITEM = re.compile(
     r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
@@ -90,6 +93,8 @@ def _emphasised(tree: Tree, i: int) -> Iterator[Term]:
         name = clean(" ".join(emphasis.text.split()))
         if sentence.text.startswith(name) and _heads_item(tree, i, emphasis, sentence.text[len(name) :]):
             yield Term(name, "item", 0)
+        elif sentence.first and emphasis.style == "bold" and _opens(name, sentence.text):
+            yield Term(name, "opens", 0)
         elif (
             len(words(name)) > 1
             and name in sentence.text
@@ -100,6 +105,11 @@ def _emphasised(tree: Tree, i: int) -> Iterator[Term]:
             # "We also enable *negative prompting* [7]."
             if is_method_like(name) and _WE.search(sentence.text) and _cited(tree, name, sentence.start, sentence.end):
                 yield Term(name, "emphasise", sentence.text.find(name))
+
+
+def _opens(name: str, text: str) -> bool:
+    """Whether a bold name is the subject that a paragraph opens with: "**Position loss** encourages …"."""
+    return text.startswith(name) and is_method_like(name) and bool(_VERB.match(text, len(name)))
 
 
 def _item(tree: Tree, i: int) -> Iterator[Term]:
@@ -123,7 +133,12 @@ def _heads_item(tree: Tree, i: int, emphasis: Emphasis, rest: str) -> bool:
 
 def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: bool) -> None:
     name = clean(name)
+    part = tree.reader.part_of[i]
+    above = tree.node_of.get(id(part)) if part is not None else None
     if how == "whole":
+        if above is not None and words(above.name)[-1] in _WHOLES:
+            above.naming.append(i)
+            return
         if tree.root is None:
             return
         name, how = f"{tree.root.name} {name}", "define"
@@ -132,7 +147,13 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
     # "Setup Phase: …": every protocol has one.
     if how == "item" and _PHASE.search(name):
         name, how = name if tree.root is None or is_name(name) else f"{tree.root.name} {name}", "define"
+    if how == "opens":
+        name, how = name if tree.root is None or is_name(name) else f"{tree.root.name} {name}", "define"
     if not is_name(name) or tree.is_root(name):
+        return
+    # "We introduce RF-aware adaptive density control" below "Adaptive RF density control" is that.
+    if how == "propose" and above is not None and len(words(above.name)) > 2 and set(key(above.name)) < set(key(name)):
+        above.naming.append(i)
         return
     if len(words(name)) < 2 and not any(c.isupper() for c in name):
         return
@@ -171,7 +192,8 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
     inside = [n for n in mentioned if tree.reader.role(n) in MAIN]
     score = (2.0 if how in ("propose", "call", "part", "item") else 1.5) + min(1.5, 0.3 * len(inside))
     # An indefinite phrase that never comes again describes what it stands for: "we propose an expanding method".
-    if how == "propose" and not short and len(mentioned) < 2 and not any(c.isupper() for c in name):
+    shown = any(s.display for s in tree.reader.sentences[i : i + 2])
+    if how == "propose" and not short and len(mentioned) < 2 and not any(c.isupper() for c in name) and not shown:
         return
     if leads:
         # A term of abstract or introduction counts only where the method mentions it again.
