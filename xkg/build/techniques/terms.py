@@ -29,7 +29,7 @@ _ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 _WE_CALL = re.compile(r"\bwe (?:\w+ )?(?:call|name|term|dub|coin|refer to)\b")
 _WE = re.compile(r"\b[Ww]e\b")
 _VERB = re.compile(r"\s+(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does)\b)[a-z]+s\s")
-_OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b[^.]*\bfollowing\b")
+_OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 # Headings below which the total loss of a method is what they name.
 _WHOLES = frozenset({"objective", "objectives", "loss", "losses", "function", "functions", "training", "learning"})
 _PHASE = re.compile(r"^(?:[\w-]+ ){1,3}(?:phase|stage|step)$", re.IGNORECASE)
@@ -183,7 +183,7 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         how == "part"
         and tree.root is not None
         and not any(n in sentence.text for n in tree.root.names)
-        and not _OURS.search(sentence.text)
+        and not _OURS.search(sentence.text.partition(" following ")[0] if " following " in sentence.text else "")
     ):
         return
     if len(tree.candidates) > MOST_CANDIDATES:
