@@ -9,6 +9,7 @@ from xkg.build.grounding.blocks import Block, blocks
 from xkg.build.grounding.equation_symbols import normalized
 from xkg.build.grounding.fielded_index import FieldedIndex, FieldWeight
 from xkg.build.grounding.identifier_words import stems, words
+from xkg.build.grounding.numbered import references
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_index import Entry, SymbolIndex, comments_of, strip_comments
 from xkg.embeddings.base import Embedder
@@ -55,9 +56,10 @@ class BlockIndex:
                 self.blocks[block.id] = block
                 self._in_file.setdefault(block.path, []).append(block)
                 code = strip_comments(block.text, entry.language)
+                comments = comments_of(block.text, entry.language)
                 documents[block.id] = {
                     "code": stems(code),
-                    "comments": stems(comments_of(block.text, entry.language)),
+                    "comments": [*stems(comments), *references(comments)],
                     "owner": owner,
                     "identifiers": [f"={normalized(name)}" for name in _IDENTIFIER.findall(code)],
                 }

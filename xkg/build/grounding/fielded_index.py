@@ -49,6 +49,10 @@ class FieldedIndex:
         n = min(self._frequency[word], self._counted)
         return math.log((self._counted + 1) / (n + 0.5)) / math.log((self._counted + 1) / 0.5)
 
+    def knows(self, word: str) -> bool:
+        """Whether any document holds a word."""
+        return word in self._postings
+
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
         """Scores of the documents that hold any stem of `query` (stem → weight), best first, ties in id order."""
         scores: dict[str, float] = {}

@@ -5,11 +5,12 @@ one kind of evidence is not located, since plausible but irrelevant code is wors
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.block_index import BlockIndex, BlockSearch
 from xkg.build.grounding.focus import focus
+from xkg.build.grounding.numbered import numbers_of
 from xkg.build.grounding.places import places
 from xkg.build.grounding.query import TechniqueQuery, technique_queries
 from xkg.build.grounding.ranking import LEAST_SUPPORT, Ranking
@@ -19,6 +20,8 @@ from xkg.embeddings.base import Embedder
 from xkg.model import LineRange, Location, Technique
 from xkg.value import Value
 
+# The weight of an equation's number among the words of a definition.
+_NUMBER_WEIGHT = 2.0
 _LIMIT = 5
 _RANKED = 12  # symbols, some of which become one place
 _LEAST_SHARE = 0.4
@@ -55,7 +58,7 @@ def ground(
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
-    queries = technique_queries(techniques, document)
+    queries = _with_numbers(technique_queries(techniques, document), techniques, document, index.symbols)
     ranking = Ranking(index, queries, embedder, least_support, limit=_RANKED, least_share=_LEAST_SHARE)
     ranked = ranking.rank()
     locations: list[Location] = []
@@ -106,7 +109,7 @@ def candidates(
 ) -> Candidates:
     """At most `limit` symbols for each technique in the ranking of `ground`. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
-    queries = technique_queries(techniques, document)
+    queries = _with_numbers(technique_queries(techniques, document), techniques, document, index.symbols)
     ranking = Ranking(index, queries, embedder, 0.0, limit=limit, least_share=0.0)
     ranked = ranking.rank()
     return Candidates(
@@ -114,6 +117,21 @@ def candidates(
         {technique.id: tuple(symbol for symbol, _ in ranked[technique.id]) for technique in techniques},
         {query.technique: (i, query) for i, query in enumerate(queries)},
         ranking.blocks,
+    )
+
+
+def _with_numbers(
+    queries: Sequence[TechniqueQuery], techniques: Sequence[Technique], document: Document | None, index: SymbolIndex
+) -> tuple[TechniqueQuery, ...]:
+    """The queries with the numbers of the paper's equations and algorithms that comments of the repository refer to."""
+    if document is None:
+        return tuple(queries)
+    by_id = {technique.id: technique for technique in techniques}
+    numbers = {
+        q.technique: sorted(n for n in numbers_of(by_id[q.technique], document) if index.knows(n)) for q in queries
+    }
+    return tuple(
+        replace(q, definition={**q.definition, **dict.fromkeys(numbers[q.technique], _NUMBER_WEIGHT)}) for q in queries
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
 from xkg.build.grounding.fielded_index import FieldedIndex, FieldWeight
 from xkg.build.grounding.identifier_words import Vocabulary, stems, words
+from xkg.build.grounding.numbered import references
 
 # Long bodies mention everything; long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
@@ -109,7 +110,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                 fields={
                     "name": tuple(stems(name or file_stem)),
                     "owner": tuple(stems(f"{owner} {file_stem if name else path.parent.name}")),
-                    "prose": tuple(stems(prose)),
+                    "prose": (*stems(prose), *references(prose)),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
                     "body": tuple(stems(code[:_BODY_CHARACTERS])),
                 },

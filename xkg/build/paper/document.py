@@ -26,12 +26,14 @@ class Section(Value):
 
 
 class Equation(Value):
-    """A displayed equation; `latex` is its body without the environment, macros expanded."""
+    """A displayed equation; `latex` is its body without the environment, macros expanded; `numbers` are those printed
+    beside it ("8", "3a", "A.2"), one a numbered row."""
 
     start: int
     end: int
     latex: str
     label: str | None = None
+    numbers: tuple[str, ...] = ()
 
 
 class Algorithm(Value):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.build.paper.document import Document, Section
+from xkg.build.paper.latex.macros import unprinted
 from xkg.build.paper.plain import plain
 
 
@@ -62,7 +63,7 @@ _BRACED = re.compile(
     r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
 )
 _BREAK = re.compile(
-    r"\n[ \t]*\n\s*|\\par\b|\\item\b(?:\[[^\]]*\])?"
+    r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]*\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]*\])?"
     r"|\n[ \t]*(?:[-*+•]|\(?\d{1,2}[.)])[ \t]+|\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)\b"
 )
@@ -80,10 +81,10 @@ _NOT_END = re.compile(
     r"Sect|Tab|Refs?|Thm|Alg|App|Appx|Chap|Ch|Prop|Def|Lem|Nos?|St|Dr|Prof|Mrs?|Ms|Jr|Sr|Inc|Ltd|pp|ca|Vol|al)"
     r"|(?:^|[\s(])[A-Z])\.$"
 )
-_STARTS = re.compile(r"[\s\x01\x02]*(?:[^a-z\s\x01\x02]|m{3,})")
+_STARTS = re.compile(r"[\s\x01\x02\x04]*(?:[^a-z\s\x01\x02\x04]|m{3,})")
 _NUMBER = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])\)\s+(?=[A-Z])")
-_FLOAT, _GLUE, _PARAGRAPH = "\x01", "\x02", "\n\n"
-_MARKS = " \n\t\x01\x02"
+_FLOAT, _GLUE, _PARAGRAPH, _HEADING = "\x01", "\x02", "\n\n", "\n\n\x04"
+_MARKS = " \n\t\x01\x02\x04"
 
 
 def _closings(text: str) -> dict[int, int]:
@@ -118,7 +119,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     """Text that is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
     one."""
     text = document.text
-    cuts = [(s.start, s.body_start, _PARAGRAPH) for s in document.walk() if is_heading(document, s)]
+    cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(document, s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
     opened: dict[str, list[int]] = {}
     for match in _ENVIRONMENT.finditer(text):
@@ -131,9 +132,17 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     cuts += [(m.start(), m.end(), _FLOAT) for m in _FLOAT_BLOCK.finditer(text)]
     cuts += [(m.start(), m.end(), _PARAGRAPH) for m in _STATEMENT_BLOCK.finditer(text)]
     closings = _closings(text)
+    starts = [e.start for e in document.equations]
     for match in _BRACED.finditer(text):
+        i = bisect_right(starts, match.start()) - 1
+        if i >= 0 and match.start() < document.equations[i].end:
+            continue
         mark = _FLOAT if match[1] in ("footnotetext", "caption") else _GLUE
         cuts.append((match.start(), closings.get(match.end() - 1, match.end()), mark))
+    names = unprinted(document.macros)
+    if names:
+        for match in re.finditer(rf"\\(?:{'|'.join(map(re.escape, sorted(names)))})\s*+\{{", text):
+            cuts.append((match.start(), closings.get(match.end() - 1, match.end()), _GLUE))
     first = min((s.start for s in document.sections), default=None)
     if document.abstract_span is not None:
         cuts.append((0, document.abstract_span[0], _PARAGRAPH))
@@ -165,7 +174,7 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
             runs.append(_Run(flat, at, start - at))
             flat += start - at
             mark = kind
-        elif kind == _PARAGRAPH or mark == _GLUE:
+        elif kind == _HEADING or (kind == _PARAGRAPH and mark != _HEADING) or mark == _GLUE:
             mark = kind
         at = max(at, end)
     return "".join(parts), runs

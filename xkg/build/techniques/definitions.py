@@ -201,6 +201,10 @@ class Reader:
             excerpt_of(self.document, self.part_of[i], *span) for i in indices for span in self.sentences[i].spans
         )
 
+    def goes_on(self, i: int) -> bool:
+        """Whether another sentence of the paragraph follows."""
+        return i + 1 < len(self.sentences) and self.sentences[i + 1].paragraph == self.sentences[i].paragraph
+
     def text(self, indices: Sequence[int]) -> str:
         return " ".join(self.sentences[i].text for i in indices)
 
@@ -347,7 +351,11 @@ def choose(
     for i in relevant:
         sentence = sentences[i]
         text = sentence.text
-        score = _alone(text, kind, opens=rank.get(i) == 0) + _ROLE_WEIGHTS[reader.role(i)]
+        if not re.search(r"[^\W\d_]{2}|\$", text):
+            continue
+        score = _alone(text, kind, opens=rank.get(i) == 0) + max(
+            _ROLE_WEIGHTS[reader.role(i)], 0.0 if i in owned else -9.0
+        )
         marked = re.sub(r"[\"“”]", "", pattern.sub("\x10", text))
         if i in owned and kind and "\x10" not in text:
             marked = re.sub(rf"^([Tt]he|[Oo]ur|[Tt]his) {re.escape(kind)}\b", "\x10", marked)
@@ -375,7 +383,11 @@ def choose(
         return []
     best = max(scores, key=lambda i: (scores[i], -i))
     if scores[best] < 0 and best not in named and best not in owned:
-        return []
+        # A section describes its technique, however badly; a passing mention does not.
+        own_scores = [i for i in scores if i in owned]
+        if not own_scores:
+            return []
+        best = max(own_scores, key=lambda i: (scores[i], -i))
     chosen = [best]
     if _TRANSITION.match(sentences[best].text) and not _MILD.match(sentences[best].text) and best > 0:
         before = best - 1

@@ -3,10 +3,10 @@
 import re
 
 from xkg.build.techniques.algorithms import caption_name
-from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
 from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
-from xkg.build.techniques.word_lists import NOT_HEADS, QUANTITIES
+from xkg.build.techniques.word_lists import ACTIONS, LITTLE, NOT_HEADS, QUANTITIES, STEPS, STOP
 
 _WEAK_HEADINGS = frozenset(
     """
@@ -25,6 +25,16 @@ _COMPUTED = re.compile(
     r"\bwe (?:\w+ )?(?:choose|set|adapt|estimate|tune|pick)\b"
     r"|\b(?:is|are)\s+(?:\w+ly\s+)?(?:\w{3,}ed|set|given|chosen|drawn)\s+(?:to|by|from|as|with|at)\b",
     re.IGNORECASE,
+)
+_FORMULA = re.compile(r"\$([^$]*)\$")
+_SYMBOL = re.compile(
+    r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|mathbf|hat|tilde|bar)\s*+\{?\s*+)*+([A-Za-z])\}*+"
+)
+# "ZEST$_{similarity}$" is a name of two words.
+_SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
+_GREEK = re.compile(r"\\([a-z]{2,7})(?:_\s?\{?\s?\w\s?\}?)?")
+_GERUND = re.compile(
+    r"(?:Finding|Choosing|Deriving|Setting|Selecting|Defining|Designing|Computing) (?:the|an?|our) (.+)"
 )
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
@@ -49,16 +59,19 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     """The technique that a heading names, added to the tree; `above` where it names none."""
-    name = clean(part.title)
+    name = clean(_plain(part.title))
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
     else:
-        name, others = _heading_name(tree, clean(about(name)), part)
+        whole, subject = name, clean(about(name))
+        name, others = _heading_name(tree, subject if len(words(subject)) > 1 or tree.is_root(subject) else name, part)
         if not name:
             node = above
         else:
-            node = tree.find(name, loosely=False)
+            # "Analysis of the weighting scheme" is about the scheme of another heading.
+            node = tree.find(name, loosely=name != whole)
             if node is None:
+                others += [each for each in map(clean, name.split(":")[1:]) if is_name(each) and is_method_like(each)]
                 node = Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
                 tree.give_short_name(node)
                 tree.hang(node, above)
@@ -67,8 +80,25 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     return node
 
 
+def _plain(title: str) -> str:
+    """A heading without the symbols of what it names: "Neighbour sampling $S_N$"; a single letter is a word."""
+
+    def plain(match: re.Match[str]) -> str:
+        if word := _SUBSCRIPT.fullmatch(match[1].strip()):
+            return f" {word[1]} "
+        symbol = _SYMBOL.fullmatch(match[1].strip()) or _GREEK.fullmatch(match[1].strip())
+        return symbol[1] if symbol else ""
+
+    return " ".join(_FORMULA.sub(plain, title).split())
+
+
 def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
     """The name in a heading and its aliases; "" where it names no technique."""
+    if part.role is not Role.APPLICATION and _is_part_of_method(tree, name, part):
+        better = _better_name(tree, words(name)[-1], part)
+        return better or (f"{tree.root.name} {name}" if tree.root else name, [])
+    if gerund := _GERUND.fullmatch(name):
+        return (name, [gerund[1]]) if is_name(gerund[1]) else (name, [])
     last = words(name)[-1:]
     bare = bool(last) and last[0] in _BARE
     names = part.role is not Role.APPLICATION and _names_technique(tree, name, part)
@@ -98,15 +128,15 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
         return False
     if not is_name(name):
         return len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
-    if is_method_like(name):
+    if is_method_like(name) or words(name)[0] in ACTIONS:
         return True
     if len(words(name)) == 1:
         return False
     # A topic is a technique only where its text describes an action.
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))
-    if head(name) in NOT_HEADS:
-        return acts >= 1 and part.level > 1
+    if is_no_technique(name):
+        return False
     if head(name) in QUANTITIES:
         return part.level > 1 and (acts >= 1 or bool(_COMPUTED.search(text)))
     main = part
@@ -116,7 +146,27 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
         return True
     if part.level == 1 and tree.root is None:
         return acts >= 3
-    return acts >= 1 or any(tree.reader.sentences[i].display for i in part.sentences)
+    algorithms = tree.reader.document.algorithms
+    return (
+        acts >= 1
+        or any(tree.reader.sentences[i].display for i in part.sentences)
+        or any(part.start <= a.start < part.end for a in algorithms)
+    )
+
+
+def _is_part_of_method(tree: Tree, name: str, part: Part) -> bool:
+    """Whether a heading without a word of its own ("Model Training") describes a step of the method."""
+    found = words(name)
+    if part.level == 1 or not 1 <= len(found) <= 3:
+        return False
+    displays = any(tree.reader.sentences[i].display for i in part.sentences)
+    acts = len(_DOES.findall(tree.reader.text(part.sentences)))
+    if is_name(name):
+        # "Likelihood", "Graph": a noun that only its place makes a technique.
+        return len(found) == 1 and not is_method_like(name) and found[0] not in NOT_HEADS and (displays or acts > 0)
+    if found[-1] not in STEPS or found[0] in STOP | LITTLE:
+        return False
+    return displays or acts >= 2 or part.run_in
 
 
 def _better_name(tree: Tree, last: str, part: Part) -> tuple[str, list[str]] | None:

@@ -35,7 +35,7 @@ _WEIGHT = {
     Role.RELATED: 0.5,
     Role.BACKGROUND: 0.7,
 }
-_HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "part": 0.0, "define": 0.0, "emphasise": 0.0}
+_HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "step": 0.0, "part": 0.0, "define": 0.0, "emphasise": 0.0}
 _ENOUGH = 4.5
 _LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*+(?: [A-Z0-9][\w+-]*+)*+$")
 

@@ -8,10 +8,26 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from xkg.build.techniques.word_lists import ABOUT, GENERIC, HEADS, LITTLE, NOT_HEADS, QUANTITIES, SAME_KIND, STOP, VERBS
+from xkg.build.techniques.word_lists import (
+    ABOUT,
+    ADJECTIVES,
+    GENERIC,
+    HEADS,
+    LITTLE,
+    NOT_HEADS,
+    NOUNS_LIKE_ADJECTIVES,
+    QUANTITIES,
+    SAME_KIND,
+    STOP,
+    TECHNIQUES_NONETHELESS,
+    VERBS,
+)
 
 MAX_WORDS = 7
 _LOWER = r"[^\W\d_]"
+_ADJECTIVE = re.compile(
+    r"(?:[^\W\d_]{3}(?:able|ible|less|ous|ward|wise)|[^\W\d_]{4}(?:ful|ical|ional|ular|ative|etic))$"
+)
 _PLURALS = re.compile(r"(?<=[^\W\d_s]{3})s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
 
@@ -51,6 +67,11 @@ def is_proper(text: str) -> bool:
     )
 
 
+def is_adjective(word: str) -> bool:
+    """Whether a folded word can only be an adjective, by its ending: no noun phrase ends with one."""
+    return word in ADJECTIVES or (bool(_ADJECTIVE.search(word)) and word not in NOUNS_LIKE_ADJECTIVES)
+
+
 def is_name(text: str, *, proper: bool = False) -> bool:
     """Whether `text` can name a technique: a noun phrase of one to seven words with a specific word. `proper` also
     accepts a capitalised name in running text."""
@@ -65,7 +86,10 @@ def is_name(text: str, *, proper: bool = False) -> bool:
         re.I,
     ):
         return False
-    if found[0] in STOP - {"using", "over", "under", "per", "based"} or found[-1] in STOP | LITTLE:
+    symbol = re.search(r"\s[A-Z]$", text)
+    if found[0] in STOP - {"using", "over", "under", "per", "based"} or (found[-1] in STOP | LITTLE and not symbol):
+        return False
+    if is_adjective(found[-1]) and not symbol:
         return False
     if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al", text):
         return False
@@ -79,14 +103,27 @@ def head(name: str) -> str:
     """The head noun of a name: the last word before "of", "for", "with" and the like."""
     core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
     found = words(core)
+    # "weight matrix W" is a matrix.
+    if len(found) > 1 and re.search(r"\s[A-Z]$", core):
+        found.pop()
     return found[-1] if found else ""
+
+
+def is_no_technique(name: str) -> bool:
+    """Whether the head of a name is a result, a topic or another thing that is no technique."""
+    if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
+        return False
+    last = head(name)
+    return bool({last, stem(last), last.removesuffix("s")} & NOT_HEADS)
 
 
 def is_method_like(name: str) -> bool:
     """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
     last = head(name)
-    if last in NOT_HEADS or last in QUANTITIES:
+    if is_no_technique(name) or last in QUANTITIES:
         return False
+    if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
+        return True
     first = name.split()[0].casefold() if name.split() else ""
     return (
         last in HEADS
@@ -205,6 +242,9 @@ def same(one: str, other: str) -> bool:
         return False
     if a == b or "".join(a) == "".join(b):
         return True
+    # "DASHA-PP-MVR" is not "DASHA-MVR".
+    if any(" " not in name and any(c.isupper() for c in name[1:]) for name in (one, other)):
+        return False
     (first, tail), (second, other_tail) = _core(one), _core(other)
     if tail and other_tail:
         return False

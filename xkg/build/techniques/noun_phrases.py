@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.build.techniques.names import MAX_WORDS, SHORT, initials_match, is_name, key
-from xkg.build.techniques.word_lists import LEADING, LITTLE, SAME_KIND, STOP, VERBS
+from xkg.build.techniques.word_lists import HEADS, LEADING, LITTLE, SAME_KIND, STOP, VERBS
 
 _TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
 
 
 @dataclass(frozen=True)
 class Term:
-    """A name in a sentence: `how` it is introduced ("propose", "call", "define", "emphasise", "use", "part") and `at`
-    which offset."""
+    """A name in a sentence: `how` it is introduced ("propose", "call", "define", "emphasise", "use", "step" or "part")
+    and `at` which offset."""
 
     name: str
     how: str
@@ -34,6 +34,7 @@ _PROPOSE = re.compile(
     rf"{_NEW}s?\s+",
     re.IGNORECASE,
 )
+_BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
 _CALL = re.compile(
     r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|"
     r"scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
@@ -47,23 +48,35 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 _REFER = re.compile(
-    r"\b(?:we|will)\s+refer\s+to\b[^.;]{2,160}?\bas\s+|\bwe\s+(?:call|term|"
+    r"\b(?:we|will)\s+(?:\w+\s+)?refer\s+to\b[^.;]{2,160}?\bas\s+|\bwe\s+(?:call|term|"
     r"name)\s+(?:\S+\s+){1,5}?(?:the|an?)\s+|\breferred\s+to\s+as\s+",
     re.IGNORECASE,
 )
 _USE = re.compile(
     r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|instead\s+)*(?:use|"
-    r"employ|adopt|apply|leverage|utilize|incorporate)\s+",
+    r"employ|adopt|apply|leverage|utilize|incorporate|consider|follow|rely on|resort to|turn to)\s+"
+    r"|\b(?:is|are|was|were)\s+(?:\w+\s+)?(?:generated|obtained|computed|extracted|produced|estimated|optimi[sz]ed|"
+    r"solved|initiali[sz]ed|implemented|encoded|detected|sampled)\s+(?:using|with|by|via)\s+(?:the|an?)\s+",
     re.IGNORECASE,
 )
+# "We perform an intermediary average-pooling step": what the authors do, by its name and its kind.
+_STEP = re.compile(
+    r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+)*(?:use|employ|adopt|apply|perform|add|insert)\s+"
+    r"(?:an?|the)\s+",
+    re.IGNORECASE,
+)
+_STEPS = frozenset("step operation operator procedure pass scheme strategy mechanism trick".split())
 _PARTS = re.compile(
     r"\b(?:has|consists? of|comprises?|contains?|includes?|is composed of|are composed of|"
     r"combines|integrat(?:es|ing)|built (?:from|on))\s+"
     r"(?:(?:the\s+)?(?:following\s+)?(?:two|three|four|five|\d)\s+(?:\w+\s+){0,2}?"
     r"(?:modules|components|parts|steps|stages|phases|ingredients|elements|terms|"
-    r"networks|techniques|blocks)[:,]?\s+|:\s*)",
+    r"networks|techniques|blocks)[:,]?\s+|:\s*)"
+    r"|\b(?:the\s+)?following\s+(?:\w+\s+){0,2}?(?:modules|components|parts|networks|losses|terms):\s+",
     re.IGNORECASE,
 )
+# "a forward policy that solves the task, a backward policy that …": parts that clauses describe.
+_NEXT_PART = re.compile(r"[^;.]{0,200}?,\s*(?:and\s+)?(?:finally,?\s+|lastly,?\s+)?(?=an?\s)")
 # Prior work, and things that are no technique, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
@@ -77,20 +90,6 @@ _OUR = re.compile(
     r"\b[Oo]ur\s+((?:[\w-]+\s+){0,5}?)(?:method|approach|algorithm|framework|"
     r"model|system|technique)\s*,\s+(?:called\s+)?"
 )
-_EQUATION = re.compile(
-    r"\b(?:the|an?|our|following|this)\s+((?:[^\W\d_][\w-]*\s+){1,4}?"
-    r"(?:loss|objective|regulari[sz]er|penalty|divergence|reward|estimator|update rule|score function|"
-    r"kernel|criterion)(?:\s+function)?)\b"
-)
-
-
-def equation_names(text: str) -> Iterator[Term]:
-    """Names of the displayed equation in a sentence: "the information bottleneck objective"."""
-    for match in _EQUATION.finditer(text):
-        name, end = noun_phrase(text, match.start(1))
-        near = re.match(r"[^,.;:$]{0,60}[:$]", text[end:])
-        if near and end >= match.end(1) and is_name(name) and len(name.split()) > 1:
-            yield Term(name, "define", match.start(1), _short_after(text, end))
 
 
 _SAYS = (
@@ -112,9 +111,11 @@ def emphasised_name(text: str, name: str) -> Iterator[Term]:
     end = at + len(name)
     before, after = text[:at], text[end:]
     subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)
-    does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
+    does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*|\$[^$]{{1,80}}\$\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
+    if before.casefold().startswith("in section"):
+        return
     if is_name(name) and ((subject and does) or (_GIVES.search(before) and _OF_IT.match(after))):
-        yield Term(name, "emphasise", at, _short_after(text, end))
+        yield Term(name, "emphasise", at, short_after(text, end))
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
@@ -125,7 +126,7 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
     for match in _TOKEN.finditer(text, at):
         token = match[0]
         bare = token.strip("*_'’‘`").casefold()
-        if not phrase and (bare in LEADING or token in '"“*_' or (token == "," and end > at)):
+        if not phrase and (bare in LEADING or token in '"“*_–—' or (token == "," and end > at)):
             end = match.end()
             continue
         if bare == "of" and re.match(
@@ -135,7 +136,7 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
             re.IGNORECASE,
         ):
             break
-        if token[0] in ',;:.!?()[]"“”$' or bare in STOP or (bare.endswith("ly") and phrase):
+        if token[0] in ',;:.!?()[]"“”$' or token in "–—" or bare in STOP or (bare.endswith("ly") and phrase):
             break
         if phrase and re.fullmatch(r"(?:[a-z]+(?:[^s]es|[^su]s)|[a-z]{3,}ed)", bare) and bare in VERBS:
             break
@@ -170,7 +171,8 @@ def _whole(text: str, at: int) -> tuple[str, int]:
     return name, end
 
 
-def _short_after(text: str, end: int) -> str | None:
+def short_after(text: str, end: int) -> str | None:
+    """The abbreviation in parentheses that follows a name."""
     match = re.match(rf"\s*\(\s*({SHORT}?)\s*(?:[,;][^()]*)?\)", text[end : end + 60])
     return match[1] if match and sum(c.isupper() for c in match[1]) >= 2 else None
 
@@ -185,7 +187,7 @@ def _more(text: str, end: int) -> str:
 
 def _apposition(text: str, end: int) -> tuple[str, int]:
     """The name in "…approach, NAME," or "… approach (NAME)"; "" where there is none."""
-    match = re.match(r"[^,:;.()]{0,60}?\s*[,:]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
+    match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match:
         return "", end
     # "…, a method that …" describes, "…, DDA, …" names.
@@ -212,12 +214,12 @@ def terms(text: str) -> Iterator[Term]:
             text[end : end + 120],
         )
         if is_name(name, proper=True) and not not_technique:
-            found.append(Term(name, how, at, _short_after(text, end), _more(text, end)))
+            found.append(Term(name, how, at, short_after(text, end), _more(text, end)))
 
     for match in _PROPOSE.finditer(text):
         name, end = _whole(text, match.end())
         other, stop = _apposition(text, end)
-        if other and not _short_after(text, end):
+        if other and not short_after(text, end):
             add(other, "call", end, stop)
         # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
         named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
@@ -236,7 +238,21 @@ def terms(text: str) -> Iterator[Term]:
                 text[end:],
             )
         ):
+            # "We propose building a Merkle tree": the thing is the tree.
+            name = re.sub(r"^\w+ing (?:an?|the) ", "", name)
             add(name, "call" if named and not article else "propose", match.end(), end)
+    # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
+    for match in _PROPOSE.finditer(text):
+        by = _BY.match(text, match.end())
+        if by:
+            name, end = _whole(text, by.end())
+            if short_after(text, end):
+                add(name, "call", by.end(), end)
+    for match in _STEP.finditer(text):
+        name, end = _whole(text, match.end())
+        found_words = re.findall(r"\w+", name)
+        if len(found_words) > 2 and found_words[-1].casefold() in _STEPS:
+            add(name, "step", match.end(), end)
     for pattern, how in ((_CALL, "call"), (_REFER, "call"), (_USE, "use")):
         for match in pattern.finditer(text):
             verb = re.search(
@@ -263,8 +279,16 @@ def terms(text: str) -> Iterator[Term]:
         for _ in range(6):
             at += len(re.match(r"\s*(?:\(?(?:\d|[ivx]+|[a-e])\)\s*)?", text[at:])[0])  # type: ignore[index]
             name, end = _whole(text, at)
+            # "the positive and negative pair generation strategy" is one.
+            single = name and " " not in name and name.casefold() not in HEADS
+            joined = re.match(r"\s+and\s+", text[end:]) if single else None
+            if joined:
+                second, end = _whole(text, end + joined.end())
+                name = f"{name} and {second}"
             add(name, "part", at, end)
             more = re.match(r"[^,;.]{0,100}?(?:[,;]\s*(?:and\s+)?|\s+and\s+)", text[end:])
+            if name and not (more and is_name(_whole(text, end + more.end())[0])):
+                more = _NEXT_PART.match(text[end:]) or more
             if not name or not more:
                 break
             at = end + more.end()

@@ -12,6 +12,7 @@ from enum import StrEnum
 from xkg.build.paper.document import Document, Section
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence, is_heading
+from xkg.build.techniques.names import clean, is_method_like
 
 
 class Role(StrEnum):
@@ -91,6 +92,11 @@ _TITLES: tuple[tuple[Role, str], ...] = (
                   r"\bimplementation$|\btraining\b|\bmodules?\b|\bpipeline\b|\bobjectives?\b|\bloss(?:es)?\b"),
 )  # fmt: skip
 _PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
+_EXPERIMENTS = re.compile(
+    r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|\bablation|\bbenchmark|\bcase stud|\bsimulation|\bcompar|"
+    r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
+    re.IGNORECASE,
+)
 _DETAILS = re.compile(
     r"\balgorithms?\b|\bimplementation\b|\barchitectures?\b|\bmethods?\b|\btraining details\b|"
     r"\bderivations?\b|\bpseudo-?code\b|\bprocedure\b|\bmodel details\b",
@@ -117,7 +123,15 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """The role that the words of a title indicate, if any."""
+    """The role that the words of a title indicate, if any. A section that has the method and something else is
+    method: its parts have roles of their own."""
+    roles = [_role(each) for each in re.split(r"\band\b|,", title)]
+    if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
+        return Role.METHOD
+    return _role(title)
+
+
+def _role(title: str) -> Role | None:
     return next((role for role, pattern in _PATTERNS if pattern.search(title.strip(" .:"))), None)
 
 
@@ -165,6 +179,10 @@ def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
 def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sentence]) -> None:
     main = [p for p in parts if not p.appendix]
     title_roles = [role_of_title(p.title) for p in main]
+    # "Strong Baseline Model" may be an experiment or not: its text decides.
+    title_roles = [
+        None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
+    ]
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)
     ended = False
@@ -179,6 +197,9 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             stated = len(_STATED.findall(document.text, part.start, part.end))
             cited = len(_CITED.findall(document.text, part.start, part.end))
             role = Role.INTRODUCTION if first else _content_role(body, stated, cited, early=i < experiments)
+            # "State Prediction" with propositions or citations is a part of the method, before any experiments.
+            if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
+                role = Role.METHOD
         part.role = role
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:
@@ -193,10 +214,17 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             _inherit(child, part.role)
 
 
+def _is_vague(title: str) -> bool:
+    """Whether only a word that methods have too marks a title as one of experiments: "Hyperparameter Treatment"."""
+    return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
+
+
 def _inherit(part: Part, role: Role) -> None:
     """Assigns the parent's `role` unless the title indicates an aside: background, a proof, an experiment."""
     own = role_of_title(part.title)
     part.labelled = own is not None
+    if own is Role.EXPERIMENTS and role is Role.METHOD and _is_vague(part.title):
+        own = None
     if (
         role in (Role.METHOD, Role.APPLICATION)
         and own

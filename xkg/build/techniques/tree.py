@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from xkg.build.paper.document import Algorithm
 from xkg.build.techniques import method_name
-from xkg.build.techniques.definitions import Reader, choose
+from xkg.build.techniques.definitions import MAX_CHARS, Reader, choose, mentions
 from xkg.build.techniques.method_name import Proposal
 from xkg.build.techniques.names import (
     abbreviations,
@@ -19,10 +20,12 @@ from xkg.build.techniques.names import (
     same,
     words,
 )
-from xkg.build.techniques.section_roles import Part, Role
+from xkg.build.techniques.section_roles import Part, Role, part_at
+from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LEADING, STOP
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
+STEPS_OF_DEFINITION = 6
 
 
 @dataclass(eq=False)
@@ -37,6 +40,7 @@ class Node:
     own: list[int] = field(default_factory=list)
     naming: list[int] = field(default_factory=list)
     part: Part | None = None
+    algorithm: Algorithm | None = None
     parent: "Node | None" = None
     children: list["Node"] = field(default_factory=list)
     definition: str = ""
@@ -113,13 +117,26 @@ class Tree:
         chosen = choose(self.reader, names, own, node.naming, used)
         node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
         used.update(chosen)
+        if node.algorithm is not None and set(mentions(names, self.reader)).isdisjoint(chosen):
+            node.definition, node.excerpts = self._steps(node.name, node.algorithm)
+
+    def _steps(self, name: str, algorithm: Algorithm) -> tuple[str, tuple[Excerpt, ...]]:
+        """The first steps of an algorithm, as the definition of one that no sentence describes."""
+        steps = [line for line in algorithm.body.split("\n") if line.strip()][:STEPS_OF_DEFINITION]
+        part = part_at(self.parts, algorithm.start)
+        path, line = self.reader.document.place(algorithm.start) or (None, None)
+        section = part.title if part is not None else ""
+        excerpt = Excerpt(section=section, start=algorithm.start, end=algorithm.end, path=path, line=line)
+        return f"{name}: {'; '.join(steps)}"[:MAX_CHARS] if steps else "", (excerpt,)
 
     def is_root(self, name: str) -> bool:
         """Whether a name is, or is only about, the paper's own method."""
         if self.root is None:
             return False
         keys = {key(name), key(resolve(name, self.shorts)), key(about(name)), key(resolve(about(name), self.shorts))}
-        return not keys.isdisjoint(self.root.keys(self.shorts))
+        own = self.root.keys(self.shorts)
+        # "DPMsANT" is "DPMs-ANT".
+        return not keys.isdisjoint(own) or "".join(words(name)) in {"".join(words(each)) for each in self.root.names}
 
     def give_short_name(self, node: Node) -> None:
         """Splits "Long form (SHORT)" and adds the short form that the paper uses for the name."""
@@ -167,14 +184,26 @@ class Tree:
         (parent.children if parent is not None else self.tops).append(node)
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's with one or two additional words: "Batch and match VI"."""
-        if self.root is None:
+        """Whether a name is the root's with one or two additional words: "Batch and match VI". One with an abbreviation
+        of its own, or with words of its own in front ("Randomized Sinkhorn"), is a variant."""
+        if self.root is None or (" " not in name and name not in self.root.names):
+            return False
+        if self.longs.get(key(name), self.root.name) not in self.root.names or self._is_variant(name):
             return False
         for spelling in (name, resolve(name, self.shorts)):
             mine = set(key(spelling))
             if any(len(k) > 1 and mine.issuperset(k) and len(mine) <= len(k) + 2 for k in self.root.keys(self.shorts)):
                 return True
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
+
+    def _is_variant(self, name: str) -> bool:
+        spelling = resolve(name, self.shorts)
+        for own in self.root.names if self.root is not None else ():
+            front, found, rest = spelling.casefold().partition(own.casefold())
+            extra = words(front)
+            if found and not words(rest) and extra and not any(w in GENERIC | LEADING | ACTIONS | STOP for w in extra):
+                return True
+        return False
 
     def _prune(self) -> None:
         """Retains the techniques with the highest scores, and their parents, where there are too many."""

@@ -33,7 +33,8 @@ GENERIC = _words(
     statistical mathematical process workflow recipe tool toolkit library software code codebase class family set
     type kind form instance case aspect consideration considerations choice choices goal goals hypothesis hypotheses
     assumption assumptions question questions answer generation representation prediction selection computation
-    calculation testing test time interpretation understanding
+    calculation testing test time interpretation understanding whole similar same operation operations refinement
+    refinements improvement improvements enhancement enhancements requirement requirements
     """
 )
 # A heading with one of these followed by "of X" or "for X" is about X.
@@ -43,7 +44,7 @@ ABOUT = _words(
     definition derivation implementation pseudocode pseudo-code structure workflow illustration introduction
     explanation interpretation properties advantages advantage extension extensions application applications
     analysis complexity instantiation instantiations usage background review recap understanding design discussion
-    limitations pipeline procedure training objective
+    limitations pipeline procedure training objective setting choice variant variants
     """
 )
 # Heads of things that one can build or run.
@@ -65,7 +66,17 @@ HEADS = _words(
     router partitioning sharding prefetching simulation simulator reparameterization reparametrization restoration
     reconstruction generation intervention patching ablation reward bonus descent ascent iteration backpropagation
     differentiation minimization maximization approximation estimation prediction translation mapping expansion
-    propagation convolution recurrence dropout smoothing splitting thresholding clipping
+    control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
+    """
+)
+# What a method does in a step: a heading that begins with one names the step.
+ACTIONS = _words(
+    """
+    update updating sample sampling compute computing estimate estimating select selecting initialize initializing
+    draw drawing train training optimize optimizing project projecting aggregate aggregating generate generating
+    encode encoding decode decoding normalize normalizing build building construct constructing extract extracting
+    learn learning minimize minimizing maximize maximizing refine refining prune pruning merge merging split
+    splitting align aligning match matching filter filtering rank ranking score scoring combine combining
     """
 )
 # Heads of names that are no technique, whatever precedes them.
@@ -76,7 +87,23 @@ NOT_HEADS = _words(
     proof guarantee question hypothesis assumption phenomenon mismatch gap tradeoff trade-off bottleneck finding
     findings understanding explanation overview perspective view notion concept idea comparison evaluation example
     property properties field area domain community work works paper contribution contributions
+    importance role effect impact benefit cost advantage disadvantage goal aim clarification derivation
+    efficiency scalability complexity convergence assumptions remark
+    motivation intuition discussion observation justification implication conclusion notation definition introduction
+    principle principles principal principals desideratum desiderata
     """
+)
+# Techniques whose heads are in NOT_HEADS.
+TECHNIQUES_NONETHELESS = frozenset(
+    {
+        "component analysis",
+        "correlation analysis",
+        "discriminant analysis",
+        "factor analysis",
+        "policy evaluation",
+        "semantic analysis",
+        "survival analysis",
+    }
 )
 # Heads that name data of a method. With them, a heading names a technique only where its text describes a computation,
 # as under "Adaptive step size".
@@ -87,6 +114,30 @@ QUANTITIES = _words(
     """
 )
 
+# Steps that readers call by such a word alone: "Model Training", "Loss Function".
+STEPS = _words(
+    """
+    training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
+    initialization initialisation architecture update updates augmentation regularization representation prediction
+    selection estimation test tests
+    """
+)
+# Adjectives that no ending gives away, and nouns that end like adjectives.
+ADJECTIVES = _words(
+    """
+    similar same different identical equal equivalent close likely unlikely possible impossible large small high low
+    higher lower larger smaller better worse best worst new old novel simple complex robust stable unstable sparse dense
+    smooth fast slow faster slower efficient inefficient sufficient necessary consistent inconsistent dependent
+    independent important relevant invariant equivariant specific generic general particular main key common rare
+    proper correct wrong true false full empty bounded unbounded biased unbiased differentiable available useful
+    """
+)
+NOUNS_LIKE_ADJECTIVES = _words(
+    """
+    variable table enable observable executable timetable ensemble assemble double derivative alternative negative
+    positive initiative functional operational conditional vertical reward forward backward award
+    """
+)
 # Words that end a noun phrase; "of" does not.
 STOP = _words(
     """
@@ -96,7 +147,7 @@ STOP = _words(
     therefore also both either between among during without within across against after before upon towards toward
     per instead rather only even just whereas given such called named termed dubbed denoted defined computed
     obtained trained designed used consisting comprising composed inspired allowing enabling aims aiming capable
-    able along together throughout leading making achieving this these those there here
+    able along together throughout leading making achieving this these those there here according respectively looks
     """
 )
 # Words that make a heading a sentence.
@@ -116,7 +167,8 @@ VERBS = _words(
 SAME_KIND = _words(
     """
     module method algorithm approach framework technique procedure strategy scheme mechanism step stage phase model
-    loss objective function term layer network block component operation process architecture system
+    loss objective function term layer network block component operation process architecture system iteration
+    iterations
     """
 )
 # Words that are ignored in the comparison of names.
@@ -133,6 +185,6 @@ LEADING = _words(
     different unified improved fast cheap first provably convergent computationally tractable closed-form,
     easy-to-use highly robust simple, stable theoretically grounded training-free data-efficient parameter-free
     plug-and-play easy-to-implement well-motivated end-to-end variant variation family class notion version form
-    kind type set series of extension generalization
+    kind type set series of extension generalization intermediary intermediate additional
     """
 )

@@ -180,3 +180,19 @@ def test_sentences_that_open_a_paragraph(text: str) -> None:
 def test_noun_phrases() -> None:
     assert is_noun_phrase("Warm Restart")
     assert not is_noun_phrase("We restart the loop")
+
+
+def test_pseudocode_with_a_caption_below_it_or_in_other_words(tmp_path: Path) -> None:
+    text = (
+        "# A Title of a Paper\n\n## Method\n\nText of it.\n\nPyTorch-style pseudocode for egg turning:\n\n```python\n"
+        "x = 1\n```\n\nMore text.\n\n```\ny = 2\n```\n\n**Listing 3**: Shell check\n\n## End\n\nText.\n"
+    )
+    assert [(a.title, a.body) for a in paper(tmp_path, text).algorithms] == [
+        ("PyTorch-style pseudocode for egg turning", "x = 1"),
+        ("Shell check", "y = 2"),
+    ]
+
+
+def test_tags_are_the_numbers_of_equations(tmp_path: Path) -> None:
+    text = "# A Title of a Paper\n\n## Method\n\nIt is\n\n$$\nx = y \\tag{3}\n$$\n\nand\n\n$$\nz\n$$\n"
+    assert [e.numbers for e in paper(tmp_path, text).equations] == [("3",), ()]

@@ -8,7 +8,7 @@ from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.latex.tokens import Tex
 
 LABEL = re.compile(r"\\label\s*\{([^{}]{1,200})\}")
-_NUMBERED = re.compile(r"(?i)^(?:algorithm|procedure|alg\.)\s*[\dA-Z]{0,3}(?:\.\d+)?\s*[.:—–-]*\s+")
+_NUMBERED = re.compile(r"(?i)^(?:algorithm|procedure|listing|alg\.)\s*[\dA-Z]{0,3}(?:\.\d+)?\s*[.:—–-]*\s+")
 _WORDS = {
     "state": "", "statex": "", "item": "", "require": "Require:", "ensure": "Ensure:",
     "input": "Input:", "output": "Output:", "kwin": "Input:", "kwout": "Output:", "kwdata": "Data:",
@@ -21,6 +21,7 @@ _WORDS = {
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
 _COMMENTS = frozenset(("comment", "tcp", "tcc", "tcp*", "tcc*", "leftcomment", "rcomment"))
+_SETTING = re.compile(r"\\(?:Set[A-Z]|ResetInOut|algrenewcommand)\w*")
 _COMMAND = re.compile(r"\\([a-zA-Z]+\*?)|\\\\|\\;|([{}])[ \t]*+\n")
 _PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print"])
 
@@ -30,16 +31,8 @@ def latex_algorithm(
 ) -> Algorithm:
     r"""The algorithm in `source`, which is `start` to `end` of the paper and begins with `\begin`."""
     tex = Tex(source)
-    title, label = "", LABEL.search(source)
-    cut: list[tuple[int, int]] = []
-    for match in re.finditer(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])", source):
-        at = tex.skip_options(match.end())
-        group = tex.group(at)
-        if group is not None and match.group().endswith("captionof"):
-            group = tex.group(group.after)
-        if group is not None:
-            title = title or latex_text(tex.inner(group), macros, defaults).replace("\n\n", " ")
-            cut.append((match.start(), group.after))
+    label = LABEL.search(source)
+    title, cut = caption(source, macros, defaults)
     for match in re.finditer(r"\\(?:begin|end)\s*\{([^{}]{1,60})\}", source):
         after = match.end()
         if match[1] not in ("algorithm", "algorithm*", "algorithmic", "algorithm2e") and "math" not in match[1]:
@@ -47,6 +40,11 @@ def latex_algorithm(
                 cut.append((match.start(), tex.skip_options(after)))
             continue
         cut.append((match.start(), tex.skip_options(after)))
+    for match in _SETTING.finditer(source):
+        after = match.end()
+        while group := tex.group(after):
+            after = group.after
+        cut.append((match.start(), after))
     body, at = [], 0
     for left, right in sorted(cut):
         body.append(source[at:left] if left > at else "")
@@ -55,10 +53,33 @@ def latex_algorithm(
     return Algorithm(
         start=start,
         end=end,
-        title=_NUMBERED.sub("", title),
+        title=unnumbered(title),
         body=steps("".join(body), macros, defaults),
         label=label[1].strip() if label else None,
     )
+
+
+def caption(
+    source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
+) -> tuple[str, list[tuple[int, int]]]:
+    """The first caption in `source` as readable text, "" where there is none, and the spans of all captions."""
+    tex = Tex(source)
+    title = ""
+    spans: list[tuple[int, int]] = []
+    for match in re.finditer(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])", source):
+        at = tex.skip_options(match.end())
+        group = tex.group(at)
+        if group is not None and match.group().endswith("captionof"):
+            group = tex.group(group.after)
+        if group is not None:
+            title = title or latex_text(tex.inner(group), macros, defaults).replace("\n\n", " ")
+            spans.append((match.start(), group.after))
+    return title, spans
+
+
+def unnumbered(title: str) -> str:
+    """A caption without "Algorithm 1:"."""
+    return _NUMBERED.sub("", title).strip()
 
 
 def steps(source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]) -> str:

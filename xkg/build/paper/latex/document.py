@@ -12,9 +12,11 @@ from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
+from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.flatten import flatten
-from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros
-from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS, latex_text, math
+from xkg.build.paper.latex.listings import float_listing, listing_algorithm
+from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros, unprinted
+from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES, latex_text, math
 from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
 from xkg.unicode import one_line
 
@@ -32,10 +34,18 @@ _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
 _PARAGRAPH_START = re.compile(
-    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z]))"
-    r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*\{?$"
+    r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z])"
+    r"|\\\\[ \t]*\n|\n[ \t]*(?=\\noindent(?![a-zA-Z])))"
+    r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*"
+    r"(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*)?\{?$"
 )
+_ENUMERATOR = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*$")
 _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
+_SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
+# What follows a title that no text belongs to; a formula is text.
+_NO_TEXT = re.compile(
+    r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
+)
 _LONGEST_TITLE = 1000
 _LONGEST_EMPHASIS = 300
 
@@ -99,11 +109,11 @@ def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, t
         style = files.text(name + ".sty") if re.fullmatch(r"[\w./-]+", name) else None
         if style is None:
             continue
-        style_macros = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
-        for macro in used & style_macros.table.keys() - table.keys():
-            table[macro] = style_macros.table[macro]
-            if macro in style_macros.defaults:
-                defaults[macro] = style_macros.defaults[macro]
+        found = find_macros(re.sub(r"(?<!\\)%[^\n]*", "", style))
+        for macro in used & found.table.keys() - table.keys() - SWITCHES:
+            table[macro] = found.table[macro]
+            if macro in found.defaults:
+                defaults[macro] = found.defaults[macro]
     return table, defaults
 
 
@@ -123,10 +133,13 @@ class _Scan:
         environment_list = environments(text, self.borders)
         self.environments = {e.start: e for e in environment_list}
         self.algorithm_list = [e for e in environment_list if e.name in ALGORITHMS and e.closed]
+        self.listings = [e for e in environment_list if e.name in VERBATIM]
         body = next((e for e in environment_list if e.name == "document"), None)
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
         self.definitions = dict(macros.definitions)
+        self.unprinted = unprinted(macros.table)
+        self.numbers = EquationNumbers(text, [e for e in environment_list if e.name == "subequations" and e.closed])
         self.structure = _Structure()
         self.appendix = False
         self.no_display_end = False
@@ -186,6 +199,8 @@ class _Scan:
         level = LEVELS.get(self.heading_aliases.get(word, word))
         if level is not None:
             return self._heading(level, start, after)
+        if word in self.unprinted and (group := self.tex.group(after)) is not None:
+            return group.after
         if word in ("appendix", "appendices"):
             self.appendix = True
         elif word in _STYLES:
@@ -202,12 +217,17 @@ class _Scan:
                 self.structure.abstract = (inside, stop.start() if stop else min(len(self.text), inside + 5000))
             return inside
         if name in MATH_ENVIRONMENTS:
-            self._equation(environment.start, environment.end, inside, environment.body_end)
+            self._equation(environment.start, environment.end, inside, environment.body_end, name)
             return environment.end
         if name in ALGORITHMS:
             self._algorithm(environment)
             return environment.end
+        if name in LISTINGS:
+            self._listing(environment)
+            return environment.end
         if name in FLOATS:
+            if self._listing(environment):
+                return environment.end
             last = environment.start
             for algorithm in self.algorithm_list:
                 if environment.start < algorithm.start < environment.end and algorithm.start >= last:
@@ -216,6 +236,9 @@ class _Scan:
                     if name.startswith(("figure", "wrapfigure")):
                         break
             return environment.end
+        if name in VERBATIM:
+            listing = listing_algorithm(self.text, environment, self.macros.table, self.macros.defaults)
+            self.structure.algorithms += [listing] if listing else []
         if name in VERBATIM or name == "thebibliography":
             return environment.end
         if name == "abstract" and self.structure.abstract is None:
@@ -224,20 +247,32 @@ class _Scan:
             self.appendix = True
         return inside
 
+    def _listing(self, environment: Environment) -> bool:
+        """Whether a float holds code or a table of steps with a caption, which is then an algorithm."""
+        table, defaults = self.macros.table, self.macros.defaults
+        algorithm = float_listing(self.text, environment, self.listings, table, defaults)
+        self.structure.algorithms += [algorithm] if algorithm else []
+        return algorithm is not None
+
     def _algorithm(self, environment: Environment) -> None:
+        if any(environment.start < e.start < environment.end for e in self.listings) and self._listing(environment):
+            return
         source = self.text[environment.start : environment.end]
         if len(source) < 100_000:
             table, defaults = self.macros.table, self.macros.defaults
             algorithm = latex_algorithm(source, environment.start, environment.end, table, defaults)
             self.structure.algorithms.append(algorithm)
 
-    def _equation(self, start: int, end: int, body_start: int, body_end: int) -> None:
+    def _equation(self, start: int, end: int, body_start: int, body_end: int, environment: str = "") -> None:
         body = self.text[body_start:body_end]
         label = LABEL.search(body)
         formula = math(expand(body, self.macros.table, self.macros.defaults)) if len(body) < 50_000 else ""
+        numbers = self.numbers.of(environment, start, body) if len(body) < 50_000 else ()
         if formula:
             self.structure.equations.append(
-                Equation(start=start, end=end, latex=formula, label=label[1].strip() if label else None)
+                Equation(
+                    start=start, end=end, latex=formula, label=label[1].strip() if label else None, numbers=numbers
+                )
             )
 
     def _bracket(self, match: re.Match[str]) -> int:
@@ -266,6 +301,8 @@ class _Scan:
         group = self.tex.group(self.tex.skip_options(after))
         if group is None:
             return after
+        if level == 1 and not self.text.startswith("*", start + len("\\section")):
+            self.numbers.section(appendix=self.appendix)
         title = one_line(self.readable(group.start, min(group.end, group.start + _LONGEST_TITLE)))
         if level == 4:
             title = title.rstrip(" .:")
@@ -299,19 +336,23 @@ class _Scan:
         return inner_start
 
     def _run_in(self, style: str, text: str, start: int, end: int) -> bool:
-        """A short bold (or italic) title with a full stop or colon that begins a paragraph is a heading."""
+        """A short bold (or italic) title with a full stop or colon that begins a paragraph is a heading; so is a bold
+        one without, before a sentence."""
         follows = self.text[end : end + 1]
         stopped = text.endswith((".", ":", "?"))
         title = text.rstrip(" .:")
-        if not (stopped or follows in ".:") or style in ("monospace",) or len(title.split()) > 12 or not title:
+        set_off = style == "bold" and is_noun_phrase(title) and bool(_SENTENCE.match(self.text, end))
+        if not (stopped or follows in ".:" or set_off) or style == "monospace" or len(title.split()) > 12 or not title:
             return False
         if not is_noun_phrase(title) and not (style == "bold" and not re.match(r"(?i)(proof|theorem|lemma)\b", title)):
             return False
         if not _PARAGRAPH_START.search(self.text[max(self.start, start - 200) : start]):
             return False
-        after = end if stopped else end + 1
-        if re.compile(r"[ \t]*\n[ \t]*\n|\s*\\(?:begin|item|end|section)").match(self.text, after, after + 200):
+        after = end if stopped or follows not in ".:" else end + 1
+        if _NO_TEXT.match(self.text, after, after + 200):
             return False
+        numbered = _ENUMERATOR.search(self.text[max(self.start, start - 10) : start])
+        start -= len(numbered[0]) if numbered else 0
         self.structure.headings.append(Heading(title, 4, start, after, appendix=self.appendix))
         return True
 

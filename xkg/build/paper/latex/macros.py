@@ -200,3 +200,8 @@ def _arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list
         values.append(tex.inner(group))
         at = group.after
     return values, at
+
+
+def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
+    r"""The macros of one argument that print nothing, by which authors leave text out: `\newcommand{\cut}[1]{}`."""
+    return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())

@@ -332,7 +332,8 @@ FLOATS = _starred("""
     longtable teaserfigure subfigure subtable pgfpicture picture
 """)
 ALGORITHMS = _starred("algorithm algorithmic algorithm2e algorithmbox myalgorithm pseudocode")
-NOT_READ = FLOATS | ALGORITHMS | _names("thebibliography comment filecontents filecontents* CCSXML")
+LISTINGS = _starred("listing codelisting")
+NOT_READ = FLOATS | ALGORITHMS | LISTINGS | _names("thebibliography comment filecontents filecontents* CCSXML")
 BOXES = _names("minipage adjustbox multicols thebibliography tabular tabularx wrapfigure")
 HEADINGS = _names("part chapter section subsection subsubsection")
 

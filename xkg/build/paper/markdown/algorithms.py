@@ -11,9 +11,13 @@ from xkg.build.paper.markdown.blocks import Region, inside_any
 from xkg.build.paper.markdown.text import inline
 
 _HEAD = re.compile(
-    r"[ \t>]*+(?:\*\*|#{1,6} |\\textbf\{)?\s*+(?:Algorithm|ALGORITHM|Procedure)\s+[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*"
-    r"(?:\*\*|\})?\s*[.:]*\s*(?P<title>[^\n]*)"
+    r"[ \t>]*+(?:\*\*|#{1,6} |\\textbf\{)?\s*+(?:Algorithm|ALGORITHM|Procedure|Listing)\s+"
+    r"[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*(?:\*\*|\})?\s*[.:]*\s*(?P<title>[^\n]*)"
 )
+_PSEUDOCODE = re.compile(
+    r"[ \t>]*+(?:\*\*|#{1,6} )?\s*+(?P<title>(?:[\w-]+[ -]){0,3}?[Pp]seudo-?\s?code\s+(?:of|for)\s[^\n]{3,120})"
+)
+_BEGINS = re.compile(r"#{1,6} (?=(?:Algorithm|ALGORITHM|Listing) )|(?=(?:\*\*|\\textbf\{)?(?:Algorithm|ALGORITHM) )")
 _LINE_NUMBER = re.compile(r"^\d{1,2}\s*:\s+")
 _DISPLAY = re.compile(r"\\\[((?:\\\\|(?!\\[\[\]]).){1,5000}+)\\\]|\$\$(.{1,5000}?)\$\$", re.DOTALL)
 _STEP = re.compile(
@@ -45,9 +49,7 @@ def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tu
     for index, (start, end) in enumerate(lines):
         if end - start > 300 or any(a <= start < b for a, b in covered) or (start < until and not covered):
             continue
-        if not text.startswith(("Algorithm", "**Algorithm", "ALGORITHM", "\\textbf{Alg"), start):
-            continue
-        head = _HEAD.match(text, start, end)
+        head = _HEAD.match(text, start, end) if _BEGINS.match(text, start) else None
         if head is None or inside_any(list(regions), start) is not None:
             continue
         stop = _unfenced_end(text, index, lines)
@@ -69,9 +71,16 @@ def _fenced_title(
     index = bisect_left(starts, region.start) - 1
     while index >= 0 and not text[slice(*lines[index])].strip():
         index -= 1
-    if index >= 0 and (head := _HEAD.match(text, *lines[index])) and lines[index][1] - lines[index][0] < 200:
-        return head["title"], region.body_start, lines[index][0]
-    return None, 0, 0
+    if index >= 0 and lines[index][1] - lines[index][0] < 200:
+        head = _HEAD.match(text, *lines[index]) or _PSEUDOCODE.match(text, *lines[index])
+        if head is not None:
+            return head["title"].rstrip("*: "), region.body_start, lines[index][0]
+    index = bisect_left(starts, region.end)
+    while index < len(lines) and not text[slice(*lines[index])].strip():
+        index += 1
+    # A caption may stand below the code.
+    below = _HEAD.match(text, *lines[index]) if index < len(lines) and lines[index][1] - lines[index][0] < 200 else None
+    return (below["title"], region.body_start, region.start) if below else (None, 0, 0)
 
 
 def _continued(text: str, end: int, regions: list[Region], lines: Sequence[tuple[int, int]], starts: list[int]) -> int:

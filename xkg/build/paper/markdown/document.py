@@ -56,6 +56,7 @@ _BETWEEN_NAMES = re.compile(r",|;|(?<!\s)\s++and\s+|&|·")
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
+_TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
 _FRONT_FIELD = re.compile(r"^(title|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE)
 
 
@@ -324,9 +325,12 @@ class _Paper:
         out = []
         for start, end, body_start, body_end in sorted(spans):
             body = self.text[body_start:body_end]
-            label = LABEL.search(body) or re.search(r"\\tag\*?\{([^{}]{1,40})\}", body)
+            tags = _TAG.findall(body)
+            label = LABEL.search(body)
+            name = label[1].strip() if label else next((tag.strip() for tag in tags), None)
             if formula := math(expand(body, macros)):
-                out.append(Equation(start=start, end=end, latex=formula, label=label[1].strip() if label else None))
+                numbers = tuple(tag.strip(" ()") for tag in tags)
+                out.append(Equation(start=start, end=end, latex=formula, label=name, numbers=numbers))
         return tuple(out)
 
     def algorithms(self) -> tuple[Algorithm, ...]:

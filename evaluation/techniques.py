@@ -1,0 +1,164 @@
+"""How well the static extraction finds a paper's techniques: `python -m evaluation.techniques GOLD… --papers FOLDER`.
+
+A gold file holds JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by a
+reader of the paper before any output was seen. `source` is where the paper's files come from (repository@commit, or an
+arXiv id), `FOLDER/<paper>` holds them, and lines `first` to `last` (1-based, inclusive) of `file` are where the paper
+describes the technique. `kind` is
+
+- `main`: the paper's own contribution or a part of it,
+- `supporting`: what one also implements to reproduce it,
+- `mentioned`: a technique that the reader accepts but does not require: a baseline, background, an interpretation.
+
+An extracted technique and a gold one match where their names are alike by at least `ALIKE`, or by at least `NEAR` and
+an excerpt of the one starts within the lines of the other. Likeness is the Dice coefficient of the words of two names,
+plurals and function words apart, the best over all aliases. Matches are one to one, the most alike first, so that a
+technique found twice counts once and is wrong once; `mentioned` ones may match several times.
+
+Recall is over `main` and over `main` with `supporting`; precision over all that was extracted.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
+from xkg.model import Technique
+
+ALIKE = 0.7
+NEAR = 0.5
+_FUNCTION_WORDS = frozenset("a an and as at by for from in of on or the to via with our its".split())
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A technique that a reader found."""
+
+    paper: str
+    main_file: str
+    kind: str
+    names: tuple[str, ...]
+    file: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What extraction did on one paper: for each gold technique the one that matched it, or None; and the extracted
+    ones that matched nothing."""
+
+    found: tuple[tuple[Gold, Technique | None], ...]
+    wrong: tuple[Technique, ...]
+    extracted: int
+
+    def recall(self, *kinds: str) -> tuple[int, int]:
+        """How many of the gold techniques of these kinds were found, and how many there are."""
+        wanted = [technique for gold, technique in self.found if gold.kind in kinds]
+        return sum(t is not None for t in wanted), len(wanted)
+
+
+def read_gold(path: Path) -> dict[str, list[Gold]]:
+    """Gold techniques by paper, in the file's order. Raises `ValueError` for a line of another form."""
+    papers: dict[str, list[Gold]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["kind"] not in ("main", "supporting", "mentioned"):
+            raise ValueError(f"{path}: kind is main, supporting or mentioned, not {row['kind']!r}")
+        names = (row["name"], *row["aliases"])
+        papers.setdefault(row["paper"], []).append(
+            Gold(row["paper"], row["main_file"], row["kind"], names, row["file"], row["first"], row["last"])
+        )
+    return papers
+
+
+def _words(name: str) -> set[str]:
+    found = re.findall(r"[^\W_]+", re.sub(r"\$[^$]*\$", " ", name).casefold())
+    return {re.sub(r"(?<=[^\W\d_s]{3})s$", "", word) for word in found if word not in _FUNCTION_WORDS}
+
+
+def likeness(one: str, other: str) -> float:
+    """How alike two names are, 0 to 1."""
+    if one.casefold() == other.casefold():
+        return 1.0
+    a, b = _words(one), _words(other)
+    return 2 * len(a & b) / (len(a) + len(b)) if a and b else 0.0
+
+
+def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
+    """How well a technique matches a gold one, by name, then by place; (0, False) where it does not."""
+    alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
+    there = any(
+        excerpt.path == gold.file and excerpt.line is not None and gold.first <= excerpt.line <= gold.last
+        for excerpt in technique.excerpts
+    )
+    return (alike, there) if alike >= ALIKE or (alike >= NEAR and there) else (0.0, False)
+
+
+def match(techniques: Sequence[Technique], golds: Sequence[Gold]) -> Outcome:
+    """Matches what was extracted from a paper with what a reader found."""
+    pairs = sorted(
+        ((_score(t, g), i, j) for i, t in enumerate(techniques) for j, g in enumerate(golds)),
+        key=lambda pair: (-pair[0][0], -pair[0][1], pair[1], pair[2]),
+    )
+    right: dict[int, int] = {}
+    matched: dict[int, int] = {}
+    for (alike, _), i, j in pairs:
+        if alike and i not in right and (j not in matched or golds[j].kind == "mentioned"):
+            right[i] = j
+            matched.setdefault(j, i)
+    return Outcome(
+        found=tuple((g, techniques[matched[j]] if j in matched else None) for j, g in enumerate(golds)),
+        wrong=tuple(t for i, t in enumerate(techniques) if i not in right),
+        extracted=len(techniques),
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:3}/{whole:<3} {part / whole if whole else 0:4.2f}"
+
+
+def _row(name: str, outcomes: Sequence[Outcome]) -> str:
+    recalls = []
+    for kinds in (("main",), ("main", "supporting")):
+        counts = [outcome.recall(*kinds) for outcome in outcomes]
+        recalls.append(_share(sum(found for found, _ in counts), sum(wanted for _, wanted in counts)))
+    extracted = sum(outcome.extracted for outcome in outcomes)
+    precise = _share(extracted - sum(len(outcome.wrong) for outcome in outcomes), extracted)
+    return f"{name:<24} {recalls[0]:>14} {recalls[1]:>16} {precise:>14}"
+
+
+def measure(path: Path, papers: Path, *, details: bool, say: Callable[[str], None] = print) -> list[Outcome]:
+    """Prints a table of one gold file's papers, with `details` what was missed and what is wrong."""
+    outcomes = []
+    say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14}")
+    for paper, golds in read_gold(path).items():
+        techniques = extract(parse_paper(papers / paper / golds[0].main_file), f"title:{paper}").techniques
+        outcome = match(techniques, golds)
+        outcomes.append(outcome)
+        say(_row(paper, [outcome]))
+        if details:
+            for gold, technique in outcome.found:
+                if technique is None and gold.kind != "mentioned":
+                    say(f"    missed ({gold.kind}): {gold.names[0]}")
+            for technique in outcome.wrong:
+                say(f"    wrong: {technique.name}")
+    say(_row("all", outcomes))
+    return outcomes
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gold", nargs="+", type=Path)
+    parser.add_argument("--papers", type=Path, required=True, help="a folder with a folder of sources for each paper")
+    parser.add_argument("--details", action="store_true", help="name what was missed and what is wrong")
+    options = parser.parse_args(arguments)
+    for path in options.gold:
+        measure(path, options.papers, details=options.details)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Papers written for these tests: a LaTeX body under a title, and the techniques that are found in it."""
+
+from pathlib import Path
+
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
+from xkg.model import Technique
+
+_INTRODUCTION = (
+    "\\section{Introduction}\nLong words came before \\cite{a}. In this paper we propose Tern Sampling (TS), a sampler "
+    "that forgets slowly. TS needs one pass.\n\n"
+)
+_END = "\n\n\\section{Experiments}\nWe compare TS with baselines on datasets.\n\n\\section{Conclusion}\nTS is fast.\n"
+
+
+def techniques(folder: Path, method: str, after: str = "") -> dict[str, Technique]:
+    """The techniques by name, of a paper on Tern Sampling whose method is `method`."""
+    path = folder / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\n\\title{Tern Sampling for Slow Forgetting}\n\\begin{document}\n\\maketitle\n"
+        f"{_INTRODUCTION}\\section{{Method}}\n{method}{_END}{after}\\end{{document}}\n",
+        encoding="utf-8",
+    )
+    return {t.name: t for t in extract(parse_paper(path), "title:tern").techniques}

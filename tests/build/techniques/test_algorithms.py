@@ -1,0 +1,89 @@
+"""Techniques from captions of algorithms, wherever these stand, and from pseudocode."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.build.techniques.papers import techniques
+from xkg.build.techniques.algorithms import caption_name
+
+_STEPS = "\\begin{algorithmic}\\State draw a nest\\State keep the best nest\\end{algorithmic}"
+
+
+@pytest.mark.parametrize(
+    ("caption", "name"),
+    [
+        ("PyTorch-style pseudocode for Nest Balancing", "Nest Balancing"),
+        ("Implementation of the Nest Balancing", "Nest Balancing"),
+        ("Training of Nest Balancing (our method, $k=3$)", "Nest Balancing"),
+        ("Calculate $k_i$ for NB-PAGE in the finite-sum setting. See line 3.", "NB-PAGE"),
+        ("Nest balancing. Each step draws a nest.", "Nest balancing"),
+    ],
+)
+def test_a_caption_names_what_its_steps_do(caption: str, name: str) -> None:
+    assert caption_name(caption) == name
+
+
+def test_an_algorithm_in_the_experiments_or_the_appendix_is_a_technique(tmp_path: Path) -> None:
+    after = (
+        f"\\begin{{algorithm}}\\caption{{Nest Balancing}}{_STEPS}\\end{{algorithm}}\n\\appendix\n\\section{{Tables}}\n"
+        f"Numbers.\n\\begin{{algorithm}}\\caption{{Lazy egg rotation}}{_STEPS}\\end{{algorithm}}\n"
+    )
+    found = techniques(tmp_path, "We sample terns.\n", after)
+    assert {"Nest Balancing", "Lazy egg rotation"} <= set(found)
+
+
+def test_an_algorithm_that_no_sentence_describes_is_defined_by_its_steps(tmp_path: Path) -> None:
+    found = techniques(
+        tmp_path,
+        "We sample terns.\n",
+        f"\\appendix\\section{{Tables}}\n\\begin{{algorithm}}\\caption{{Egg rotation}}{_STEPS}\\end{{algorithm}}\n",
+    )
+    assert found["Egg rotation"].definition == "Egg rotation: draw a nest; keep the best nest"
+    assert found["Egg rotation"].excerpts[0].path == "paper.tex"
+
+
+def test_an_algorithm_under_the_heading_that_refers_to_it_is_one_technique(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Nest Search}\nWe compute the nest by search (Algorithm~\\ref{alg:s}).\n"
+        f"\\begin{{algorithm}}\\caption{{Search for nests by TS}}\\label{{alg:s}}{_STEPS}\\end{{algorithm}}\n"
+    )
+    found = techniques(tmp_path, method)
+    assert [name for name in found if "earch" in name] == ["Nest Search"]
+
+
+def test_variants_with_names_of_their_own_are_apart(tmp_path: Path) -> None:
+    algorithms = "".join(
+        f"\\begin{{algorithm}}\\caption{{{name}}}{_STEPS}\\end{{algorithm}}\n" for name in ("TS-PAGE", "TS-PAGE-MVR")
+    )
+    assert {"TS-PAGE", "TS-PAGE-MVR"} <= set(techniques(tmp_path, f"We sample.\n{algorithms}"))
+
+
+def test_pseudocode_without_a_caption_is_named_by_the_sentence_before_it(tmp_path: Path) -> None:
+    listing = "\\begin{verbatim}\nfor x in nests:\n    y = turn(x)\nreturn y\n\\end{verbatim}\n"
+    found = techniques(tmp_path, f"We sample terns. The pseudocode of the egg rotation is as follows.\n{listing}")
+    assert "egg rotation" in found
+
+
+def test_a_prompt_in_verbatim_is_no_technique(tmp_path: Path) -> None:
+    listing = "\\begin{verbatim}\nYou are a helpful bird.\nAnswer in one word\nDo not sing\n\\end{verbatim}\n"
+    found = techniques(tmp_path, f"We sample terns. The code of the egg rotation prompt is this.\n{listing}")
+    assert set(found) == {"TS"}
+
+
+def test_titled_definitions_of_methods_are_techniques(tmp_path: Path) -> None:
+    method = (
+        "We sample terns.\n\\begin{definition}[Surrogate objective]\nThe sum of the least rewards.\n\\end{definition}\n"
+        "\\begin{definition}[Metric space]\nA set.\\end{definition}\n"
+    )
+    found = techniques(tmp_path, method)
+    assert set(found) == {"TS", "Surrogate objective"}
+    assert found["Surrogate objective"].definition == "Surrogate objective: The sum of the least rewards."
+
+
+def test_what_a_macro_leaves_out_is_no_part_of_the_paper(tmp_path: Path) -> None:
+    method = (
+        "\\newcommand{\\cut}[1]{}We sample terns.\n\\cut{We call this \\emph{Egg Folding}.\n"
+        f"\\begin{{algorithm}}\\caption{{Shell folding}}{_STEPS}\\end{{algorithm}}}}\n"
+    )
+    assert set(techniques(tmp_path, method)) == {"TS"}

@@ -1,0 +1,144 @@
+"""Techniques from headings, run-in heads and titles of list items."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.build.techniques.papers import techniques
+
+
+def test_symbols_are_no_part_of_a_heading_s_name(tmp_path: Path) -> None:
+    method = "\\subsection{Neighbour sampling $S_{\\text{N}}$}\nWe sample neighbours.\n"
+    method += "\\subsection{The Setting of Weight Matrix $\\mathbf{W}$}\nIt is set by noise. We compute it once.\n"
+    assert {"Neighbour sampling", "Weight Matrix W"} <= set(techniques(tmp_path, method))
+
+
+def test_a_heading_without_words_of_its_own_is_named_after_the_method(tmp_path: Path) -> None:
+    method = "\\subsection{Model Training}\nWe train the model on nests. We update it daily.\n"
+    assert "TS Model Training" in techniques(tmp_path, method)
+
+
+@pytest.mark.parametrize("title", ["High-level motivation", "Whole operation", "Refinements", "Design problem"])
+def test_a_topic_is_no_technique(tmp_path: Path, title: str) -> None:
+    assert set(techniques(tmp_path, f"\\subsection{{{title}}}\nWe compute things. We use them.\n")) == {"TS"}
+
+
+def test_run_in_heads_with_and_without_a_stop(tmp_path: Path) -> None:
+    method = (
+        "\\textbf{Nest pooling.} Eggs are pooled by size. We compute it once.\n\n"
+        "\\textbf{Contrastive loss}\nWe minimize a margin over eggs.\n\n"
+        "(1) \\textbf{Update $\\mathbf{X}$ while fixing $\\mathbf{Z}$}:\n\\begin{equation} x = z \\end{equation}\n"
+    )
+    assert {"Nest pooling", "Contrastive loss", "Update X while fixing Z"} <= set(techniques(tmp_path, method))
+
+
+def test_titles_of_list_items(tmp_path: Path) -> None:
+    method = (
+        "A step has parts:\n\\begin{itemize}\n\\item \\textbf{Egg head.} It predicts the size of an egg.\n"
+        "\\item \\emph{Shell decoder}: it maps the size to a shell.\n\\item Half-step momentum update: $v = w$\n"
+        "\\end{itemize}\n"
+    )
+    assert {"Egg head", "Shell decoder", "Half-step momentum update"} <= set(techniques(tmp_path, method))
+
+
+def test_the_names_that_authors_give_in_their_experiments(tmp_path: Path) -> None:
+    after = "\n\\section{Ablation study}\nIt yields a policy, that we call \\emph{Weighted policy}. It picks eggs.\n"
+    assert "Weighted policy" in techniques(tmp_path, "We sample terns.\n", after)
+
+
+def test_a_description_that_never_comes_again_is_no_name(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "We propose an expanding procedure for eggs. We construct functional estimators.\n")
+    assert set(found) == {"TS"}
+
+
+def test_a_single_noun_is_named_after_the_method(tmp_path: Path) -> None:
+    method = (
+        "\\paragraph{Graph.} We construct an edge between nests.\n\n\\paragraph{Likelihood.} It is\n\\[ p = q. \\]\n"
+    )
+    assert {"TS Graph", "TS Likelihood"} <= set(techniques(tmp_path, method))
+
+
+def test_a_subscript_in_words_is_part_of_a_name_and_a_greek_letter_is_a_word(tmp_path: Path) -> None:
+    method = "\\subsection{Nest$_{\\text{pooling}}$}\nWe compute it.\n\\subsection{Update $\\rho_k$}\nWe update it.\n"
+    assert {"Nest pooling", "Update rho"} <= set(techniques(tmp_path, method))
+
+
+def test_what_a_heading_finds_or_analyses_is_one_technique(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Finding the optimal nest weighting}\nWe compute the nest weighting.\n"
+        "\\subsection{Analysis of the nest weighting}\nWe compute its error.\n"
+    )
+    assert [name for name in techniques(tmp_path, method) if "weighting" in name] == [
+        "Finding the optimal nest weighting"
+    ]
+
+
+def test_the_part_after_a_colon_is_another_name(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Learning from eggs: nest divergence}\nWe compute it.\n\n"
+        "We minimize the nest divergence, and define it by\n\\[ a = b. \\]\n"
+    )
+    found = techniques(tmp_path, method)
+    assert found["Learning from eggs: nest divergence"].aliases == ("nest divergence",)
+    assert "nest divergence" not in found
+
+
+def test_a_section_of_propositions_or_of_a_baseline_may_be_method(tmp_path: Path) -> None:
+    after = "\\section{Nest Prediction}\n\\begin{proposition}It holds.\\end{proposition}\nWe predict nests.\n"
+    method = "We sample terns.\n\\section{Strong Baseline Model}\n\\paragraph{Egg Encoding} We encode eggs as shells.\n"
+    assert {"Nest Prediction", "Egg Encoding"} <= set(techniques(tmp_path, method + after))
+
+
+def test_known_analyses_are_techniques_and_other_analyses_are_not(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Survival Analysis}\nWe compute the time.\n\n\\subsection{Egg Analysis}\nWe compute the eggs.\n"
+    )
+    found = techniques(tmp_path, method)
+    assert "Survival Analysis" in found
+    assert "Egg Analysis" not in found
+
+
+def test_a_step_that_authors_perform_by_its_name(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "We also perform an intermediary egg-pooling step. We apply the same procedure.\n")
+    assert set(found) == {"TS", "egg-pooling step"}
+
+
+def test_a_run_in_head_after_a_line_that_ends_in_a_comment(tmp_path: Path) -> None:
+    method = "We count eggs. % Or not.\\\\\n\\noindent{\\bf Egg segmentation.} We split the eggs.\n"
+    assert "Egg segmentation" in techniques(tmp_path, method)
+
+
+def test_phases_of_a_protocol_and_a_test_that_a_paragraph_states(tmp_path: Path) -> None:
+    method = (
+        "\\textbf{Statistical Test.} We compare eggs, if\n\\[ a = b. \\]\n\nIt has phases:\n\\begin{itemize}\n"
+        "\\item \\textbf{Setup Phase:} We share eggs.\n\\item \\textbf{Encryption Phase:} We hide eggs.\n"
+        "\\end{itemize}\n"
+    )
+    found = techniques(tmp_path, method)
+    assert {"TS Statistical Test", "TS Setup Phase", "Encryption Phase"} <= set(found)
+
+
+def test_components_that_clauses_describe(tmp_path: Path) -> None:
+    method = (
+        "We learn the following components: a \\emph{forward policy} that solves the task and is evaluated, an "
+        "\\emph{egg discriminator} that learns to tell apart all the states that are visited by many other terns "
+        "and by gulls, and finally a \\emph{nest model}.\n"
+    )
+    assert {"forward policy", "egg discriminator", "nest model"} <= set(techniques(tmp_path, method))
+
+
+def test_an_emphasised_name_that_is_cited(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "We do \\emph{negative hatching} \\citep{tern}. It is an \\emph{egg loss}.\n")
+    assert "negative hatching" in found
+
+
+def test_a_bold_subject_that_opens_a_paragraph(tmp_path: Path) -> None:
+    method = (
+        "We add losses.\n\n\\textbf{Egg loss} encourages round eggs.\n\n\\textbf{Pruning} removes some.\n\n"
+        "\\textbf{Regularization} prevents cracks.\n\n\\textbf{Results} shows nests.\n\n"
+        "It is \\textbf{Nest loss} that fails.\n"
+    )
+    found = techniques(tmp_path, method)
+    assert {"Egg loss", "Pruning"} <= set(found)
+    assert any("Regularization" in name for name in found)
+    assert not any("Results" in name or "Nest" in name for name in found)

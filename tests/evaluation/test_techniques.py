@@ -1,0 +1,88 @@
+"""The matching of what was extracted with what a reader found."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evaluation.techniques import Gold, likeness, main, match, read_gold
+from xkg.model import Excerpt, Technique
+
+DATA = Path(__file__).parent.parent / "data" / "extract"
+
+
+def gold(name: str, *aliases: str, kind: str = "main", lines: tuple[int, int] = (10, 20)) -> Gold:
+    return Gold("p", "p.tex", kind, (name, *aliases), "p.tex", *lines)
+
+
+def technique(name: str, line: int = 1, *aliases: str) -> Technique:
+    excerpt = Excerpt(section="Method", start=0, end=1, path="p.tex", line=line)
+    return Technique(id=f"title:p#{name}", name=name, aliases=aliases, excerpts=(excerpt,))
+
+
+def test_likeness_is_of_words_and_not_of_their_order_or_number() -> None:
+    assert likeness("Loss of ranking", "ranking losses") == 0.5  # "losses" is not "loss"
+    assert likeness("the mask generators", "Mask Generator") == 1
+    assert likeness("S_C", "s_c") == 1
+    assert likeness("", "$x$") == 0
+
+
+def test_half_alike_names_match_only_in_the_place() -> None:
+    golds = [gold("nest search", lines=(10, 20))]
+    assert match([technique("nest turning", 30)], golds).wrong
+    assert not match([technique("nest turning", 15)], golds).wrong
+
+
+def test_a_technique_found_twice_is_wrong_once_but_mentioned_ones_match_often() -> None:
+    golds = [gold("nest search"), gold("Adam", "SGD", kind="mentioned")]
+    outcome = match(
+        [technique("nest search", 15), technique("Nest Search"), technique("Adam"), technique("SGD")], golds
+    )
+    assert [t.name for t in outcome.wrong] == ["Nest Search"]
+    assert outcome.recall("main") == (1, 1)
+    assert outcome.recall("main", "supporting", "mentioned") == (2, 2)
+
+
+def test_the_most_alike_match_first() -> None:
+    golds = [gold("event sequence encoder", lines=(1, 99)), gold("event encoder", lines=(1, 99))]
+    outcome = match([technique("event encoder", 5), technique("sequence encoder", 5)], golds)
+    assert [t.name for _, t in outcome.found if t] == ["sequence encoder", "event encoder"]
+
+
+def test_a_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = {
+        "paper": "tide",
+        "source": "",
+        "main_file": "systems.tex",
+        "section": "",
+        "file": "systems.tex",
+        "aliases": [],
+    }
+    rows = [
+        {**row, "kind": "main", "name": "Page coalescing", "first": 1, "last": 99},
+        {**row, "kind": "supporting", "name": "Tidal gauge", "first": 1, "last": 99},
+    ]
+    (tmp_path / "gold.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    (tmp_path / "tide").mkdir()
+    (tmp_path / "tide" / "systems.tex").write_bytes((DATA / "systems.tex").read_bytes())
+    main([str(tmp_path / "gold.jsonl"), "--papers", str(tmp_path), "--details"])
+    printed = capsys.readouterr().out
+    assert "missed (supporting): Tidal gauge" in printed
+    assert "wrong: Crash recovery" in printed
+    assert printed.splitlines()[-1].split()[:5] == ["all", "1/1", "1.00", "1/2", "0.50"]
+
+
+def test_a_kind_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    row = {
+        "paper": "p",
+        "main_file": "p",
+        "kind": "core",
+        "name": "x",
+        "aliases": [],
+        "file": "p",
+        "first": 1,
+        "last": 2,
+    }
+    (tmp_path / "gold.jsonl").write_text(json.dumps(row))
+    with pytest.raises(ValueError, match="main, supporting or mentioned"):
+        read_gold(tmp_path / "gold.jsonl")

@@ -1,0 +1,46 @@
+"""Numbers of equations and algorithms as words: a comment that says "Eq. (8)" refers to the technique beside equation
+8 of the paper."""
+
+import re
+from collections.abc import Iterator
+
+from xkg.build.paper.document import Document
+from xkg.model import Technique
+
+_NUMBER = r"(?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3})?[a-z]?"
+_REFERENCE = re.compile(
+    rf"\b(?P<kind>eqs?|eqns?|equations?|algs?|algorithms?)\b\.?[\s~#]*+(?P<numbers>[(\[]?{_NUMBER}\b[)\]]?"
+    rf"(?:\s?(?:,|and|&|-|–|to|/)\s?[(\[]?{_NUMBER}\b[)\]]?){{0,5}})",
+    re.IGNORECASE,
+)
+_EACH = re.compile(rf"(?P<to>(?:-|–|to)\s?[(\[]?)?(?P<number>{_NUMBER})\b", re.IGNORECASE)
+_LONGEST_RANGE = 12
+# Equations this near to an excerpt, in characters, belong to it.
+_BEFORE, _AFTER = 100, 300
+
+
+def references(text: str) -> Iterator[str]:
+    """The equations and algorithms that prose refers to, as `eq:8` or `alg:2`; a range gives all its numbers."""
+    for match in _REFERENCE.finditer(text):
+        kind = "eq" if match["kind"][0] in "eE" else "alg"
+        last = ""
+        for each in _EACH.finditer(match["numbers"]):
+            number = each["number"].casefold()
+            if each["to"] and last.isdigit() and number.isdigit() and int(number) - int(last) <= _LONGEST_RANGE:
+                yield from (f"{kind}:{n}" for n in range(int(last) + 1, int(number)))
+            yield f"{kind}:{number}"
+            last = number
+
+
+def numbers_of(technique: Technique, document: Document) -> set[str]:
+    """The equations and algorithms in and beside a technique's excerpts, in the form of `references`."""
+    found: set[str] = set()
+    for excerpt in technique.excerpts:
+        for equation in document.equations:
+            if excerpt.start - _BEFORE <= equation.start <= excerpt.end + _AFTER:
+                found.update(f"eq:{number.casefold()}" for number in equation.numbers)
+        for count, algorithm in enumerate((a for a in document.algorithms if a.title), start=1):
+            if algorithm.start < excerpt.end and excerpt.start < algorithm.end:
+                found.add(f"alg:{count}")
+        found.update(references(document.text[excerpt.start : excerpt.end]))
+    return found

@@ -1,0 +1,69 @@
+r"""The numbers that LaTeX prints beside displayed equations."""
+
+import re
+from collections.abc import Sequence
+
+from xkg.build.paper.latex.tokens import Environment
+
+_ROWS = frozenset(("align", "gather", "eqnarray", "flalign", "alignat", "xalignat"))
+_NUMBERED = _ROWS | {"equation", "multline", "dmath"}
+_TAG = re.compile(r"\\tag\*?\s*+\{\(?([^{}]{1,40}?)\)?\}")
+_SILENT = re.compile(r"\\(?:nonumber|notag)(?![a-zA-Z])")
+_PIECE = re.compile(r"\\(begin|end)\s*+\{[^{}]{1,60}\}|\\\\")
+_WITHIN = re.compile(
+    r"\\(?:numberwithin|counterwithin)\*?\s*+\{equation\}\s*+\{section\}"
+    r"|\\renewcommand\s*+\{?\\theequation\}?\s*+\{\\thesection"
+)
+
+
+class EquationNumbers:
+    """Counts the equations of one paper in reading order, by section where the paper does so."""
+
+    def __init__(self, text: str, groups: Sequence[Environment]) -> None:
+        self._within = _WITHIN.search(text) is not None
+        self._groups = groups  # environments "subequations"
+        self._group: Environment | None = None
+        self._count = self._letter = self._section = 0
+        self._appendix = False
+
+    def section(self, *, appendix: bool) -> None:
+        """A numbered section begins."""
+        self._section = 1 if appendix and not self._appendix else self._section + 1
+        self._appendix = appendix
+        if self._within:
+            self._count = 0
+
+    def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
+        r"""The numbers of a display at `start` with `body`; `name` is its environment, "" for `\[` and `$$`."""
+        numbers = []
+        for row in _rows(body) if name in _ROWS else [body]:
+            if tag := _TAG.search(row):
+                numbers.append(tag[1].strip())
+            elif name in _NUMBERED and not _SILENT.search(row) and row.strip():
+                numbers.append(self._next(start))
+        return tuple(numbers)
+
+    def _next(self, start: int) -> str:
+        group = next((g for g in self._groups if g.start < start < g.end), None)
+        if group is None or group is not self._group:
+            self._group, self._letter = group, 0
+            self._count += 1
+        letter = ""
+        if group is not None:
+            letter = chr(ord("a") + self._letter % 26)
+            self._letter += 1
+        section = chr(ord("A") + (self._section - 1) % 26) if self._appendix else str(self._section)
+        return f"{section}.{self._count}{letter}" if self._within else f"{self._count}{letter}"
+
+
+def _rows(body: str) -> list[str]:
+    r"""The rows of an `align`: `\\` inside a nested environment ends none."""
+    rows, depth, at = [], 0, 0
+    for match in _PIECE.finditer(body):
+        if match[1]:
+            depth += 1 if match[1] == "begin" else -1
+        elif depth == 0:
+            rows.append(body[at : match.start()])
+            at = match.end()
+    rows.append(body[at:])
+    return rows
