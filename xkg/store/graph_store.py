@@ -89,6 +89,13 @@ class Heading(NamedTuple):
     year: int | None
 
 
+class Coverage(NamedTuple):
+    """How near the words of one text come to the nearest words of another, in -1..1: on average, and the least."""
+
+    mean: float
+    least: float
+
+
 class Background(NamedTuple):
     """The distribution of cosines between one vector and all `techniques` of a graph, which is what an unrelated
     technique can be expected to reach. All 0 where there are no vectors."""
@@ -152,6 +159,11 @@ class Snapshot(Protocol):
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Late interaction of a query with each of these techniques, in -1..1, without those of whose words nothing is
         known."""
+        ...
+
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> "Mapping[str, Coverage]":
+        """How near the words of each technique's name come to words of a query; without those of whose words nothing
+        is known."""
         ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...

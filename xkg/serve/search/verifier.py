@@ -24,11 +24,11 @@ in twenty paraphrases has its answer there."""
 
 RELATIVES = 3
 
-WORTH = 0.2
+WORTH = 0.02
 """The least score of a query that is worth a question. It is lower than `FITS` (`xkg.serve.search.calibration`), since
 the verifier can distinguish weak matches from queries without an answer."""
 
-HOPELESS = 0.1
+HOPELESS = 0.01
 """Rows that score less are left out of the question."""
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300

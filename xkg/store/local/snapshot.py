@@ -11,8 +11,8 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
-from xkg.store.indexes.late_interaction import interaction
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, TechniqueView
+from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.local.read_layers import open_catalogue, open_vectors
 from xkg.store.unknown_id import unknown_id
@@ -172,6 +172,15 @@ class EmbeddedSnapshot:
         codes = self._catalogue.codes(rows.values())
         known = {technique: codes[row] for technique, row in rows.items() if row in codes}
         return interaction(reading, known, self.text_index().rarity)
+
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, Coverage]:
+        if self._catalogue is None or not reading.words:
+            return {}
+        rows = self._catalogue.rows(ids)
+        codes = self._catalogue.codes(rows.values())
+        known = [technique for technique, row in rows.items() if row in codes]
+        names = {view.technique.id: view.technique.name for view in self.techniques(known)}
+        return name_coverage(reading, {technique: codes[rows[technique]] for technique in known}, names)
 
     def background(self, vector: "NDArray[np.float32]") -> Background:
         if self._opened is None or self._opened.manifest.vectors is None:

@@ -13,7 +13,7 @@ from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.index_entries import encodable, entries
 from xkg.store.indexes.catalogue import name_key
 from xkg.store.neo4j import name_lookup
@@ -149,6 +149,9 @@ class RemoteSnapshot:
         return {}, 0.0
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, float]:  # noqa: ARG002
+        return {}
+
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, Coverage]:  # noqa: ARG002
         return {}
 
     def background(self, vector: "NDArray[np.float32]") -> Background:  # noqa: ARG002
