@@ -108,7 +108,12 @@ def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
     texts = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
     lines += [f"   {line}" for line in texts if line]
     relatives = row.relatives if isinstance(row, SearchRow) else ()
-    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in relatives)]
+    full = (f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in relatives if r.score is not None)
+    brief: dict[str, list[str]] = {}
+    for relative in relatives:
+        if relative.score is None:
+            brief.setdefault(relative.relation, []).append(f"{relative.name} {relative.id}".strip())
+    return [*lines, *full, *(f"   {relation}: {', '.join(ids)}" for relation, ids in brief.items())]
 
 
 def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:

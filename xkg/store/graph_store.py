@@ -121,7 +121,8 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str) -> Sequence[str]:
-        """The paper with this id, else those with this title up to case, spaces and punctuation; as ids."""
+        """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation,
+        else of those whose titles begin with these words."""
         ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
@@ -138,7 +139,8 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation."""
+        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation, then of those that go
+        by it in another form: the abbreviation in a name, or the name without it (`xkg.store.concepts.names`)."""
         ...
 
     def links(self) -> Sequence[Link]:

@@ -42,17 +42,17 @@ MORE_ROWS = "ask for a larger k"
 
 
 class Relative(Value):
-    """A technique above or below a search row that the query matched too."""
+    """A technique above or below a search row that the query matched too; a concise answer has its id and relation."""
 
     id: str
-    name: str
+    name: str = ""
     relation: str
-    score: float
+    score: float | None = None
 
 
 class SearchRow(Value):
-    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: 1.0 is its very name,
-    about 0.5 the weakest that is answered alone. `level` is what was proven of its code, `none` without code. `code` is
+    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability that
+    it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was proven of its code, `none` without code. `code` is
     the id for get_code. `definition` is cut to a few lines. `reason` and `guidance` are a model's, where it verified:
     why the technique serves, and how to apply it and what to change."""
 

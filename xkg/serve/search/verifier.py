@@ -132,7 +132,7 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
 
 def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> SearchRow:
     candidate, view = judged
-    scores = {candidate.row.id: candidate.row.score} | {r.id: r.score for r in candidate.row.relatives}
+    scores = {candidate.row.id: candidate.row.score} | {r.id: r.score or 0.0 for r in candidate.row.relatives}
     lead = view.technique.id
     relatives = [
         Relative(id=v.technique.id, name=v.technique.name, relation=relation(v.technique.id, lead), score=score)

@@ -11,6 +11,7 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
+from xkg.store.concepts.names import names
 from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
@@ -126,7 +127,13 @@ class EmbeddedSnapshot:
         return found
 
     def named(self, name: str) -> Sequence[str]:
-        return self._catalogue.named(name) if self._catalogue else []
+        if self._catalogue is None:
+            return []
+        forms = names(name)
+        rows = [row for row, _ in self._catalogue.sharing(forms.telling, terse=False)]
+        rows += [row for row, _ in self._catalogue.sharing(forms.terse, terse=True)]
+        others = self._catalogue.ids(dict.fromkeys(rows)) if rows else {}
+        return list(dict.fromkeys([*self._catalogue.named(name), *others.values()]))
 
     def links(self) -> Sequence[Link]:
         """`SAME_CONCEPT` and the pairs that wait for a decision."""
