@@ -54,7 +54,8 @@ class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
     that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
     proven of its code, `none` without code. `code` is the id for get_code. `definition` is cut to a few lines. `reason`
-    and `guidance` are a model's, where it verified: why the technique serves, and how to apply it and what to change."""
+    and `guidance` are a model's, where it verified: why the technique serves, and how to apply
+    it and what to change."""
 
     id: str
     name: str
