@@ -41,7 +41,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         )
         if there
     ]
-    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
+    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full'"]
     if not include_code and any(t.id in code for t in visible):
         cut.append("code: ask get_code for a technique's id, or with include_code")
     if include_code and not full and code:
@@ -82,7 +82,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
     """Raises `UnknownIdError` with the nearest that do exist."""
     view = snapshot.technique(technique_id(snapshot, technique))
     node = view.technique
-    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full' (xkg show)"
+    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
     bundle = snapshot.bundle(paper_of(node.id))
     return TechniqueAnswer(
         id=node.id,
@@ -144,7 +144,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
-        cut=f"{' and '.join(cut)}: ask for its id with detail='full' (xkg show)" if cut else "",
+        cut=f"{' and '.join(cut)}: ask for its id with detail='full'" if cut else "",
     )
 
 

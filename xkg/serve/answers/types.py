@@ -113,13 +113,15 @@ class FoundRow(Value):
     level: str
     code: str | None
     definition: str = ""
+    relatives: tuple[Relative, ...] = ()
     reason: str = ""
     guidance: str = ""
 
 
 class PartAnswer(Value):
     """A step of a task: rows best first, and in `again` those of earlier parts. `note` says where nothing fits, and
-    where this part was verified otherwise than the whole."""
+    where this part was verified otherwise than the whole. Where nothing was verified the last part is the task as a
+    whole, with all that a search for it finds, the rows of a paper together."""
 
     number: int
     step: str

@@ -27,6 +27,9 @@ Exclude = Annotated[
 ROW_TOKENS = 170
 """The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
 
+FOUND_ROW_TOKENS = 130
+"""The same for a task, where definitions are shorter."""
+
 
 def add(server: MCPServer, service: Service) -> None:
     tool = registering(server)
@@ -90,10 +93,13 @@ def add(server: MCPServer, service: Service) -> None:
 
         parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
         that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and the code
-        of the rows, as far as it fits. verified says by which model, or why not."""
+        of the rows, as far as it fits. verified says by which model, or why not: then rows are those of searches, and
+        the last part has what a search for the whole task finds, with the parts of a method under their paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
-        return fitted(concise(answer, service.short_ids) if detail == "concise" else answer, detail)
+        shown = concise(answer, service.short_ids) if detail == "concise" else answer
+        rows = sum(len(part.rows) for part in answer.parts)
+        return fitted(shown, detail, most=max(TOKENS[detail], FOUND_ROW_TOKENS * rows))
 
     @tool("Related papers")
     def related_papers(
