@@ -27,8 +27,8 @@ Exclude = Annotated[
 ROW_TOKENS = 170
 """The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
 
-FOUND_ROW_TOKENS = 130
-"""The same for a task, where definitions are shorter."""
+PART_TOKENS = 100
+"""The same for a part of a task without its rows."""
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -99,7 +99,7 @@ def add(server: MCPServer, service: Service) -> None:
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
         rows = sum(len(part.rows) for part in answer.parts)
-        return fitted(shown, detail, most=max(TOKENS[detail], FOUND_ROW_TOKENS * rows))
+        return fitted(shown, detail, most=max(TOKENS[detail], ROW_TOKENS * rows + PART_TOKENS * len(answer.parts)))
 
     @tool("Related papers")
     def related_papers(
