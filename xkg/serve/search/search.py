@@ -10,7 +10,7 @@ from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.search.calibration import EXAMINED, FITS, scores
 from xkg.serve.search.candidates import Encode, candidates
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, grouped, spread
+from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, crowded_out, grouped, same_name, spread
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 EVERYTHING = Filters()
@@ -57,6 +57,8 @@ def search(
     strength = matches.strength
     exact = _named(snapshot, query, filters, papers, strength)
     rows = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
+    if matches.needs:
+        rows = crowded_out(rows, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     scored = [t for group in rows[:k] for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
     named = dict.fromkeys(exact, 1.0)  # there may be hundreds
@@ -131,7 +133,9 @@ def relation(technique: str, lead: str) -> str:
     """What a technique that belongs to the row of `lead` is to it."""
     if above(technique, lead):
         return "part of"
-    return "has part" if above(lead, technique) else "same name"
+    if above(lead, technique):
+        return "has part"
+    return "same name" if same_name(lead, technique) else "same paper"
 
 
 def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:

@@ -41,7 +41,7 @@ _REASON, _GUIDANCE = 240, 480
 MOST_DROPPED = 3
 """Dropped rows that are named, those that the search ranked first: they are the most misleading."""
 
-_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
+_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 _PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
 _HEAD = re.compile(r"(?:async )?(?:def|class) \w+")
