@@ -42,8 +42,8 @@ MORE_ROWS = "ask for a larger k"
 
 
 class Relative(Value):
-    """A technique above or below a search row, of its name, or for a query of several steps of its paper, that the query
-    matched too; a concise answer has its id and relation."""
+    """A technique that the query matched too, above or below a search row, of its name, or for a query of several steps
+    of its paper; a concise answer has its id and relation."""
 
     id: str
     name: str = ""
