@@ -18,8 +18,8 @@ from xkg.serve.search.candidates import Candidates
 from xkg.store.graph_store import Background, Coverage, Snapshot
 from xkg.store.indexes.text import word_terms
 
-FITS = 0.12
-"""The score that no more than 3 % of the queries with an answer stay below."""
+FITS = 0.1
+"""The score that 3 % of the queries with an answer stay below, of all in `evaluation/gold/search`."""
 
 EXAMINED = 5
 """Nothing fits where none of so many strongest candidates reaches `FITS`."""
