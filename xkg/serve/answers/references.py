@@ -68,6 +68,8 @@ def code_id(snapshot: Snapshot, reference: str) -> str:
     `UnknownIdError`."""
     wanted = reference.strip()
     start = wanted.rfind("@")
+    if start == 0:
+        raise UnknownIdError(f"{_quoted(wanted)} is the end of an id: put the id of its technique before it")
     return f"{technique_id(snapshot, wanted[:start])}{wanted[start:]}"
 
 
