@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors
 
 _Index = TypeVar("_Index")
+_LONGEST_NAME = 200
 _CHOICES = 16
 """Selections of papers whose techniques are remembered: those of some years are a third of all."""
 
@@ -129,7 +130,7 @@ class EmbeddedSnapshot:
     def named(self, name: str) -> Sequence[str]:
         if self._catalogue is None:
             return []
-        forms = names(name)
+        forms = names(name if len(name) <= _LONGEST_NAME else "")
         rows = [row for row, _ in self._catalogue.sharing(forms.telling, terse=False)]
         rows += [row for row, _ in self._catalogue.sharing(forms.terse, terse=True)]
         others = self._catalogue.ids(dict.fromkeys(rows)) if rows else {}
