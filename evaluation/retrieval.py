@@ -7,10 +7,12 @@ Without a graph the shared ones are imported into a temporary one. `--verify` ad
 rows (`xkg.serve.search.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key);
 its answers are kept in the graph's folder, so that a second run asks nothing.
 
-A query holds its gold techniques by paper title and path of names; `groups` lists what must be found, each group met by
-any of its techniques. Recall@k is the share of groups met among the first k rows, MRR the reciprocal rank of the first
-gold row, nDCG@10 counts each group where it is first met. A row counts for its own technique; "with relatives" for
-those that it names inside too. A negative query is right when nothing is answered, any other is lost then.
+A query holds its gold techniques by paper title and path of names, and `groups` lists what must be found, each group
+met by any of its techniques; a query of `evaluation/gold/search` holds the groups, by ids. Recall@k is the share of
+groups met among the first k rows, MRR the reciprocal rank of the first gold row, nDCG@10 counts each group where it is
+first met. A row counts for its own technique; "with relatives" for those that it names inside too. "As an agent sees
+it" is the default answer of a server over its pipe, with all that it names; the last line is `find_implementations` for
+the tasks, where all rows count. A negative query is right when nothing is answered, any other is lost then.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from evaluation import agent_view
 from xkg.commands.costs import costs
 from xkg.commands.graphs import import_graphs
 from xkg.config import Settings
@@ -74,6 +77,14 @@ def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
     return found
 
 
+def groups_of(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
+    """What must be found, as sets of ids."""
+    if "groups" not in query:
+        return [set(group) for group in query["gold"]]
+    gold = gold_ids(snapshot, query)
+    return [set().union(*(gold[entry] for entry in group)) for group in query["groups"]]
+
+
 def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]:
     """Recall at each of `CUTS`, reciprocal rank and nDCG@10 of rows for what must be found."""
     if not groups:
@@ -82,6 +93,12 @@ def measure(groups: Sequence[set[str]], rows: Sequence[set[str]]) -> list[float]
     ideal = sum(1 / math.log2(1 + rank) for rank in range(1, min(len(groups), ROWS) + 1))
     gained = sum(1 / math.log2(1 + rank) for rank in met)
     return [*(mean(rank <= cut for rank in met) for cut in CUTS), 1 / min(met), min(1.0, gained / ideal)]
+
+
+def measure_all(groups: Sequence[set[str]], rows: Sequence[Sequence[str]]) -> float:
+    """The share of groups met by any of the rows."""
+    shown = {technique for row in rows for technique in row}
+    return mean(bool(shown & group) for group in groups)
 
 
 def main() -> None:
@@ -130,9 +147,15 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
         return search(snapshot, embedder.encode, query, k, filters, bar=bar)
 
     console = Console(width=130)
+    texts = [query["query"] for query in queries]
     with store.snapshot() as snapshot:
-        gold = {query["id"]: gold_ids(snapshot, query) for query in queries}
-        groups = {q["id"]: [set().union(*(gold[q["id"]][g] for g in group)) for group in q["groups"]] for q in queries}
+        for query in queries:
+            query["groups"] = groups_of(snapshot, query)
+            query["kind"] = query["kind"] if query["groups"] else "negative"
+        groups = {query["id"]: query["groups"] for query in queries}
+        seen = dict(zip(texts, agent_view.ask(kg, "search_techniques", texts), strict=True))
+        tasks = [query["query"] for query in queries if query["kind"] == "task"]
+        found = dict(zip(tasks, agent_view.ask(kg, "find_implementations", tasks), strict=True))
 
         def by_text(query: str) -> list[str]:
             return [hit.id for hit in snapshot.find_text(query, DEPTH)]
@@ -158,6 +181,7 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
             "plain fusion": (alone(fused), False),
             "search_techniques": (whole, False),
             "… with relatives": (whole, True),
+            "as an agent sees it": (lambda query: agent_view.rows(snapshot, seen[query]), True),
         }
         if verify:
             judged = verified(snapshot, seek, kg, [query["query"] for query in queries])
@@ -191,6 +215,13 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
                 table.add_row(name, kind, str(len(empty)), *means, f"{sum(empty)} ({mean(empty):.0%})")
                 name = ""
             table.add_section()
+        if tasks:
+            shares = [
+                measure_all(groups[query["id"]], agent_view.rows(snapshot, found[query["query"]]))
+                for query in queries
+                if query["kind"] == "task"
+            ]
+            table.add_row("find_implementations", "task", str(len(tasks)), f"all rows: {mean(shares):.2f}")
     console.print(table)
 
 

@@ -105,7 +105,7 @@ def test_a_task_is_answered_with_code_whether_or_not_a_model_is_there(published:
     with xkg.open(published, llm={"model": "none"}) as kg:
         task = "1. Set the kernel's bandwidth by the median heuristic.\n2. Adapt the step size of each coordinate."
         answer = kg.find_implementations(task, level="parsed")
-        assert len(answer.parts) == 2
+        assert len(answer.parts) == 3
         assert "def median_bandwidth" in "".join(code.implementation for code in answer.implementations)
         assert kg.search("median heuristic", verify=True).rows[0].name == "median heuristic"
 

@@ -76,6 +76,10 @@ class ModelUnavailableError(LanguageModelError):
     """It cannot be asked at all: no key, endpoint down, unknown model, quota."""
 
 
+class MissingKeyError(ModelUnavailableError):
+    """The provider of the language model takes no question without a key."""
+
+
 class BudgetError(LanguageModelError):
     """The allowed dollars are spent."""
 

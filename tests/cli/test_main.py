@@ -136,7 +136,7 @@ def test_levels_to_search_for_are_those_that_code_can_have() -> None:
 def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: Path) -> None:
     task = "1. running median\n2. zzqx blorp"
     answer = json.loads(xkg("find", task, "--with-code", "--json", "--paper", MEDIANS, kg=published).out)
-    assert [[row["name"] for row in part["rows"]][:1] for part in answer["parts"]] == [["Running median"], []]
+    assert [[row["name"] for row in part["rows"]][:1] for part in answer["parts"][:2]] == [["Running median"], []]
     assert answer["verified"].startswith("not verified")
     assert any("def running_median" in code["implementation"] for code in answer["implementations"])
     said = xkg("find", task, kg=published)

@@ -24,7 +24,7 @@ from xkg.serve.service import Service
 from xkg.serve.stdio import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS, make_server
 from xkg.store.local.store import EmbeddedStore
 
-STEAM = "title:bread/ovens#baking/steam"
+STEAM, SHORT = "title:bread/ovens#baking/steam", "bread-ovens#baking/steam"
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +123,14 @@ async def test_empty_answers_say_what_to_try(server: MCPServer) -> None:
 async def test_from_a_search_to_the_code(server: MCPServer) -> None:
     async with Client(server) as client:
         rows = (await ask(client, "search_techniques", query="keep the crust soft while the loaf rises", k=3))["rows"]
-        assert rows[0]["id"] == STEAM
+        assert rows[0]["id"] == SHORT
         assert set(rows[0]) >= {"id", "name", "paper_title", "score", "level"}
-        code = await ask(client, "get_code", id=rows[0]["code"])
-        assert "water * 1700" in code["implementation"]
-        paper = await ask(client, "get_paper", paper=(await ask(client, "get_technique", id=STEAM))["paper"])
-        assert STEAM in [technique["id"] for technique in paper["techniques"]]
+        for reference in (rows[0]["id"], rows[0]["id"] + rows[0]["code"], "steam injection", STEAM):
+            code = await ask(client, "get_code", id=reference)
+            assert "water * 1700" in code["implementation"]
+        assert "put the id of its technique before it" in await refused(client, "get_code", id=rows[0]["code"])
+        paper = await ask(client, "get_paper", paper=(await ask(client, "get_technique", id=SHORT))["paper"])
+        assert SHORT in [technique["id"] for technique in paper["techniques"]]
 
 
 async def test_a_search_is_narrowed(server: MCPServer) -> None:
@@ -139,17 +141,18 @@ async def test_a_search_is_narrowed(server: MCPServer) -> None:
         return [row["id"] for row in answer["rows"]]
 
     async with Client(server) as client:
-        assert STEAM in await found(language="PYTHON")
+        assert SHORT in await found(language="PYTHON")
         for narrowed in (
             {"level": "faithful"},
             {"packages": ["no-such-package"]},
             {"language": "cobol"},
             {"exclude": [STEAM]},
+            {"exclude": [SHORT]},
             {"exclude": ["title:bread/ovens"]},
             {"first_year": 2999},
             {"last_year": 1900},
         ):
-            assert STEAM not in await found(**narrowed), narrowed
+            assert SHORT not in await found(**narrowed), narrowed
         assert "level" in await refused(client, "search_techniques", query=query, level="perfect")
 
 

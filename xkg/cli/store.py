@@ -41,13 +41,15 @@ def export(
     print_result(graphs.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
 
 
-def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id.")]) -> None:
+def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id or title.")]) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
-    from xkg.commands.open import open_store
+    from xkg.commands.open import chosen_papers, open_store
 
     with open_store(settings_of(context)) as store:
-        generation = store.remove([paper])
-    print_text(f"removed {paper}; the graph is generation {generation}")
+        with store.snapshot() as snapshot:
+            [removed] = chosen_papers(store, snapshot, [paper])
+        generation = store.remove([removed])
+    print_text(f"removed {removed}; the graph is generation {generation}")
 
 
 @index_app.command("check")

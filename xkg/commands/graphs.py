@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -10,6 +11,7 @@ from xkg.errors import (
     InputError,
     StoreError,
     StoreUnreachableError,
+    UnknownIdError,
 )
 from xkg.value import Value
 
@@ -135,12 +137,18 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
 
 
 def show(settings: Settings, node_id: str) -> "Answer":
-    """A paper, technique or code node in full, by its id. Raises `UnknownIdError` with the nearest ids there are."""
+    """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): a technique's where it
+    means one and the id of a paper too. Raises `UnknownIdError` with the nearest there are."""
+    from xkg.serve.answers.references import is_code
+
     with open_service(settings) as service:
-        if re.search(r"@[0-9a-f]{12}$", node_id):
+        if is_code(node_id):
             return service.code(node_id, full=True)
         if "#" in node_id:
             return service.technique(node_id, full=True)
+        if re.match("(arxiv|doi|title):", node_id) is None:
+            with suppress(UnknownIdError):
+                return service.technique(node_id, full=True)
         return service.paper(node_id, full=True)
 
 

@@ -83,12 +83,13 @@ def runner_in_force(settings: Settings) -> "Runner | None":
 
 def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[str]) -> list[str]:
     """The ids of the named papers (none: all). Raises `UnknownIdError`, also for an empty graph."""
-    chosen = list(dict.fromkeys(papers)) or [paper.id for paper in snapshot.papers()]
-    if not chosen:
+    from xkg.serve.answers.references import paper_id
+
+    if not snapshot.paper_count():
         raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
-    for paper in chosen:
-        snapshot.require_paper(paper)
-    return chosen
+    if not papers:
+        return [paper.id for paper in snapshot.papers()]
+    return list(dict.fromkeys(paper_id(snapshot, paper) for paper in papers))
 
 
 def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | None":

@@ -8,18 +8,18 @@ import os
 
 from xkg import openai_server
 from xkg.config import OPENAI_URL, LlmSettings, plain_url
-from xkg.errors import ConfigError, ModelUnavailableError
+from xkg.errors import ConfigError, MissingKeyError
 from xkg.openai_server import Access, is_openai
 
 
 def access(settings: LlmSettings) -> Access:
-    """Raises `ModelUnavailableError` where OpenAI's own service has no key, `ConfigError` where key or address cannot
+    """Raises `MissingKeyError` where OpenAI's own service has no key, `ConfigError` where key or address cannot
     be used."""
     environment_url = _environment_url()
     base_url = settings.base_url or environment_url or OPENAI_URL
     server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())
     if not server.key and is_openai(base_url):
-        raise ModelUnavailableError(
+        raise MissingKeyError(
             f"no key for the language model ({settings.model} at {server.at}): set {server.variables} (a build can do "
             "without one: `--llm none`)"
         )

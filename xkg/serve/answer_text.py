@@ -37,9 +37,20 @@ class ServerLine(str):
     """A line of the server itself, which quotes nothing."""
 
 
+_COMMANDS = {
+    "ask for its id with detail='full'": "`xkg show` of its id",
+    "get_code with a row's id, or detail='full'": "`xkg show` of a row's id, or --with-code",
+    "ask get_code for a technique's id, or with include_code": "`xkg show` of a technique's id",
+    "ask get_code with detail='full'": "`xkg show` of the code's id",
+    ": get_code has it": ": `xkg show` has it",
+}
+
+
 def text(answer: AnyAnswer) -> str:
     """The answer for people, with the longest fields last."""
-    return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
+    cut = _for_people(getattr(answer, "cut", ""))
+    shown = answer.model_copy(update={"cut": cut}) if cut else answer
+    return visible("\n".join(_lines(_flattened(shown)))).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
@@ -50,6 +61,13 @@ def text_for_agents(answer: AnyAnswer) -> str:
     if quoted_text and _quotes(answer):
         quoted_text = framed(quoted_text)
     return f"{quoted_text.rstrip()}\n{own}".strip() + "\n"
+
+
+def _for_people(cut: str) -> str:
+    """What was left out, with the commands that have it in place of tools and their arguments."""
+    for tool, command in _COMMANDS.items():
+        cut = cut.replace(tool, command)
+    return cut
 
 
 def _quotes(answer: AnyAnswer) -> bool:
@@ -107,8 +125,12 @@ def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
     ]
     texts = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
     lines += [f"   {line}" for line in texts if line]
-    relatives = row.relatives if isinstance(row, SearchRow) else ()
-    return [*lines, *(f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in relatives)]
+    full = (f"   {r.relation}: {r.name} [{r.score:g}] {r.id}" for r in row.relatives if r.score is not None)
+    brief: dict[str, list[str]] = {}
+    for relative in row.relatives:
+        if relative.score is None:
+            brief.setdefault(relative.relation, []).append(f"{relative.name} {relative.id}".strip())
+    return [*lines, *full, *(f"   {relation}: {', '.join(ids)}" for relation, ids in brief.items())]
 
 
 def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:

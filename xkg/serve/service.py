@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ANSWERS = 256
 """Cached answers of one snapshot, some ten kilobytes each."""
+SHORT_IDS = 10_000
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
 """A graph of a million techniques is loaded within so many."""
@@ -56,6 +57,7 @@ class Service:
         self._closed = False
         self._warming: threading.Thread | None = None
         self._read = QueryEncoder(self._model)
+        self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
@@ -100,6 +102,19 @@ class Service:
             raise InputError("the task is empty: say what is to be implemented")
         chosen = filters or Filters()
         return find_implementations(self._snapshot, self._seek, self._asking(), task, k, chosen, full)
+
+    def short_ids(self, techniques: Sequence[str]) -> Mapping[str, str]:
+        """The shortest references to these techniques, with a cache for each snapshot."""
+        from xkg.serve.answers.references import short_ids
+
+        with self._snapshot() as snapshot:
+            with self._turn:
+                known = self._short_ids.setdefault(snapshot, LRUCache(SHORT_IDS))
+                found = {technique: known[technique] for technique in techniques if technique in known}
+            missing = short_ids(snapshot, [technique for technique in techniques if technique not in found])
+            with self._turn:
+                known.update(missing)
+        return found | missing
 
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.search.related import related_papers

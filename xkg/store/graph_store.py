@@ -89,6 +89,13 @@ class Heading(NamedTuple):
     year: int | None
 
 
+class Coverage(NamedTuple):
+    """How near the words of one text come to the nearest words of another, in -1..1: on average, and the least."""
+
+    mean: float
+    least: float
+
+
 class Background(NamedTuple):
     """The distribution of cosines between one vector and all `techniques` of a graph, which is what an unrelated
     technique can be expected to reach. All 0 where there are no vectors."""
@@ -114,7 +121,8 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str) -> Sequence[str]:
-        """The paper with this id, else those with this title up to case, spaces and punctuation; as ids."""
+        """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation,
+        else of those whose titles begin with these words."""
         ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
@@ -131,7 +139,8 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation."""
+        """Ids of techniques whose name or alias equals `name` up to case, spaces and punctuation, then of those that go
+        by it in another form: the abbreviation in a name, or the name without it (`xkg.store.concepts.names`)."""
         ...
 
     def links(self) -> Sequence[Link]:
@@ -152,6 +161,11 @@ class Snapshot(Protocol):
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Late interaction of a query with each of these techniques, in -1..1, without those of whose words nothing is
         known."""
+        ...
+
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> "Mapping[str, Coverage]":
+        """How near the words of each technique's name come to words of a query; without those of whose words nothing
+        is known."""
         ...
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...

@@ -8,7 +8,8 @@ import pytest
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.serve.answer_text import text
-from xkg.serve.answers.lookup import code_answer, paper_answer, resolve_paper, technique_answer
+from xkg.serve.answers.lookup import code_answer, paper_answer, technique_answer
+from xkg.serve.answers.references import paper_id
 from xkg.serve.answers.types import uri
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
@@ -25,10 +26,10 @@ def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
 
 
 def test_a_paper_is_found_by_id_and_by_title(snapshot: Snapshot) -> None:
-    assert resolve_paper(snapshot, " arxiv:2001.00001 ") == "arxiv:2001.00001"
-    assert resolve_paper(snapshot, "calm hives") == "arxiv:2001.00001"
+    assert paper_id(snapshot, " arxiv:2001.00001 ") == "arxiv:2001.00001"
+    assert paper_id(snapshot, "calm hives") == "arxiv:2001.00001"
     with pytest.raises(UnknownIdError, match=r"nearest: arxiv:2001\.00001"):
-        resolve_paper(snapshot, "Calm Horses")
+        paper_id(snapshot, "Calm Horses")
 
 
 def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:

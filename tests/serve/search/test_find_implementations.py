@@ -83,14 +83,35 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     without = service(graph, None)
     task = "\n".join(f"- {step}" for step in [*STEPS, *(f"paint the shed in colour number {n}" for n in range(5))])
     answer = without.find_implementations(task, 1)
-    assert answer.decomposed.startswith("by the text's own structure, not by a model: no key")
-    assert answer.verified.startswith("not verified: no key")
+    assert answer.decomposed == "by the text's own structure"
+    assert answer.verified == "not verified: no key for the language model is set where xkg runs"
     assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
-    assert [part.number for part in answer.parts] == [1, 2, 3, 4, 5, 6]
+    assert [part.number for part in answer.parts] == [1, 2, 3, 4, 5, 6, 7]
+    assert answer.parts[-1].step == "the task as a whole"
     assert "2 more parts" in answer.cut
-    assert "not verified: no key" in text(answer)
+    assert text(answer).count("no key") == 1
     with pytest.raises(InputError, match="the task is empty"):
         without.find_implementations("  ")
+    without.close()
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "cut the dough, steam the crust",
+        "Cut the dough with a blade before it enters the oven. Steam keeps the crust soft. Calm the bees with smoke.",
+    ],
+)
+def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(
+    graph: Path, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    monkeypatch.delenv("XKG_LLM_KEY")
+    without = service(graph, None)
+    rows = [row for part in without.find_implementations(task, 1).parts for row in part.rows]
+    shown = {id for row in rows for id in (row.id, *(relative.id for relative in row.relatives))}
+    searched = {id for row in without.search(task, 5).rows for id in (row.id, *(r.id for r in row.relatives))}
+    assert shown >= searched >= {SCORING, STEAM}
+    assert len({row.id for row in rows}) == len(rows)
     without.close()
 
 
@@ -102,7 +123,7 @@ def test_a_provider_that_hangs_is_waited_for_once(graph_copy: Path, monkeypatch:
         with_model: Service = service(graph_copy, endpoint.url)
         answer = with_model.find_implementations("\n".join(f"- {step}" for step in STEPS), 1)
         with_model.close()
-    assert "no answer in time" in answer.decomposed
+    assert "no answer in time" in answer.verified
     assert answer.verified.startswith("not verified: gpt-x: no answer in time")
     assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
 

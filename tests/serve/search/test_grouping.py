@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.search.grouping import above, apart, grouped, spread
+from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, crowded_out, grouped, spread
 
 
 def rows(strength: dict[str, float], first: tuple[str, ...] = (), own: frozenset[str] = frozenset()) -> list[list[str]]:
@@ -64,3 +64,15 @@ def test_another_paper_is_seen_unless_it_is_far_behind() -> None:
     weak = strength | {"q#x": 0.3}
     assert [group.lead for group in spread(grouped(weak), weak, 5)][:5] == [f"p#{i}" for i in range(5)]
     assert spread(grouped(strength), strength, 1)[0].lead == "p#0"
+
+
+def test_steps_of_a_paper_beyond_the_last_row_are_named_with_its_rows() -> None:
+    full = Group("p#a", [f"p#a/{n}" for n in range(MOST_RELATIVES)])
+    rows = [full, Group("p#b", ["p#m"]), Group("q#x"), Group("p#c"), Group("r#y"), Group("p#d")]
+    found = crowded_out(rows, 3)
+    assert [(row.lead, row.relatives) for row in found[:3]] == [
+        ("p#a", full.relatives),
+        ("p#b", ["p#m", "p#c", "p#d"]),
+        ("q#x", []),
+    ]
+    assert found[3:] == rows[3:]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.embeddings.base import EncodedText
-from xkg.store.indexes.late_interaction import interaction
+from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.indexes.text import query_terms
 
 WIDTH = 3
@@ -54,3 +54,11 @@ def test_codes_of_another_model_are_not_compared() -> None:
     assert interaction(reading([b"abc"]), {"other": b"abcd", "same": b"abcabc"}, by_length) == {"same": 1.0}
     none = EncodedText(np.ones(4, np.float32), (), np.empty((0, 0), np.uint8))
     assert interaction(none, {"same": b"abc"}, by_length) == {}
+
+
+def test_a_name_is_covered_by_the_words_of_a_query_that_are_nearest_to_its_words() -> None:
+    zeros, ones, half = b"\x00\x00\x00", b"\xff\xff\xff", b"\x00\x00\x0f"
+    texts = {"a": ones + zeros + half, "other model": b"abcd", "nameless": zeros}
+    names = {"a": "Replay replay-Buffer", "other model": "Buffer", "nameless": "…"}
+    found = name_coverage(reading([zeros, half]), texts, names)
+    assert found == {"a": pytest.approx((((1 - 2 * 20 / 24) + 1) / 2, 1 - 2 * 20 / 24))}

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from xkg.errors import UnknownIdError
 from xkg.model import Code, LineRange, PaperBundle, Technique, paper_of
+from xkg.serve.answers.references import code_id, is_code, paper_id, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,
@@ -22,31 +23,11 @@ from xkg.serve.answers.types import (
 from xkg.store.graph_store import Snapshot, Table, TechniqueView
 
 SHORT_TEXT = 400
-NEAREST = 50
-"""Techniques whose papers are compared with an unknown title."""
-
-
-def resolve_paper(snapshot: Snapshot, paper: str) -> str:
-    """The id of a paper given by id or title (up to case, spaces and punctuation). Raises `UnknownIdError`."""
-    wanted = paper.strip()
-    matching = snapshot.called(wanted)
-    if len(matching) == 1:
-        return matching[0]
-    if len(matching) > 1:
-        raise UnknownIdError(f"{len(matching)} papers have this title: use an id, one of {', '.join(matching[:5])}")
-    near = dict.fromkeys(paper_of(hit.id) for hit in snapshot.find_text(wanted, NEAREST))
-    if wanted.startswith(("arxiv:", "doi:", "title:")) or not near:
-        snapshot.require_paper(wanted)
-    headings = snapshot.headings(list(near))
-    words = set(re.findall(r"\w+", wanted.casefold()))
-    nearest = sorted(headings, key=lambda p: -len(words & set(re.findall(r"\w+", headings[p].title.casefold()))))[:3]
-    listed = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
-    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {listed}")
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
     """Raises `UnknownIdError` with the nearest that do exist."""
-    bundle = snapshot.bundle(resolve_paper(snapshot, paper))
+    bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
     visible, hidden = _visible(bundle)
     code = {c.technique: c for c in bundle.code}
@@ -60,7 +41,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         )
         if there
     ]
-    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full' (xkg show)"]
+    cut = [] if full or not left_out else [f"{', '.join(left_out)}: ask for its id with detail='full'"]
     if not include_code and any(t.id in code for t in visible):
         cut.append("code: ask get_code for a technique's id, or with include_code")
     if include_code and not full and code:
@@ -99,9 +80,9 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
     """Raises `UnknownIdError` with the nearest that do exist."""
-    view = snapshot.technique(technique.strip())
+    view = snapshot.technique(technique_id(snapshot, technique))
     node = view.technique
-    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full' (xkg show)"
+    cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
     bundle = snapshot.bundle(paper_of(node.id))
     return TechniqueAnswer(
         id=node.id,
@@ -133,16 +114,15 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
     """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
-    wanted = code.strip()
-    if re.search(r"@[0-9a-f]{12}$", wanted):
-        node = snapshot.code(wanted)
+    if is_code(code):
+        node = snapshot.code(code_id(snapshot, code))
         view = snapshot.technique(node.technique)
     else:
-        view = snapshot.technique(wanted)
+        view = snapshot.technique(technique_id(snapshot, code))
         if view.code is None:
-            below = [c.id for c in view.children][:3]
+            below = short_ids(snapshot, [c.id for c in view.children][:3]).values()
             hint = f"; its components are {', '.join(below)}" if below else ""
-            raise UnknownIdError(f"technique {_quoted(wanted)} has no code in this graph{hint}")
+            raise UnknownIdError(f"technique {_quoted(code)} has no code in this graph{hint}")
         node = view.code
     return _code(node, view.technique.name, snapshot.bundle(paper_of(node.id)), full)
 
@@ -164,7 +144,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
-        cut=f"{' and '.join(cut)}: ask for its id with detail='full' (xkg show)" if cut else "",
+        cut=f"{' and '.join(cut)}: ask for its id with detail='full'" if cut else "",
     )
 
 

@@ -42,19 +42,21 @@ MORE_ROWS = "ask for a larger k"
 
 
 class Relative(Value):
-    """A technique above or below a search row that the query matched too."""
+    """A technique that the query matched too, above or below a search row, of its name, or for a query of several steps
+    of its paper; a concise answer has its id and relation."""
 
     id: str
-    name: str
+    name: str = ""
     relation: str
-    score: float
+    score: float | None = None
 
 
 class SearchRow(Value):
-    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: 1.0 is its very name,
-    about 0.5 the weakest that is answered alone. `level` is what was proven of its code, `none` without code. `code` is
-    the id for get_code. `definition` is cut to a few lines. `reason` and `guidance` are a model's, where it verified:
-    why the technique serves, and how to apply it and what to change."""
+    """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
+    that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
+    proven of its code, `none` without code. `code` is the id for get_code. `definition` is cut to a few lines. `reason`
+    and `guidance` are a model's, where it verified: why the technique serves, and how to apply
+    it and what to change."""
 
     id: str
     name: str
@@ -112,13 +114,15 @@ class FoundRow(Value):
     level: str
     code: str | None
     definition: str = ""
+    relatives: tuple[Relative, ...] = ()
     reason: str = ""
     guidance: str = ""
 
 
 class PartAnswer(Value):
     """A step of a task: rows best first, and in `again` those of earlier parts. `note` says where nothing fits, and
-    where this part was verified otherwise than the whole."""
+    where this part was verified otherwise than the whole. Where nothing was verified the last part is the task as a
+    whole, with all that a search for it finds, the rows of a paper together."""
 
     number: int
     step: str

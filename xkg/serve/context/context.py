@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 from xkg.errors import InputError
 from xkg.llm.prices import tokens
 from xkg.model import PaperBundle
-from xkg.serve.answers.lookup import resolve_paper
 from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.references import paper_id
 from xkg.serve.answers.types import Quoting
 from xkg.serve.context.implementation import implementation
 from xkg.serve.context.parts import Chosen, CodeForm, Kind
@@ -65,7 +65,7 @@ def paper_context(
     _require(code, CodeForm, "code")
     for kind in include:
         _require(kind, Kind, "include")
-    bundle = snapshot.bundle(resolve_paper(snapshot, paper))
+    bundle = snapshot.bundle(paper_id(snapshot, paper))
     chosen = Chosen(bundle, frozenset(include))
     pairs: tuple[str, ...] = ()
     if view == "planning":

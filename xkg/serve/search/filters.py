@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, TypedDict, Unpack
 
 from xkg.errors import InputError
 from xkg.model import Level, paper_of
-from xkg.serve.answers.lookup import resolve_paper
+from xkg.serve.answers.references import paper_id, resolved
 from xkg.store.graph_store import Facts, Snapshot
 
 
@@ -27,7 +27,8 @@ class FilterFields(TypedDict, total=False):
 class Filters:
     """`papers` (ids or titles): only these. `years`: first and last of publication, either may be None; papers without
     a year are left out. `level`: code of this level or a higher one. `packages`: code that needs all of these.
-    `language`: code in it. `exclude`: ids of papers, techniques and code to leave out, such as those seen before."""
+    `language`: code in it. `exclude`: references to papers, techniques and code (`xkg.serve.answers.references`) to
+    leave out, such as those seen before."""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -49,12 +50,16 @@ class Filters:
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
         """Ids of the papers to search, () for all of them, None where none is left. Raises `UnknownIdError`."""
-        named = tuple(dict.fromkeys(resolve_paper(snapshot, paper) for paper in self.papers))
+        named = tuple(dict.fromkeys(paper_id(snapshot, paper) for paper in self.papers))
         first, last = self.years
         if first is None and last is None:
             return named
         fitting = snapshot.of_years(first, last)
         return (tuple(p for p in named if p in set(fitting)) if named else tuple(fitting)) or None
+
+    def resolved(self, snapshot: Snapshot) -> "Filters":
+        """With whole ids for the references in `exclude`."""
+        return replace(self, exclude=resolved(snapshot, self.exclude)) if self.exclude else self
 
     @property
     def of_techniques(self) -> bool:
@@ -62,7 +67,7 @@ class Filters:
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
 
     def admit(self, technique: str, facts: Facts) -> bool:
-        excluded = {entry.partition("@")[0] for entry in self.exclude}
+        excluded = set(self.exclude)
         if technique in excluded or paper_of(technique) in excluded:
             return False
         packages = {_package(name) for name in facts.packages}

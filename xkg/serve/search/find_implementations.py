@@ -1,10 +1,10 @@
 """Code for a whole task: its steps are searched one by one and verified, and each technique is listed once."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from xkg.model import Code
+from xkg.model import Code, paper_of
 from xkg.serve.answers.types import (
     Again,
     FoundRow,
@@ -19,7 +19,7 @@ from xkg.serve.search import verifier
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.model_questions import BUSY_SECONDS, WAIT_SECONDS, Questions
 from xkg.serve.search.search import Seek
-from xkg.serve.search.task_steps import MOST_STEPS, decompose
+from xkg.serve.search.task_steps import BY_STRUCTURE, MOST_STEPS, decompose
 from xkg.store.graph_store import Snapshot
 
 DEFINITION_CHARACTERS = 120
@@ -27,6 +27,11 @@ TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
 CODE_CHARACTERS = 20_000
 """Of code in a full answer: with what JSON escapes, about 6,000 of its 8,000 tokens."""
 
+WHOLE = "the task as a whole"
+WHOLE_ROWS = 5
+"""As many as search_techniques answers."""
+
+_NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"
 
 
@@ -39,7 +44,8 @@ def find_implementations(
     filters: Filters,
     full: bool = False,
 ) -> ImplementationsAnswer:
-    """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code.
+    """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code. Where no model
+    verifies them, also what a search for the whole task finds: its steps alone say less than the task.
 
     Waits at most twice `WAIT_SECONDS` for the model, and leaves out what it has not answered by then. Raises what
     `seek` raises."""
@@ -49,18 +55,28 @@ def find_implementations(
     context = short(task, TASK_CHARACTERS) if len(steps) > 1 else ""
     with opened() as snapshot:
         verifications = [verifier.begin(questions, snapshot, seek, step, k, filters, context) for step in steps]
-        code = _code(snapshot, verifications)
+        whole = seek(snapshot, short(task, TASK_CHARACTERS), max(k, WHOLE_ROWS), filters)
+        code = _code(snapshot, verifications, whole)
     until = time.monotonic() + (WAIT_SECONDS if by_model else BUSY_SECONDS)
     answers = [verifier.finish(questions, verification, until) for verification in verifications]
     verified = _verified(answers)
+    if verified.startswith(_NOT_VERIFIED):
+        whole = whole.model_copy(update={"rows": _by_paper(whole.rows), "verified": verified})
+        if len(steps) == 1:
+            answers = [whole]
+        else:
+            steps, answers = [*steps, WHOLE], [*(_with_relatives(answer, whole) for answer in answers), whole]
+        if decomposed.partition(": ")[2] in verified:
+            decomposed = BY_STRUCTURE
     parts = _parts(steps, answers, verified, full)
-    rows = [row for place in range(k) for part in parts for row in part.rows[place : place + 1]]
+    most = max(len(part.rows) for part in parts)
+    rows = [row for place in range(most) for part in parts for row in part.rows[place : place + 1]]
     implementations, missing = _fitting(rows, code) if full else ((), [])
     cut = [f"{left_out} more parts: ask for them by themselves"] if left_out > 0 else []
     if missing:
         cut.append(f"code of {', '.join(missing)}: get_code has it")
     elif code and not full and rows:
-        cut.append("code: get_code (xkg show) with a row's code, or detail='full'")
+        cut.append("code: get_code with a row's id, or detail='full'")
     return ImplementationsAnswer(
         task=short(task, HEADING_CHARACTERS),
         decomposed=decomposed,
@@ -80,7 +96,7 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
         rows = [row for row in answer.rows if row.id not in parts_of_rows]
         parts_of_rows.update((row.id, number) for row in rows)
         notes = [] if answer.rows else [_NOTHING]
-        if answer.verified.startswith("not verified") and answer.verified != verified:
+        if answer.verified.startswith(_NOT_VERIFIED) and answer.verified != verified:
             notes.append(answer.verified)
         parts.append(
             PartAnswer(
@@ -103,6 +119,7 @@ def _brief(row: SearchRow, full: bool) -> FoundRow:
         level=row.level,
         code=row.code,
         definition="" if row.guidance else short(row.definition, DEFINITION_CHARACTERS),
+        relatives=() if row.guidance else row.relatives,
         reason=row.reason if full else "",
         guidance=row.guidance,
     )
@@ -111,19 +128,40 @@ def _brief(row: SearchRow, full: bool) -> FoundRow:
 def _verified(answers: Iterable[SearchAnswer]) -> str:
     """One line for all parts, where it is the same for all."""
     outcomes = dict.fromkeys(answer.verified for answer in answers)
-    failed = [line for line in outcomes if line.startswith("not verified")]
+    failed = [line for line in outcomes if line.startswith(_NOT_VERIFIED)]
     models = dict.fromkeys(line.split(":")[0] for line in outcomes if line.startswith("by "))
     if failed and models:
         return f"{', '.join(models)}, but not each part"
     return ", ".join(models) or (failed or list(outcomes))[0]
 
 
-def _code(snapshot: Snapshot, verifications: Iterable[verifier.Verification]) -> Mapping[str, Code]:
+def _by_paper(rows: Sequence[SearchRow]) -> tuple[SearchRow, ...]:
+    """Rows of one paper next to each other, where its first is."""
+    papers = list(dict.fromkeys(paper_of(row.id) for row in rows))
+    return tuple(sorted(rows, key=lambda row: papers.index(paper_of(row.id))))
+
+
+def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
+    """The answer to a step, its rows with the relatives that they have for the whole task too."""
+    others = {row.id: row.relatives for row in whole.rows}
+    rows = (
+        row.model_copy(
+            update={"relatives": tuple({r.id: r for r in (*others.get(row.id, ()), *row.relatives)}.values())}
+        )
+        for row in answer.rows
+    )
+    return answer.model_copy(update={"rows": tuple(rows)})
+
+
+def _code(
+    snapshot: Snapshot, verifications: Sequence[verifier.Verification], whole: SearchAnswer
+) -> Mapping[str, Code]:
     """The code of every technique that may become a row, by its id: all of one state of the graph."""
     code = {
         v.code.id: v.code for verification in verifications for c in verification.candidates for v in c.views if v.code
     }
-    others = {row.id for one in verifications for row in one.plain.rows if row.code and row.code not in code}
+    answers = [whole, *(verification.plain for verification in verifications)]
+    others = {row.id for answer in answers for row in answer.rows if row.code and row.code not in code}
     return code | {v.code.id: v.code for v in snapshot.techniques(sorted(others)) if v.code}
 
 

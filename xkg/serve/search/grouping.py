@@ -11,6 +11,9 @@ MOST_RELATIVES = 5
 OWN_ROWS, _CONSIDERED = 3, 10
 """Rows of each need that stay rows among those of all, and the number of techniques that they are chosen from."""
 
+CROWDED_OUT = 5
+"""How many rows after the first are named with the rows of their papers."""
+
 _CACHED = 4096
 SPECIFIC = 0.8
 """A technique is matched by the text of its parts too. A part that matches at least this share as well leads the row,
@@ -79,6 +82,23 @@ def spread(rows: Sequence[Group], strength: Mapping[str, float], k: int) -> list
             early.append(row)
             counts[paper] = counts.get(paper, 0) + 1
     return [*early, *waiting]
+
+
+def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
+    """The rows, the first `k` of which have the leads of later rows of their papers among their relatives: who asks for
+    the steps of a method may mean more of them than there are rows."""
+    shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
+    for row in rows[k : k + CROWDED_OUT]:
+        beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))
+        with_room = next((other for other in beside if len(other.relatives) < MOST_RELATIVES), None)
+        if with_room is not None:
+            with_room.relatives.append(row.lead)
+    return [*shown, *rows[k:]]
+
+
+def same_name(technique: str, other: str) -> bool:
+    """Whether two techniques of a paper have one name."""
+    return _name(technique) == _name(other)
 
 
 class _Rows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Location, Symbol, Technique, paper_of
 from xkg.serve.answers.lookup import place_of
+from xkg.serve.answers.references import technique_id
 from xkg.serve.answers.types import LocateAnswer, LocatedPlace, Place, SearchAnswer
 from xkg.serve.search.calibration import FITS
 from xkg.store.graph_store import Snapshot
@@ -62,12 +63,12 @@ _DOUBTFUL = "none of these places is well founded: read before you edit"
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:
-    """The ids of the techniques that an id (of a technique or its code), an exact name or an alias means. Raises
-    `UnknownIdError` for what can only be an id."""
+    """The ids of the techniques that a reference (`xkg.serve.answers.references`, to code too) or a name means: all of
+    this name. Raises `UnknownIdError` for what can only be an id."""
     if ids := list(snapshot.named(text)):
         return ids
     try:
-        return [(snapshot.code(text).technique if _CODE.search(text) else snapshot.technique(text).technique.id)]
+        return [technique_id(snapshot, _CODE.sub("", text))]
     except UnknownIdError:
         if _ID.match(text):
             raise
@@ -182,7 +183,8 @@ def _search_copy(
 
 def _by_text(snapshot: Snapshot, answer: SearchAnswer) -> tuple[list[LocatedPlace], str]:
     """The stored places of the techniques that a text fits, and a note."""
-    pairs = [pair for row in answer.rows for pair in ((row.id, row.score), *((r.id, r.score) for r in row.relatives))]
+    pairs = [(row.id, row.score) for row in answer.rows]
+    pairs += [(relative.id, relative.score or 0.0) for row in answer.rows for relative in row.relatives]
     scores = {technique: score for technique, score in pairs if score >= FITS}
     if not scores:
         return [], "no technique in the graph fits; name the folder of a repository to search that"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from xkg.config import LlmSettings
-from xkg.errors import ModelUnavailableError, XkgError
+from xkg.errors import MissingKeyError, ModelUnavailableError, XkgError
 
 if TYPE_CHECKING:  # loaded with the first question
     from xkg.llm.client import AnswerType, Call, LanguageModel
@@ -81,6 +81,9 @@ class Questions:
                 if self._under_way >= UNDER_WAY:
                     raise ModelUnavailableError(f"{UNDER_WAY} questions are open already: ask again in a while")
                 self._under_way += 1
+        except MissingKeyError:
+            answer.set_exception(ModelUnavailableError("no key for the language model is set where xkg runs"))
+            return answer
         except XkgError as error:
             answer.set_exception(error)
             return answer
@@ -134,7 +137,7 @@ class Questions:
             if self._closed:
                 raise ModelUnavailableError(CLOSED)
             if self._settings.model == "none":
-                raise ModelUnavailableError("no language model is set: name one in llm.model")
+                raise ModelUnavailableError("no language model is set where xkg runs")
             if self._opened is None:
                 self._opened = LanguageModel(self._settings, self._folder, self._note, patience=PATIENCE_SECONDS)
             return self._opened

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from xkg.model import paper_of
-from xkg.serve.answers.lookup import resolve_paper
+from xkg.serve.answers.references import paper_id, resolved
 from xkg.serve.answers.types import MORE_ROWS, Quoting
 from xkg.store.graph_store import Link, Snapshot, TechniqueView
 from xkg.value import Value
@@ -66,13 +66,13 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
 
     The kinds of relation are independent evidence: the score is 1 less the product of what each leaves open. Raises
     `UnknownIdError`."""
-    own = resolve_paper(snapshot, paper)
+    own = paper_id(snapshot, paper)
     views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
     cites, cited = snapshot.citations_of(own)
     shared = _shared(snapshot.links_of(list(views)), views)
     alike, nearest = _alike(snapshot, own, views)
     others = _views(snapshot, shared.values())
-    known = snapshot.headings(list({*cites, *cited, *shared, *alike} - {own, *exclude}))
+    known = snapshot.headings(list({*cites, *cited, *shared, *alike} - {own, *resolved(snapshot, exclude)}))
     scores: dict[str, float] = {}
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))

@@ -1,18 +1,24 @@
 """Techniques for a query: exact names first, then text and vector search fused, or nothing where nothing fits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nsmallest
 from typing import Protocol
 
+from xkg.model import paper_of
 from xkg.serve.answers.lookup import search_row
 from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.search.calibration import EXAMINED, FITS, scores
 from xkg.serve.search.candidates import Encode, candidates
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, grouped, spread
+from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, crowded_out, grouped, same_name, spread
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 EVERYTHING = Filters()
+
+_TITLE_WORDS = 3
+"""Fewer words are no title: the short name of a paper is that of its method, or of no technique."""
+
+_SAME_TITLE = 3
 
 
 class Seek(Protocol):
@@ -43,13 +49,16 @@ def search(
     Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
     """
     query = " ".join(query.split())
+    filters = filters.resolved(snapshot)
     papers = filters.only(snapshot)
     if papers is None:
         return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
-    exact = _named(snapshot, query, filters, papers)
     matches = candidates(snapshot, encode, query, filters, papers, 4 * k)
     strength = matches.strength
+    exact = _named(snapshot, query, filters, papers, strength)
     rows = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
+    if matches.needs:
+        rows = crowded_out(rows, k)
     deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
     scored = [t for group in rows[:k] for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
     named = dict.fromkeys(exact, 1.0)  # there may be hundreds
@@ -67,13 +76,28 @@ def search(
     )
 
 
-def _named(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str]) -> list[str]:
-    """Techniques whose name or alias the query is."""
-    named = [t for t in snapshot.named(query) if not papers or t.partition("#")[0] in papers]
-    if not named or not filters.of_techniques:
-        return named
-    facts = snapshot.facts(named)
-    return [t for t in named if t in facts and filters.admit(t, facts[t])]
+def _named(
+    snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], strength: Mapping[str, float]
+) -> list[str]:
+    """Techniques whose name or alias the query is, and the methods of papers whose title it is: those of the title
+    first, then those with code, each by strength."""
+    methods = _methods(snapshot, query)
+    named = dict.fromkeys([*methods, *snapshot.named(query)])
+    chosen = [t for t in named if not papers or paper_of(t) in papers]
+    if len(chosen) < 2 and not filters.of_techniques:
+        return chosen
+    facts = snapshot.facts(chosen)
+    admitted = [t for t in chosen if t in facts and filters.admit(t, facts[t])]
+    return sorted(admitted, key=lambda t: (t not in methods, not facts[t].language, -strength.get(t, 0.0)))
+
+
+def _methods(snapshot: Snapshot, title: str) -> list[str]:
+    """What the papers of this title propose: the first technique of each."""
+    if len(title.split()) < _TITLE_WORDS:
+        return []
+    bundles = map(snapshot.bundle, snapshot.called(title)[:_SAME_TITLE])
+    visible = ([t.id for t in bundle.techniques if t.hidden is None] for bundle in bundles)
+    return [techniques[0] for techniques in visible if techniques]
 
 
 def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
@@ -109,7 +133,9 @@ def relation(technique: str, lead: str) -> str:
     """What a technique that belongs to the row of `lead` is to it."""
     if above(technique, lead):
         return "part of"
-    return "has part" if above(lead, technique) else "same name"
+    if above(lead, technique):
+        return "has part"
+    return "same name" if same_name(lead, technique) else "same paper"
 
 
 def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:

@@ -13,6 +13,7 @@ from xkg.serve.search.model_questions import WAIT_SECONDS, Questions
 from xkg.unicode import one_line
 
 MOST_STEPS = 6
+BY_STRUCTURE = "by the text's own structure"
 _STEP_CHARACTERS = 600
 
 _PROMPT = Path(__file__).parent / "prompts" / "decompose.md"
@@ -32,7 +33,7 @@ def decompose(questions: Questions, task: str) -> tuple[list[str], str, bool]:
         question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
         answered = questions.wait(question, time.monotonic() + WAIT_SECONDS)
     except XkgError as error:
-        return by_structure(task), f"by the text's own structure, not by a model: {error}", False
+        return by_structure(task), f"{BY_STRUCTURE}, not by a model: {error}", False
     return [one_line(step) for step in answered.answer.steps], f"by {answered.model}", True
 
 

@@ -24,11 +24,11 @@ in twenty paraphrases has its answer there."""
 
 RELATIVES = 3
 
-WORTH = 0.2
+WORTH = 0.02
 """The least score of a query that is worth a question. It is lower than `FITS` (`xkg.serve.search.calibration`), since
 the verifier can distinguish weak matches from queries without an answer."""
 
-HOPELESS = 0.1
+HOPELESS = 0.01
 """Rows that score less are left out of the question."""
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS = 700, 240, 300, 1200, 300
@@ -41,7 +41,7 @@ _REASON, _GUIDANCE = 240, 480
 MOST_DROPPED = 3
 """Dropped rows that are named, those that the search ranked first: they are the most misleading."""
 
-_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}"}
+_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 _PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
 _HEAD = re.compile(r"(?:async )?(?:def|class) \w+")
@@ -132,7 +132,7 @@ def _judged(verification: Verification, verdict: Verdict, model: str) -> SearchA
 
 def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> SearchRow:
     candidate, view = judged
-    scores = {candidate.row.id: candidate.row.score} | {r.id: r.score for r in candidate.row.relatives}
+    scores = {candidate.row.id: candidate.row.score} | {r.id: r.score or 0.0 for r in candidate.row.relatives}
     lead = view.technique.id
     relatives = [
         Relative(id=v.technique.id, name=v.technique.name, relation=relation(v.technique.id, lead), score=score)

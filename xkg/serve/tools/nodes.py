@@ -8,11 +8,12 @@ from pydantic import Field
 
 from xkg.llm.prices import tokens
 from xkg.serve.answers.budget import TOKENS, fitted
+from xkg.serve.answers.concise import concise
 from xkg.serve.answers.paging import Page
 from xkg.serve.answers.types import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.register import Cursor, Detail, Id, registering
+from xkg.serve.tools.register import PAPER, Cursor, Detail, Id, registering
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -20,7 +21,7 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("Paper")
     def get_paper(
-        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        paper: Annotated[Id, Field(description=PAPER)],
         include_code: Annotated[bool, Field(description="also the code of every technique; long")] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
@@ -32,11 +33,12 @@ def add(server: MCPServer, service: Service) -> None:
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
         rest = _from_technique(answer, page.start(keys))
-        return fitted(rest, detail, more=page.more(keys), whole=uri("paper", answer.id))
+        shown = concise(rest, service.short_ids) if detail == "concise" else rest
+        return fitted(shown, detail, more=page.more(keys), whole=uri("paper", answer.id))
 
     @tool("Plan a paper")
     def plan_context(
-        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        paper: Annotated[Id, Field(description=PAPER)],
         budget_tokens: Annotated[
             int, Field(ge=200, le=8000, description="most tokens of the plan, four characters each")
         ] = 2000,
@@ -49,17 +51,23 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("Technique")
     def get_technique(
-        id: Annotated[Id, Field(description="technique id, as search_techniques and get_paper give it")],
+        id: Annotated[
+            Id,
+            Field(
+                description="technique: an id, as search_techniques and get_paper give it, or a name that no other has"
+            ),
+        ],
         detail: Detail = "concise",
     ) -> TechniqueAnswer:
         """A technique: definition, its place in the paper's hierarchy, components in order, code id and level. Full
         adds aliases, excerpts (character offsets in the paper, file and line) and the components' definitions."""
         answer = service.technique(id, full=detail == "full")
-        return fitted(answer, detail, whole=uri("technique", answer.id))
+        shown = concise(answer, service.short_ids) if detail == "concise" else answer
+        return fitted(shown, detail, whole=uri("technique", answer.id))
 
     @tool("Code")
     def get_code(
-        id: Annotated[Id, Field(description="code id, or the id of its technique")],
+        id: Annotated[Id, Field(description="id of code or of its technique, or a name as in get_technique")],
         detail: Detail = "concise",
     ) -> CodeAnswer:
         """Code for a technique: implementation, packages, documentation, and what was proven of it. The implementation

@@ -32,6 +32,7 @@ Cursor = Annotated[
         description="cursor of an answer, for what follows it; all else as it was asked before",
     ),
 ]
+PAPER = "id such as arxiv:2006.10726, title or its start, or the name of the paper's method such as tent"
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
 REPEATED = 256

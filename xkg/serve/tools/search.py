@@ -10,12 +10,13 @@ from pydantic import Field
 from xkg.model import Level
 from xkg.serve.answers import budget
 from xkg.serve.answers.budget import TOKENS, fitted
+from xkg.serve.answers.concise import ShortIds, concise
 from xkg.serve.answers.paging import Page
 from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.register import REPEATED, Cursor, Detail, Id, registering
+from xkg.serve.tools.register import PAPER, REPEATED, Cursor, Detail, Id, registering
 
 Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
 WithCode = Annotated[bool, Field(description="only techniques that have code")]
@@ -25,6 +26,9 @@ Exclude = Annotated[
 
 ROW_TOKENS = 170
 """The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""
+
+PART_TOKENS = 100
+"""The same for a part of a task without its rows."""
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -58,10 +62,12 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> SearchAnswer:
         """Finds techniques of papers, with their code, for one step of an implementation.
 
-        Rows are best first: id, name, paper_title, score, level, code (the id for get_code), definition. score is in
-        0..1 and comparable between queries: 1 is the technique's very name, below 0.5 is weak. level is what was proven
-        of the code. relatives are techniques above or below the row that the query matched too. No rows means that
-        nothing in the graph fits: do not force a match. searched says what the filters left.
+        Rows are best first: id, name, paper_title, score, level, code (get_code takes the row's id), definition. ids
+        are short; every tool takes them, and names that no other has. score is in 0..1 and comparable between queries:
+        about the probability that the row fits, were half of all queries about what is in the graph, and 1 for its very
+        name. level is what was proven of the code. relatives are techniques above or below the row, or of its paper,
+        that the query matched too. No rows means that nothing in the graph fits: do not force a match. searched says
+        what the filters left.
 
         With verify, a model reads each candidate with its code: rows are those that serve the step and can be built
         in, with reason and guidance (what to take over, what to change), dropped are others. verified says by which
@@ -69,7 +75,7 @@ def add(server: MCPServer, service: Service) -> None:
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.seen, filters=filters, verify=verify)
-        return _on_page(answer, k, page, detail)
+        return _on_page(answer, k, page, detail, service.short_ids)
 
     @tool("Find implementations", waits=True)
     def find_implementations(
@@ -87,13 +93,17 @@ def add(server: MCPServer, service: Service) -> None:
 
         parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
         that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and the code
-        of the rows, as far as it fits. verified says by which model, or why not."""
+        of the rows, as far as it fits. verified says by which model, or why not: then rows are those of searches, and
+        the last part has what a search for the whole task finds, with the parts of a method under their paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
-        return fitted(service.find_implementations(task, k, filters=filters, full=detail == "full"), detail)
+        answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
+        shown = concise(answer, service.short_ids) if detail == "concise" else answer
+        rows = sum(len(part.rows) for part in answer.parts)
+        return fitted(shown, detail, most=max(TOKENS[detail], ROW_TOKENS * rows + PART_TOKENS * len(answer.parts)))
 
     @tool("Related papers")
     def related_papers(
-        paper: Annotated[Id, Field(description="id such as arxiv:2006.10726, or the title")],
+        paper: Annotated[Id, Field(description=PAPER)],
         k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 10,
         exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to leave out")] = [],  # noqa: B006
         cursor: Cursor = None,
@@ -106,17 +116,20 @@ def add(server: MCPServer, service: Service) -> None:
         answer = service.related(paper, k + page.reached, exclude)
         keys = [row.id for row in answer.rows]
         rest = answer.model_copy(update={"rows": answer.rows[page.start(keys) :]})
+        rest = concise(rest, service.short_ids) if detail == "concise" else rest
         return fitted(rest, detail, more=page.more(keys, further=MORE_ROWS in answer.cut))
 
 
 @lru_cache(REPEATED)
-def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail) -> SearchAnswer:
-    """The rows that the cursor has not seen, at most `k`, as many as fit."""
+def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail, short_ids: ShortIds) -> SearchAnswer:
+    """The rows that the cursor has not seen, at most `k`, as many as fit. Another graph gives another answer, in which
+    short ids are others: `searched` has the number of papers."""
     rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
+    shown = answer.model_copy(update={"rows": tuple(rows)})
 
     def more(n: int) -> str | None:
         left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
         return page.beyond([row.id for row in rows[:n]]) if left else None
 
     most = max(TOKENS[detail], ROW_TOKENS * len(rows))
-    return fitted(answer.model_copy(update={"rows": tuple(rows)}), detail, more=more, most=most)
+    return fitted(concise(shown, short_ids) if detail == "concise" else shown, detail, more=more, most=most)

@@ -5,6 +5,7 @@ string comes back as it was. A technique's `row` numbers it in the vector and te
 """
 
 import functools
+import itertools
 import json
 import re
 import sqlite3
@@ -20,6 +21,9 @@ from xkg.store.graph_store import Facts, Heading, Link, TechniqueView
 from xkg.store.index_entries import Entry
 
 _BATCH = 500
+_WORD = re.compile(r"[^\W_]+")
+_AFTER_ANY = "\U0010ffff"
+_MOST_TITLES = 50
 
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
@@ -62,11 +66,16 @@ class Catalogue:
         return self._count
 
     def called(self, words: str) -> list[str]:
-        """Ids of the papers of this title, up to case, spaces and punctuation, in order."""
+        """Ids of the papers of this title, up to case, spaces and punctuation, in order; where there are none, of those
+        whose titles begin with these words."""
         key = name_key(words)
-        return [
-            id_of(found) for (found,) in self._all("SELECT id FROM paper WHERE key = ? ORDER BY number", (key,)) if key
-        ]
+        if not key:
+            return []
+        if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY number", (key,)):
+            return [id_of(paper) for (paper,) in found]
+        statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY number LIMIT ?"
+        longer = self._all(statement, (key, key + _AFTER_ANY, _MOST_TITLES))
+        return [id_of(paper) for paper, title in longer if begins_with(json.loads(title), key)]
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)
@@ -260,9 +269,15 @@ class Catalogue:
             return self._db.execute(statement, values).fetchall()
 
 
+def begins_with(title: str, key: str) -> bool:
+    """Whether whole words at the start of a title have this `name_key`."""
+    words = itertools.accumulate(_WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
+    return any(start == key for start in words)
+
+
 def name_key(name: str) -> str:
     """What two names have in common that differ in case, spaces and punctuation only; may be empty."""
-    return "".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold()))
+    return "".join(_WORD.findall(unicodedata.normalize("NFKC", name).casefold()))
 
 
 @functools.lru_cache(4096)

@@ -1,14 +1,19 @@
 """Late interaction: how near the words of a query come to those of texts (`xkg.embeddings.base`)."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xkg.embeddings.base import EncodedText
+from xkg.store.graph_store import Coverage
 from xkg.store.indexes.text import word_terms
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_WORD = re.compile(r"[^\W_]+")
+"""A word as embedding models split texts: a name of as many different ones is the first as many of its text's words."""
 
 
 def interaction(
@@ -33,6 +38,23 @@ def interaction(
     weights = weights[counted]
     means = 1 - 2 * (weights @ nearest) / (weights.sum() * 8 * width)
     return dict(zip(known, means.tolist(), strict=True))
+
+
+def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mapping[str, str]) -> dict[str, Coverage]:
+    """For each text, which begins with its name: how near the words of the name come to words of a query. Without the
+    texts whose names have no words."""
+    import numpy as np
+
+    width = reading.codes.shape[1]
+    found: dict[str, Coverage] = {}
+    for text, codes in texts.items():
+        words = len(dict.fromkeys(_WORD.findall(names[text].lower())))
+        if not width or len(codes) % width or not (own := codes[: words * width]):
+            continue
+        nearest = _differing(np.frombuffer(own, np.uint8).reshape(-1, width), reading.codes).min(axis=1)
+        shares = 1 - 2 * nearest / (8 * width)
+        found[text] = Coverage(float(shares.mean()), float(shares.min()))
+    return found
 
 
 def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDArray[np.int32]":

@@ -12,7 +12,7 @@ from xkg.model import Code, Paper, paper_of
 from xkg.store.concepts.linking import RowLink
 from xkg.store.graph_store import Facts, Heading, Link, TechniqueView
 from xkg.store.index_entries import Entry
-from xkg.store.indexes.catalogue import Catalogue
+from xkg.store.indexes.catalogue import Catalogue, name_key
 from xkg.store.indexes.vectors import EXACT, VectorIndex, VectorsInfo
 from xkg.store.local.generation import BASE, CATALOGUE, VECTORS, Generation, Layers
 
@@ -61,7 +61,10 @@ class LayeredCatalogue:
 
     def called(self, words: str) -> list[str]:
         base = [paper for paper in self._base.called(words) if paper not in self._dead]
-        return sorted(base + self._above.called(words))
+        found = sorted(base + self._above.called(words))
+        titles = self.headings(found)
+        same = [paper for paper in found if name_key(titles[paper].title) == name_key(words)]
+        return same or found
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)

@@ -11,8 +11,9 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
-from xkg.store.indexes.late_interaction import interaction
+from xkg.store.concepts.names import names
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, TechniqueView
+from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.local.read_layers import open_catalogue, open_vectors
 from xkg.store.unknown_id import unknown_id
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors
 
 _Index = TypeVar("_Index")
+_LONGEST_NAME = 200
 _CHOICES = 16
 """Selections of papers whose techniques are remembered: those of some years are a third of all."""
 
@@ -126,7 +128,13 @@ class EmbeddedSnapshot:
         return found
 
     def named(self, name: str) -> Sequence[str]:
-        return self._catalogue.named(name) if self._catalogue else []
+        if self._catalogue is None:
+            return []
+        forms = names(name if len(name) <= _LONGEST_NAME else "")
+        rows = [row for row, _ in self._catalogue.sharing(forms.telling, terse=False)]
+        rows += [row for row, _ in self._catalogue.sharing(forms.terse, terse=True)]
+        others = self._catalogue.ids(dict.fromkeys(rows)) if rows else {}
+        return list(dict.fromkeys([*self._catalogue.named(name), *others.values()]))
 
     def links(self) -> Sequence[Link]:
         """`SAME_CONCEPT` and the pairs that wait for a decision."""
@@ -172,6 +180,15 @@ class EmbeddedSnapshot:
         codes = self._catalogue.codes(rows.values())
         known = {technique: codes[row] for technique, row in rows.items() if row in codes}
         return interaction(reading, known, self.text_index().rarity)
+
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, Coverage]:
+        if self._catalogue is None or not reading.words:
+            return {}
+        rows = self._catalogue.rows(ids)
+        codes = self._catalogue.codes(rows.values())
+        known = [technique for technique, row in rows.items() if row in codes]
+        names = {view.technique.id: view.technique.name for view in self.techniques(known)}
+        return name_coverage(reading, {technique: codes[rows[technique]] for technique in known}, names)
 
     def background(self, vector: "NDArray[np.float32]") -> Background:
         if self._opened is None or self._opened.manifest.vectors is None:

@@ -13,9 +13,9 @@ from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Facts, Heading, Hit, Link, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, TechniqueView
 from xkg.store.index_entries import encodable, entries
-from xkg.store.indexes.catalogue import name_key
+from xkg.store.indexes.catalogue import begins_with, name_key
 from xkg.store.neo4j import name_lookup
 from xkg.store.unknown_id import unknown_id
 
@@ -78,8 +78,10 @@ class RemoteSnapshot:
     def called(self, words: str) -> Sequence[str]:
         if self._views([words])[words] is not None:
             return [words]
-        key = name_key(words)
-        return [paper.id for paper in self.papers() if key and name_key(paper.title) == key]
+        if not (key := name_key(words)):
+            return []
+        same = [paper.id for paper in self.papers() if name_key(paper.title) == key]
+        return same or [paper.id for paper in self.papers() if begins_with(paper.title, key)]
 
     def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
         known = {paper.id: paper for paper in self.papers()}
@@ -149,6 +151,9 @@ class RemoteSnapshot:
         return {}, 0.0
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, float]:  # noqa: ARG002
+        return {}
+
+    def name_coverage(self, reading: EncodedText, ids: Sequence[str]) -> dict[str, Coverage]:  # noqa: ARG002
         return {}
 
     def background(self, vector: "NDArray[np.float32]") -> Background:  # noqa: ARG002

@@ -1,0 +1,86 @@
+"""How well search knows that it has no answer: what is refused, what is lost, and how reliable its scores are.
+
+    python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
+
+The queries are those of `evaluation/gold/search`, on the graphs that are shared; without a graph these are imported
+into a temporary one. Each query is asked of all papers. A query without gold techniques is right when nothing is
+answered (refused); one with them is lost then. The threshold that loses 3 % is computed afterwards, to compare rankings
+of scores. Reliability: of the queries whose best score lies in a range, the share that have an answer, both outcomes
+counting alike, as when half of all queries have one.
+"""
+
+import argparse
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from xkg.commands.graphs import import_graphs
+from xkg.config import Settings
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.serve.search.search import search
+from xkg.store.local.store import EmbeddedStore
+
+GOLD = Path(__file__).parent / "gold" / "search"
+LOST = 0.03
+BINS = (0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.9, 1.01)
+ROWS = 5
+
+
+def main() -> None:
+    shared = Path(os.environ.get("XKG_SHARED", "../shared"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("queries", type=Path, nargs="*", default=sorted(GOLD.glob("*.jsonl")))
+    parser.add_argument("--kg", type=Path, help="a graph of the shared papers")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.kg is None:
+            options.kg = Path(folder) / "kg"
+            import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
+        embedder = OnnxEmbedder()
+        store = EmbeddedStore(options.kg, lambda: embedder)
+        for file in options.queries:
+            queries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+            with store.snapshot() as snapshot:
+                answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in queries]
+                # No bar: the score of a query is that of its best row.
+                all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in queries]
+            silent = [not answer.rows for answer in answers]
+            best = [max((row.score for row in answer.rows), default=0.0) for answer in all_rows]
+            report(file.stem, queries, silent, best)
+        store.close()
+
+
+def report(name: str, queries: Sequence[dict[str, Any]], silent: Sequence[bool], best: Sequence[float]) -> None:
+    """Prints the tables for the queries of a file."""
+    console = Console(width=110)
+    table = Table("", "kind", "queries", "lost or refused", title=name)
+    for present in (True, False):
+        asked = [(query, none) for query, none in zip(queries, silent, strict=True) if bool(query["gold"]) is present]
+        for kind in ("short", "paraphrase", "task", "all"):
+            own = [none for query, none in asked if kind in (query["kind"], "all")]
+            table.add_row("present" if present else "absent", kind, str(len(own)), f"{sum(own)} ({mean(own):.1%})")
+    console.print(table)
+    has = [score for query, score in zip(queries, best, strict=True) if query["gold"]]
+    none = [score for query, score in zip(queries, best, strict=True) if not query["gold"]]
+    threshold = sorted(has)[math.floor(LOST * len(has))]
+    console.print(f"Refused where {LOST:.0%} are lost: {mean(score < threshold for score in none):.1%}")
+    reliability = Table("best score", "queries", "share with an answer")
+    for low, high in pairwise(BINS):
+        share, others = (mean(low <= score < high for score in scores) for scores in (has, none))
+        count = sum(low <= score < high for score in best)
+        if count:
+            reliability.add_row(f"{low:g} to {min(high, 1):g}", str(count), f"{share / (share + others):.2f}")
+    console.print(reliability)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Short ids and names mean what they were made for, and nothing else."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import UnknownIdError
+from xkg.model import Code, Level, Paper, PaperBundle, Technique, code_id, slug
+from xkg.serve.answers.concise import concise
+from xkg.serve.answers.lookup import code_answer
+from xkg.serve.answers.references import paper_id, resolved, short_ids, short_paper, technique_id
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.search import search
+from xkg.store.graph_store import Snapshot
+from xkg.store.local.store import EmbeddedStore
+
+HIVES = "title:calm-hives-smoke-and-sugar-water"
+HONEY = "title:calm-hives-of-honey-without-smoke"
+
+
+def bundle(paper: str, title: str, *paths: tuple[str, ...], code: tuple[str, ...] = ()) -> PaperBundle:
+    techniques = [
+        Technique(
+            id=f"{paper}#{'/'.join(map(slug, path))}",
+            name=path[-1],
+            parent=f"{paper}#{'/'.join(map(slug, path[:-1]))}" if path[:-1] else None,
+            definition=f"{path[-1]} keeps the bees of a hive calm.",
+            depth=len(path) - 1,
+        )
+        for path in paths
+    ]
+    body = "def calm():\n    return 1\n"
+    nodes = [
+        Code(id=code_id(t.id, body, ""), technique=t.id, implementation=body, test="", level=Level.PARSED)
+        for t in techniques
+        if t.id.partition("#")[2] in code
+    ]
+    return PaperBundle(paper=Paper(id=paper, title=title, origin="import"), techniques=techniques, code=nodes)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
+    store = EmbeddedStore(tmp_path_factory.mktemp("references") / "kg", lambda: embedder)
+    smoking = ("Hive Smoking (HS)", "Cool Smoke")
+    store.publish(
+        [
+            bundle(HIVES, "Calm Hives: Smoke and Sugar Water", smoking[:1], smoking, ("Cool Smoke",), ("Sugar Syrup",)),
+            bundle(HONEY, "Calm Hives of Honey Without Smoke", ("Hive Singing",), ("Hive Singing", "Sugar Syrup")),
+            bundle("arxiv:2001.00001", "Wax", ("Wax Moulding",), ("Wax Moulding", "Melt"), code=("wax-moulding/melt",)),
+        ]
+    )
+    with store.snapshot() as snapshot:
+        yield snapshot
+    store.close()
+
+
+def everything(snapshot: Snapshot) -> list[str]:
+    return [t.id for paper in snapshot.papers() for t in snapshot.bundle(paper.id).techniques]
+
+
+def test_every_short_id_is_short_and_means_its_technique(snapshot: Snapshot) -> None:
+    found = short_ids(snapshot, everything(snapshot))
+    assert {technique: technique_id(snapshot, short) for technique, short in found.items()} == {t: t for t in found}
+    assert len(set(found.values())) == len(found)
+    assert found[f"{HIVES}#hive-smoking-hs"] == "hive-smoking-hs"
+    assert found[f"{HIVES}#sugar-syrup"] == "calm-hives-smoke#sugar-syrup"
+    assert found[f"{HIVES}#hive-smoking-hs/cool-smoke"] == "calm-hives-smoke#hive-smoking-hs/cool-smoke"
+    assert found["arxiv:2001.00001#wax-moulding/melt"] == "melt"
+
+
+@pytest.mark.parametrize("reference", ["hive smoking", "HS", "Hive Smoking (HS)", " hive-smoking-hs "])
+def test_a_technique_is_meant_by_any_form_of_its_name(snapshot: Snapshot, reference: str) -> None:
+    assert technique_id(snapshot, reference) == f"{HIVES}#hive-smoking-hs"
+
+
+def test_of_two_of_one_name_in_a_paper_one_is_meant_and_of_two_papers_none(snapshot: Snapshot) -> None:
+    assert technique_id(snapshot, "cool smoke") == f"{HIVES}#hive-smoking-hs/cool-smoke"
+    with pytest.raises(UnknownIdError, match=r"2 papers have a technique 'sugar syrup'.*calm-hives-of#sugar-syrup"):
+        technique_id(snapshot, "sugar syrup")
+    with pytest.raises(UnknownIdError, match=r"no technique 'wax melting' in this graph; nearest: .*melt"):
+        technique_id(snapshot, "wax melting")
+
+
+def test_a_paper_is_meant_by_the_start_of_its_title_and_by_its_method(snapshot: Snapshot) -> None:
+    assert paper_id(snapshot, "Calm Hives: Smoke") == HIVES
+    assert paper_id(snapshot, "hive singing") == HONEY
+    assert paper_id(snapshot, "HS") == HIVES
+    assert [short_paper(snapshot, paper) for paper in (HIVES, HONEY)] == ["calm-hives-smoke", "calm-hives-of"]
+    assert short_paper(snapshot, "arxiv:2001.00001") == "arxiv:2001.00001"
+    with pytest.raises(UnknownIdError, match=r"2 papers have this title"):
+        paper_id(snapshot, "calm hives")
+    with pytest.raises(UnknownIdError, match="no paper 'Calm Hi'"):
+        paper_id(snapshot, "Calm Hi")
+
+
+def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> None:
+    whole = code_answer(snapshot, "melt").id
+    assert code_answer(snapshot, f"melt@{whole.rpartition('@')[2]}").id == whole
+    with pytest.raises(UnknownIdError):
+        code_answer(snapshot, "melt@000000000000")
+
+
+def test_what_is_excluded_may_be_named_briefly(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
+    assert resolved(snapshot, ["melt@0123456789ab", "Wax", "nothing"]) == (
+        "arxiv:2001.00001#wax-moulding/melt",
+        "arxiv:2001.00001",
+        "nothing",
+    )
+    rows = search(snapshot, embedder.encode, "melt", 5, Filters(exclude=["melt"])).rows
+    assert "Melt" not in [row.name for row in rows]
+
+
+def test_a_concise_answer_has_short_ids_and_relatives_by_their_ids(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
+    answer = search(snapshot, embedder.encode, "melt", 1)
+    row = concise(answer, lambda ids: short_ids(snapshot, ids)).rows[0]
+    assert (row.id, row.name) == ("melt", "Melt")
+    assert row.code == "@" + str(answer.rows[0].code).rpartition("@")[2]
+    assert [(r.id, r.name, r.relation, r.score) for r in row.relatives] == [("wax-moulding", "", "part of", None)]
+
+
+def test_a_title_is_the_name_of_what_its_paper_proposes(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
+    rows = search(snapshot, embedder.encode, "calm hives of honey without smoke", 5).rows
+    assert (rows[0].id, rows[0].score) == (f"{HONEY}#hive-singing", 1.0)

@@ -1,0 +1,158 @@
+"""How papers, techniques and code are referred to: by id, by a name that only one of them has, or by a short id.
+
+A short id of a technique is the end of its path, `entropy-minimization-objective`, behind the start of its paper's
+title and `#` where others have that end too: `tent#entropy-minimization-objective`. Code has the id of its technique
+with `@` and its own digest.
+"""
+
+import re
+from collections.abc import Sequence
+
+from xkg.errors import UnknownIdError
+from xkg.model import paper_of, slug
+from xkg.serve.answers.types import short
+from xkg.store.graph_store import Snapshot
+
+NEAREST = 50
+"""Techniques whose papers are compared with an unknown title."""
+
+_ID = re.compile(r"(?:arxiv|doi|title):")
+_DIGEST = re.compile(r"@[0-9a-f]{12}$")
+_TITLE_WORDS = 3
+_LISTED = 5
+
+
+def paper_id(snapshot: Snapshot, reference: str) -> str:
+    """The id of the paper of this id, of this title or start of a title (up to case, spaces and punctuation), or with
+    the only method of this name. Raises `UnknownIdError`, which names the nearest."""
+    wanted = reference.strip()
+    found = snapshot.called(wanted) or _proposing(snapshot, wanted)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UnknownIdError(f"{len(found)} papers have this title: use an id, one of {', '.join(found[:_LISTED])}")
+    near = dict.fromkeys(paper_of(hit.id) for hit in snapshot.find_text(wanted, NEAREST))
+    if _ID.match(wanted) or not near:
+        snapshot.require_paper(wanted)
+    headings = snapshot.headings(list(near))
+    words = set(re.findall(r"\w+", wanted.casefold()))
+    nearest = sorted(headings, key=lambda p: -len(words & set(re.findall(r"\w+", headings[p].title.casefold()))))[:3]
+    listed = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
+    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {listed}")
+
+
+def technique_id(snapshot: Snapshot, reference: str) -> str:
+    """The id of the technique of this id, short id or name. Where one paper has it twice, the one with code, else the
+    first. Raises `UnknownIdError`, which names the nearest, and for a name that several papers have."""
+    wanted = reference.strip()
+    try:
+        return snapshot.technique(wanted).technique.id
+    except UnknownIdError:
+        found = _matching(snapshot, wanted)
+        if not found:
+            near = [] if "#" in wanted else [hit.id for hit in snapshot.find_text(wanted, 3)]
+            if not near:
+                raise
+            listed = ", ".join(short_ids(snapshot, near).values())
+            raise UnknownIdError(f"no technique {_quoted(wanted)} in this graph; nearest: {listed}") from None
+    papers = dict.fromkeys(map(paper_of, found))
+    if len(papers) > 1:
+        listed = ", ".join(short_ids(snapshot, found[:_LISTED]).values())
+        raise UnknownIdError(f"{len(papers)} papers have a technique {_quoted(wanted)}: use an id, one of {listed}")
+    facts = snapshot.facts(found)
+    return next((t for t in found if t in facts and facts[t].language), found[0])
+
+
+def code_id(snapshot: Snapshot, reference: str) -> str:
+    """The id of the code of this id, where its technique may be given as in `technique_id`. Raises
+    `UnknownIdError`."""
+    wanted = reference.strip()
+    start = wanted.rfind("@")
+    if start == 0:
+        raise UnknownIdError(f"{_quoted(wanted)} is the end of an id: put the id of its technique before it")
+    return f"{technique_id(snapshot, wanted[:start])}{wanted[start:]}"
+
+
+def is_code(reference: str) -> bool:
+    return bool(_DIGEST.search(reference.strip()))
+
+
+def resolved(snapshot: Snapshot, references: Sequence[str]) -> tuple[str, ...]:
+    """The ids of papers and techniques, of code that of its technique; what is none stays as it is."""
+    return tuple(_resolved(snapshot, _DIGEST.sub("", reference.strip())) for reference in references)
+
+
+def _resolved(snapshot: Snapshot, reference: str) -> str:
+    if list(snapshot.called(reference)) == [reference]:
+        return reference
+    for resolve in (technique_id, paper_id):
+        try:
+            return resolve(snapshot, reference)
+        except UnknownIdError:
+            continue
+    return reference
+
+
+def short_ids(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, str]:
+    """For each technique the shortest reference that means no other."""
+    papers: dict[str, str] = {}
+    return {technique: _short(snapshot, technique, papers) for technique in techniques}
+
+
+def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
+    paper, _, path = technique.partition("#")
+    end = path.rpartition("/")[2]
+    named = snapshot.named(end)
+    if named == [technique]:
+        return end
+    if paper not in papers:
+        papers[paper] = short_paper(snapshot, paper)
+    own = [t.partition("#")[2] for t in named if paper_of(t) == paper]
+    names = path.split("/")
+    for start in range(len(names) - 1, -1, -1):
+        end = "/".join(names[start:])
+        if ([p for p in own if p == end] or [p for p in own if p.endswith(f"/{end}")]) == [path]:
+            return f"{papers[paper]}#{end}"
+    return f"{papers[paper]}#{path}"
+
+
+def short_paper(snapshot: Snapshot, paper: str) -> str:
+    """The shortest reference to a paper that means no other: its id, or for one that is a title the words before a
+    colon, or the first three or more."""
+    if not paper.startswith("title:"):
+        return paper
+    heading = snapshot.headings([paper]).get(paper)
+    words = paper.partition(":")[2].split("-")
+    head = slug(heading.title.partition(":")[0]).split("-") if heading and ":" in heading.title else words
+    if len(head) < _TITLE_WORDS and snapshot.called("-".join(head)) == [paper]:
+        return "-".join(head)
+    starts = ("-".join(words[:count]) for count in range(_TITLE_WORDS, len(words)))
+    return next((start for start in starts if snapshot.called(start) == [paper]), paper)
+
+
+def _proposing(snapshot: Snapshot, name: str) -> list[str]:
+    """Papers with a technique of this name, those first whose own method it is; more than one where it is no paper's
+    own or several papers'."""
+    named = snapshot.named(name)
+    own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
+    return list(own or dict.fromkeys(map(paper_of, named)))
+
+
+def _matching(snapshot: Snapshot, reference: str) -> list[str]:
+    """Techniques that a name or a short id means: those of exactly this name, else of another form of it."""
+    paper, mark, path = reference.rpartition("#")
+    end = path.rpartition("/")[2]
+    if mark:
+        own = paper_id(snapshot, paper)
+        whole = f"{own}#{path}"
+        techniques = [t.id for t in snapshot.bundle(own).techniques if t.hidden is None]
+        return [whole] if whole in techniques else [t for t in techniques if t.endswith("/" + path)]
+    named = list(snapshot.named(reference))
+    if "/" in path and not named:
+        return [t for t in snapshot.named(end) if t.endswith(("#" + path, "/" + path))]
+    exact = [t for t in named if t.rpartition("#")[2].rpartition("/")[2] == slug(reference)]
+    return exact or named
+
+
+def _quoted(text: str) -> str:
+    return ascii(short(text, 120))
