@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for one in labelled:
         for name in [other for other in repositories if other != one.repository][:2]:
             found = ground([one.technique], repositories[name].codebase, embedder, index=repositories[name].index)
-            doubted += not found.locations
+            doubted += not found.primaries
             total += 1
     if total:
         print(f"techniques on foreign repositories: {total - doubted} of {total} located without doubt")
