@@ -143,3 +143,8 @@ def test_a_file_made_to_be_slow_gives_nothing(name: str, text: str) -> None:
 
 def test_an_entry_of_conda_that_is_no_text_gives_nothing() -> None:
     assert requirement_lines({"environment.yml": "dependencies: [[numpy], scipy, 1]\n"}) == ["scipy"]
+
+
+def test_a_setup_that_is_nested_too_deep_is_ignored() -> None:
+    deep = "x = " + "-" * 20_000 + "1\nsetup(install_requires=['numpy'])\n"
+    assert requirement_lines({"setup.py": deep, "requirements.txt": "scipy\n"}) == ["scipy"]

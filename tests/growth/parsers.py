@@ -15,6 +15,7 @@ from xkg.build.code.grammars import grammars_of
 from xkg.build.code.notebook import notebook_source, python_cell
 from xkg.build.code.python import analyse
 from xkg.build.code.symbols import outline
+from xkg.build.declared_packages import declared_packages
 from xkg.build.guided.coding.draft_check import documentation_faults
 from xkg.build.guided.coding.run_report import steady
 from xkg.build.guided.reading.passages import read_passages
@@ -110,6 +111,7 @@ def notebook_json(text: str) -> None:
 
 def requirements(name: str, text: str) -> None:
     without_versions(requirement_lines({name: text}))
+    declared_packages({name: text})
 
 
 def answer(text: str) -> None:

@@ -29,6 +29,10 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
+# What readers raise for text that is not of the kind that its file's name suggests, or nested too deep.
+_NOT_OF_ITS_KIND = (
+    ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
+)  # fmt: skip
 _LONGEST_YAML = 100_000  # characters; the parser takes half a second for them
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 
@@ -48,8 +52,8 @@ def requirement_lines(files: Mapping[str, str], mark: Callable[[str], None] = la
         name = path.rpartition("/")[2]
         try:
             stated = list(_reader(name)(text))
-        except (ValueError, SyntaxError, RecursionError, configparser.Error, yaml.YAMLError, AttributeError, TypeError):
-            continue  # not of the kind that its name suggests
+        except _NOT_OF_ITS_KIND:
+            continue
         lines |= dict.fromkeys(line for raw in stated if (line := _plain(raw)))
     return list(lines)
 

@@ -106,3 +106,11 @@ def test_a_repository_without_code_says_what_it_holds_and_what_is_read(tmp_path:
     (tmp_path / "other.go").write_text("package main")
     with pytest.raises(InputError, match=r"no source.*3 other-language; languages: 2 Go, 1 Java.*Julia and Rust"):
         parse_repository(fetch_repository(str(tmp_path), tmp_path))
+
+
+def test_a_plain_value_that_another_file_uses_is_a_symbol(tmp_path: Path) -> None:
+    (tmp_path / "settings.py").write_text("rate = 3\nunused = 4\n")
+    (tmp_path / "run.py").write_text("from settings import rate\ndef f(): return rate\n")
+    codebase = parse_repository(fetch_repository(str(tmp_path), Path("unused")))
+    assert calls(codebase, "run.py::f") == {"settings.py::rate"}
+    assert f"{codebase.repository.id}:settings.py::unused" not in codebase.symbols()

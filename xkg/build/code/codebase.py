@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from xkg.model import Repository, Symbol
 from xkg.value import Value
 
@@ -65,13 +67,15 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """`files` lists every path of the commit; `requirements` are lines as `requirement_lines` gives them."""
+    """`files` lists every path of the commit; `requirements` are lines as `requirement_lines` gives them; `roots` are
+    the folders that a name means by which the repository imports itself, as `root_packages` gives them."""
 
     repository: Repository
     files: tuple[str, ...] = ()
     modules: tuple[Module, ...] = ()
     readme: str = ""
     requirements: tuple[str, ...] = ()
+    roots: dict[str, tuple[str, ...]] = Field(default={})
     skipped: tuple[Skipped, ...] = ()
 
     def symbols(self) -> dict[str, SourceSymbol]:

@@ -2,11 +2,12 @@
 
 Python uses a search path that the repository does not state. It is replaced here by, in this order: the folder above
 the importer's top package, the importer's own folder and those above it, the usual source roots; then any other folder.
-The less certain a candidate, the more evidence it needs: that it defines the imported names.
+The less certain a candidate, the more evidence it needs: that it defines the imported names. A name that the repository
+has for itself, or for one of its folders under another name, comes from `root_packages`.
 """
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 from xkg.model import slug
@@ -16,15 +17,23 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 class ModuleIndex:
     """Built from the top-level names of every Python file by path, and the repository's id. A package is known by its
-    `__init__.py`; a folder of modules without one is a namespace, written with a slash at its end (`pkg/sub/`)."""
+    `__init__.py`; a folder of modules without one is a namespace, written with a slash at its end (`pkg/sub/`).
+    `roots` are the folders that a top-level name means, as `root_packages` finds them."""
 
-    def __init__(self, names: Mapping[str, Collection[str]], repository: str = "") -> None:
+    def __init__(
+        self,
+        names: Mapping[str, Collection[str]],
+        repository: str = "",
+        roots: Mapping[str, Sequence[str]] = {},
+    ) -> None:
         self.names = names
+        self.roots = roots
         self.own_name = slug(repository.rpartition("@")[0].removeprefix("local:").rpartition("/")[2])
         self.folders = {folder for path in names for folder in _ancestors(_folder(path)) if folder}
 
     @cached_property
-    def _by_last_name(self) -> dict[str, list[str]]:
+    def by_last_name(self) -> dict[str, list[str]]:
+        """The paths of modules without ending, by their last part, those nearest to the top first."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -76,17 +85,35 @@ class ModuleIndex:
                 accepted = share >= 0.5
             if accepted:
                 return candidate
+        if module.partition(".")[0] in self.roots:
+            return self._in_roots(importer, module, named)
         if standard:
             return None
         if self.is_own(module):
             candidate = self.at(stem.partition("/")[2]) if "/" in stem else self.root
             if candidate is not None and ("/" in stem or any(self.defines(candidate, a) for a in named)):
                 return candidate
-        for other in self._by_last_name.get(stem.rpartition("/")[2], ()):
+        for other in self.by_last_name.get(stem.rpartition("/")[2], ()):
             candidate = self.at(other) if other.endswith(f"/{stem}") else None
             if candidate is not None and candidate != importer and any(self.defines(candidate, a) for a in named):
                 return candidate
         return None
+
+    def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
+        """The module in a folder that the top-level name means: one above the importer before others."""
+        top, _, rest = module.partition(".")
+        above = set(_ancestors(_folder(importer)))
+        for folder in sorted(self.roots[top], key=lambda f: f not in above):
+            candidate = self.inside(folder, rest.replace(".", "/"))
+            certain = rest or not named or (candidate and any(self.defines(candidate, a) for a in named))
+            if candidate is not None and candidate != importer and certain:
+                return candidate
+        return None
+
+    def inside(self, folder: str, stem: str) -> str | None:
+        """The module whose path below a folder, without ending, is `stem`; with '' the folder itself."""
+        path = f"{folder}/{stem}".strip("/")
+        return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
         """Whether an import starts with the repository's own name: its folder is used as a package."""

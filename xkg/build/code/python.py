@@ -86,9 +86,10 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     _attach_names(definitions, leaves, source)
     _attach_comments(definitions, leaves["comment"], source)
     _close(definitions)
+    assigned = frozenset(d.name for d in definitions if d.kind == "constant")
     symbols = _worth_keeping(definitions, wanted)
     broken = not complete or root.has_error or parse_ast(text) is None
-    return _assemble(path, text, repository, source, symbols, tuple(imports), broken)
+    return _assemble(path, text, repository, source, symbols, tuple(imports), assigned, broken)
 
 
 @cache
@@ -410,6 +411,7 @@ def _assemble(
     source: bytes,
     definitions: list[_Definition],
     imports: tuple[Import, ...],
+    assigned: frozenset[str],
     broken: bool,
 ) -> Analysis:
     names = [[n for c in d.references if (n := c.split(".")[0]) not in _BOUND] for d in definitions]
@@ -420,5 +422,5 @@ def _assemble(
         module=module,
         references=dict(zip(ids, (d.references for d in definitions), strict=True)),
         bases=dict(zip(ids, (d.bases for d in definitions), strict=True)),
-        assigned=frozenset(d.name for d in definitions if d.kind == "constant"),
+        assigned=assigned,
     )

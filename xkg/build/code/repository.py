@@ -1,8 +1,11 @@
 """A checkout to a `Codebase`: every file in a supported language parsed (notebooks too), imports and calls resolved
 inside the repository: those of Python here, those of other languages in `call_graph`."""
 
+import builtins
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from packaging.utils import canonicalize_name
 
 from xkg.build.code.call_graph import link
 from xkg.build.code.codebase import DEADLY, Codebase, Import, Module, SkipReason, SourceSymbol, is_tangled
@@ -11,12 +14,16 @@ from xkg.build.code.grammars import LANGUAGES, grammars_of
 from xkg.build.code.imports import ModuleIndex
 from xkg.build.code.notebook import notebook_source
 from xkg.build.code.python import Analysis, analyse
+from xkg.build.code.root_packages import UnresolvedImport, root_packages
 from xkg.build.code.source_files import Skips, decode, is_source, is_wanted, suffix, unread_languages
 from xkg.build.code.symbols import Outline, outline
+from xkg.build.declared_packages import declared_packages
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.repositories.clone import MAX_READ_BYTES
 from xkg.build.requirements import requirement_lines
 from xkg.errors import InputError
+from xkg.sandbox.packages.distributions import distribution_of
+from xkg.sandbox.packages.requirement_hints import version_hints
 
 _REQUIREMENTS = re.compile(
     r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
@@ -61,17 +68,20 @@ def parse_repository(
     mark("")
     if not parsed.sources:
         raise InputError(_nothing_to_read(checkout, skipped))
-    modules = []
-    for module in parsed.modules():
+    stated = {path: texts[path] for path in sorted(requirements) if path in texts}
+    lines = requirement_lines(stated, mark)
+    mark("")
+    modules, roots = [], parsed.roots(declared_packages(stated), lines)
+    for module in parsed.modules(roots):
         mark(module.path)
         modules.append(fingerprinted(module))
-    lines = requirement_lines({path: texts[path] for path in sorted(requirements) if path in texts}, mark)
     return Codebase(
         repository=checkout.repository,
         files=tuple(f.path for f in checkout.files),
         modules=tuple(modules),
         readme=texts.get(readmes[0], "") if readmes else "",
         requirements=tuple(lines),
+        roots=roots,
         skipped=skipped.listed(),
     )
 
@@ -146,14 +156,40 @@ class _Parsed:
         else:
             self._analyses[path] = parsed
 
-    def modules(self) -> tuple[Module, ...]:
-        modules = link(dict(sorted(self._outlines.items()))) | self._python()
+    def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """The `root_packages` of the Python files. `declared` and `requirements` are those of the repository."""
+        index = self._index({})
+        required = version_hints(requirements)
+        unresolved: list[UnresolvedImport] = []
+        foreign: dict[str, set[str]] = {}
+        for path, analysis in sorted(self._analyses.items()):
+            used = _uses(analysis)
+            for item in analysis.module.imports:
+                names = _names_used(item, used)
+                if not item.module.startswith(".") and index.resolve(path, item.module, names) is None:
+                    if item.attribute == "*":
+                        names = used.keys() - index.names[path] - set(dir(builtins))
+                    elif item.attribute:
+                        names = {r.partition(".")[0] for r in used.get(item.name, ())} - {""}
+                    unresolved.append(UnresolvedImport(item.module, item.attribute, frozenset(names)))
+                    foreign.setdefault(path, set()).add(item.name)
+
+        def is_required(top: str) -> bool:
+            return distribution_of(top) is not None or canonicalize_name(top) in required
+
+        return root_packages(index, unresolved, foreign, declared, is_required if required else None)
+
+    def modules(self, roots: Mapping[str, Sequence[str]]) -> tuple[Module, ...]:
+        modules = link(dict(sorted(self._outlines.items()))) | self._python(roots)
         return tuple(modules[path] for path in sorted(self.sources))
 
-    def _python(self) -> dict[str, Module]:
+    def _index(self, roots: Mapping[str, Sequence[str]]) -> ModuleIndex:
+        names = {path: _top_names(analysis) for path, analysis in self._analyses.items()}
+        return ModuleIndex(names, self._identity, roots)
+
+    def _python(self, roots: Mapping[str, Sequence[str]]) -> dict[str, Module]:
         analyses = dict(sorted(self._analyses.items()))
-        names = {path: _top_names(analysis) for path, analysis in analyses.items()}
-        index = ModuleIndex(names, self._identity)
+        index = self._index(roots)
         imports = {path: _resolve_imports(path, analysis, index) for path, analysis in analyses.items()}
         for path, more in _used_elsewhere(analyses, imports).items():
             self._mark(path)
@@ -179,22 +215,31 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
     return frozenset(own | analysis.assigned | {i.name for i in analysis.module.imports} - {"", "*"})
 
 
-def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple[Import, ...]:
+def _uses(analysis: Analysis) -> dict[str, set[str]]:
+    """What a file reads from each of its free names: `b.c` and '' from a, for `a.b.c` and `a`."""
     used: dict[str, set[str]] = {}
     for references in analysis.references.values():
         for chain in references:
             head, _, rest = chain.partition(".")
             used.setdefault(head, set()).add(rest)
+    return used
+
+
+def _names_used(item: Import, used: Mapping[str, Collection[str]]) -> set[str]:
+    """The names that an import shows its module to have."""
+    if item.attribute is not None:
+        return {item.attribute}
+    # After `import a.b`, uses follow `a.b.`, or the alias.
+    prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
+    inside = {r.removeprefix(prefix).lstrip(".") for r in used.get(item.name, ()) if r.startswith(prefix)}
+    return {r.partition(".")[0] for r in inside if r}
+
+
+def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple[Import, ...]:
+    used = _uses(analysis)
     resolved = []
     for item in analysis.module.imports:
-        if item.attribute is not None:
-            evidence = {item.attribute}
-        else:  # `import a.b`: uses follow `a.b.`, or the alias
-            prefix = "" if item.name != item.module.partition(".")[0] else item.module.partition(".")[2]
-            rests = used.get(item.name, set())
-            inside = {r.removeprefix(prefix).lstrip(".") for r in rests if r.startswith(prefix)}
-            evidence = {r.partition(".")[0] for r in inside if r}
-        target = index.resolve(path, item.module, evidence)
+        target = index.resolve(path, item.module, _names_used(item, used))
         if (
             target is not None
             and item.attribute not in (None, "*")

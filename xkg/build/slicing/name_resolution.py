@@ -89,7 +89,7 @@ class Program:
         for module in modules:
             own = {s.symbol.qualified_name for s in module.symbols if "." not in s.symbol.qualified_name}
             names[module.path] = frozenset(own | {i.name for i in module.imports})
-        self.index = ModuleIndex(names, codebase.repository.id)
+        self.index = ModuleIndex(names, codebase.repository.id, codebase.roots)
         self._resolved: dict[tuple[str, str, str], str | None] = {}
         self._stars: dict[str, dict[int, dict[str, Target]]] = {}
         self._lookups: dict[tuple[str, str], Target] = {}
@@ -152,7 +152,7 @@ class Program:
         roots = (self.index.package_root(path), "", "src")
         packages = [f"{root}/{top}/__init__.py".lstrip("/") for root in roots]
         own = self.index.own_name == slug(top) or any(p in self.texts for p in packages)
-        if not top or (dot and own):
+        if not top or (dot and own) or top in self.index.roots:
             return Missing(alias, f"{path} imports it from {module}, which is not in the repository as source")
         return External(module, attribute, alias)
 

@@ -23,7 +23,6 @@ import shutil
 import ssl
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
@@ -42,6 +41,7 @@ from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import prune
+from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
 from xkg.sandbox.runner import Environment, Limits, Runner
 from xkg.value import Value
@@ -332,11 +332,6 @@ def newest_of(written: str | None) -> str | None:
     return max(day, date(2012 + sys.version_info.minor, 4, 1)).isoformat()
 
 
-def distribution_of(name: str) -> str | None:
-    """The distribution that provides an import name, by our table; None where the table lacks it."""
-    return _distributions().get(name)
-
-
 def _is_folder(place: Path) -> bool:
     """Whether this is a folder, and not a link to one."""
     return place.is_dir() and not place.is_symlink()
@@ -383,9 +378,3 @@ def _uv() -> Path:
 def _installer() -> dict[str, str]:
     sandbox = Path(__file__).parents[1]
     return {f"xkg/sandbox/{name}.py": (sandbox / f"{name}.py").read_text() for name in _SENT}
-
-
-@functools.cache
-def _distributions() -> dict[str, str]:
-    table = tomllib.loads(Path(__file__).with_name("distributions.toml").read_text())
-    return {str(name): str(distribution) for name, distribution in table["distributions"].items()}

@@ -1,0 +1,124 @@
+"""The packages that a repository imports by its own name: `from fre.common.typing import Data`, where the file
+`common/typing.py` lies at the top of the repository, whatever its folder is called.
+
+Such a name is recognised by what is there: most of the modules that the repository imports under it exist in one of its
+folders, and define the imported names.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from xkg.build.code.imports import ModuleIndex
+
+# A file name with more folders than this says little about which one is meant; the top of the repository is always one.
+_MOST_FOLDERS = 50
+_MOST_IMPORTS = 2_000
+
+
+class UnresolvedImport(NamedTuple):
+    """One name of an absolute import, as in `Import`. `uses` are the attributes that the importer reads from it; for a
+    star import, the names that nothing else in the importer defines."""
+
+    module: str
+    attribute: str | None
+    uses: frozenset[str]
+
+
+def root_packages(
+    index: ModuleIndex,
+    unresolved: Iterable[UnresolvedImport],
+    foreign: Mapping[str, Collection[str]],
+    declared: Collection[str],
+    required: Callable[[str], bool] | None,
+) -> dict[str, tuple[str, ...]]:
+    """The folders of the repository that a top-level name means, best first; names of other projects are absent.
+
+    `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
+    rather than defines (`*`: an unknown number of them): these do not show that the file is the imported one.
+    `declared` are the repository's own packages, in small letters. `required` says whether an import name is a package
+    from elsewhere that the repository asks for, None where it does not say what it needs.
+
+    One module is enough where the name is a declared one, the repository's or the folder's, where the repository as a
+    whole is a package, or where it asks for other packages; else two. A package that it asks for is its own only if no
+    module is lacking."""
+    tops: dict[str, _Imported] = {}
+    for item in unresolved:
+        tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
+    found: dict[str, tuple[str, ...]] = {}
+    for top, imported in tops.items():
+        own = top.lower() in declared
+        asked = not own and required is not None and required(top)
+        ranked = []
+        for folder in _candidates(index, top, imported):
+            present, absent = _counted(index, folder, imported, foreign)
+            called = folder.rpartition("/")[2] == top if folder else index.is_own(top) or index.root != "/"
+            known = own or (not asked and (called or required is not None))
+            if present >= (1 if known else 2) and absent < (1 if asked else present):
+                ranked.append((-present, folder.count("/"), folder))
+        if ranked:
+            found[top] = tuple(folder for *_, folder in sorted(ranked))
+    return found
+
+
+class _Imported(NamedTuple):
+    """What a repository imports under one top-level name, by the path below it ('' is the top itself): the names from
+    `modules`; the uses of names that may be modules themselves (`from top import sub`), from `members`; and names that
+    may come from `stars`."""
+
+    modules: dict[str, set[str]]
+    members: dict[str, set[str]]
+    stars: dict[str, set[str]]
+
+    def add(self, item: UnresolvedImport) -> None:
+        inside = item.module.partition(".")[2].replace(".", "/")
+        if item.attribute is None:
+            self._add(self.modules, inside, item.uses)
+        elif item.attribute == "*":
+            self._add(self.modules, inside, ())
+            self._add(self.stars, inside, item.uses)
+        else:
+            self._add(self.modules, inside, [item.attribute])
+            self._add(self.members, f"{inside}/{item.attribute}".lstrip("/"), item.uses)
+
+    def _add(self, named: dict[str, set[str]], inside: str, names: Collection[str]) -> None:
+        if inside in named or len(named) < _MOST_IMPORTS:
+            named.setdefault(inside, set()).update(names)
+
+
+def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
+    """Folders that hold one of the modules, modules called so, and the top of the repository."""
+    votes: Counter[str] = Counter()
+    for inside in ["", *imported.modules, *imported.members]:
+        stems = index.by_last_name.get(inside.rpartition("/")[2] or top, ())
+        if len(stems) <= _MOST_FOLDERS:
+            length = len(inside)
+            votes.update(s[: len(s) - length].rstrip("/") for s in stems if f"/{s}".endswith(f"/{inside or top}"))
+    return list(dict.fromkeys(["", *(folder for folder, _ in votes.most_common(_MOST_FOLDERS))]))
+
+
+def _counted(
+    index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
+) -> tuple[int, int]:
+    """How many of the modules the folder has with half of the names that are used from them or more, and how many it
+    lacks. A module counts for neither where nothing is used, or only what it imports from outside itself."""
+    present: set[str] = set()
+    absent: set[str] = set()
+    for inside, names in (*imported.modules.items(), *imported.members.items()):
+        path = index.inside(folder, inside)
+        if path is None:
+            if inside in imported.modules:
+                absent.add(inside)
+            continue
+        others = foreign.get(path, ())
+        here = {name for name in names if name in index.names.get(path, ())}
+        modules = {name for name in names - here if index.defines(path, name)}
+        if here - set(others) and 2 * len(here | modules) >= len(names):
+            present.add(inside)
+        elif 2 * len(here | modules) < len(names) and "*" not in others:
+            absent.add(inside)
+    for inside, names in imported.stars.items():
+        path = index.inside(folder, inside)
+        if path is not None and names & set(index.names.get(path, ())) - set(foreign.get(path, ())):
+            present.add(inside)
+    return len(present), len(absent - present)
