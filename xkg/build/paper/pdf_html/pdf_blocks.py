@@ -13,6 +13,7 @@ from typing import Literal
 
 from xkg.build.paper.headings import normalised, split_number
 from xkg.build.paper.pdf_html.pdf_layout import Placed, body_size
+from xkg.build.paper.pdf_html.pdf_references import entries
 
 Kind = Literal["title", "front", "heading", "text", "caption", "algorithm", "equation", "reference"]
 
@@ -29,7 +30,6 @@ _STEP = re.compile(
     r"else|data|result|parameters?|procedure|function|do|set|compute|update|sample)\b)"
 )
 _ITEM = re.compile(r"(?:[•▪■◦‣∙–-]|\(?\d{1,2}[.)]|\([a-z]\)|\([ivx]{1,4}\)|\[\d{1,3}\])\s")
-_REFERENCE = re.compile(r"\[[^\]]{1,12}\]\s?|\(?\d{1,3}[.)]\s")
 _NOTE = re.compile(r"[∗*†‡§¶\d]|(?:Corresponding|E-?mail|Manuscript|Copyright|©|Permission|The authors?)\b")
 _NOT_TEXT = re.compile(r"(?i)(?:key ?words|index terms|ccs concepts|acm reference|categories and subject)\b")
 _TERMINAL = re.compile(r"[.:!?][)\]”\"’']?\s*$")
@@ -59,20 +59,20 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
     out = [Block("title", tuple(lines[first:last]))] if last > first else []
     groups = list(_groups(lines[last:], body, fonts))
     begins = next((i for i, group in enumerate(groups) if _opens(group, fonts)), 0)
-    entries: list[Placed] | None = None
+    cited: list[Placed] | None = None
     for index, group in enumerate(groups):
         level = fonts.level(group) if index >= begins else 0
         if level:
-            out += [Block("reference", entry) for entry in _entries(entries or ())]
-            entries = [] if re.match(r"(?i)\W*(references|bibliography)\b", _bare(_text(group))) else None
+            out += [Block("reference", entry) for entry in entries(cited or ())]
+            cited = [] if re.match(r"(?i)\W*(references|bibliography)\b", _bare(_text(group))) else None
             out.append(Block("heading", group, level))
-        elif entries is not None:
-            entries += group if not _CAPTION.match(_text(group)) else ()
+        elif cited is not None:
+            cited += group if not _CAPTION.match(_text(group)) else ()
         elif index < begins:
             out.append(Block("front", group))
         elif (kind := _kind(group, body)) is not None:
             out.append(Block(kind, group))
-    out += [Block("reference", entry) for entry in _entries(entries or ())]
+    out += [Block("reference", entry) for entry in entries(cited or ())]
     return _whole(out)
 
 
@@ -325,36 +325,6 @@ def _kind(group: Sequence[Placed], body: float) -> Kind | None:
         return None
     wide = any(p.line.x1 - p.line.x0 > 0.6 * (p.right - p.left) for p in group)
     return "text" if wide or continued or (_TERMINAL.search(text) and abs(size - body) < 1.1) else None
-
-
-def _entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """The entries of a bibliography: each begins with a number, with a line that is not indented, or after a gap."""
-    starts = [bool(_REFERENCE.match(placed.line.text)) for placed in lines]
-    if sum(starts) * 8 < len(lines):
-        lefts: dict[tuple[int, int], Counter[int]] = {}
-        for placed in lines:
-            lefts.setdefault(placed.column, Counter())[round(placed.line.x0)] += 1
-        left = {column: min([x for x, n in xs.items() if n > 1] or xs) for column, xs in lefts.items()}
-        inset = [placed.line.x0 - left[placed.column] > 0.5 * placed.line.size for placed in lines]
-        starts = [not i for i in inset] if sum(inset) * 4 > len(inset) else [False, *_gaps(lines)]
-    entries: list[list[Placed]] = []
-    for start, placed in zip(starts, lines, strict=True):
-        if start or not entries:
-            entries.append([])
-        entries[-1].append(placed)
-    return [tuple(entry) for entry in entries]
-
-
-def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it, or the line before ends early."""
-    pairs = list(pairwise(lines))
-    usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
-    wide = usual[0][0] + 1.5 if usual else float("inf")
-
-    def ends(a: Placed) -> bool:
-        return a.line.x1 < a.right - 3 * a.line.size and re.search(r"[.\d)]\s*$", a.line.text) is not None
-
-    return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a) for a, b in pairs]
 
 
 def _whole(blocks: Sequence[Block]) -> list[Block]:

@@ -90,12 +90,14 @@ def _without_line_numbers(fragments: list[Line]) -> list[Line]:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """The start of the right one of two columns: an x at which many lines begin and that few lines cross."""
+    """The start of the right one of two columns: an x at which many lines begin and that few lines cross.
+
+    A line that begins before an indent crosses the indent, however many lines are indented."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
     for x in starts:
         here = sum(starts[x + d] for d in (-1, 0, 1))
-        crossing = sum(f.x0 < x - 12 and f.x1 > x + 2 for f in fragments)
+        crossing = sum(f.x0 < x - 2 and f.x1 > x + 2 for f in fragments)
         left = sum(f.x1 <= x for f in fragments)
         if here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
             candidates.append((crossing, -here, float(x)))
