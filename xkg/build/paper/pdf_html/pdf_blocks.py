@@ -70,10 +70,10 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             cited += group if not _CAPTION.match(_text(group)) else ()
         elif index < begins:
             out.append(Block("front", group))
-        elif (kind := _kind(group, body)) is not None:
+        elif (kind := _kind(group, body) or _rest(out, group, body)) is not None:
             out.append(Block(kind, group))
     out += [Block("reference", entry) for entry in entries(cited or ())]
-    return _whole(out)
+    return _whole(out, body)
 
 
 def _opens(group: Sequence[Placed], fonts: "_HeadingFonts") -> bool:
@@ -304,14 +304,36 @@ def _is_math(placed: Placed) -> bool:
     return share < 0.4 and signs and (inset or share < 0.15) and len(words) < 8
 
 
+def _is_caption(group: Sequence[Placed], body: float) -> bool:
+    """Whether a caption and no sentence that begins with "Figure 3 shows"."""
+    text, first = _text(group), group[0].line
+    match = _CAPTION.match(text)
+    if match is None:
+        return False
+    set_off = first.runs[0].style.bold or first.runs[0].style.italic or first.size < 0.96 * body
+    return set_off or re.match(r"\s?[.:|–—]", text[match.end() :]) is not None or not text[match.end() :].strip()
+
+
+def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
+    """"text" for the last words of a paragraph, alone at the top of a column."""
+    before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
+    if before is None or before.kind != "text" or _CAPTION.match(_text(group)) or _is_math(group[0]):
+        return None
+    cut = _in_size(group[0], body) and _TERMINAL.search(_text(group)) and len(group) < 3
+    return "text" if cut and _goes_on(before, Block("text", tuple(group))) else None
+
+
 def _kind(group: Sequence[Placed], body: float) -> Kind | None:
     text = _text(group)
     if _ALGORITHM.match(text) and sum(bool(_STEP.match(p.line.text)) or "←" in p.line.text for p in group) >= 2:
         return "algorithm"
-    if _CAPTION.match(text):
+    if _is_caption(group, body):
         return "caption"
     if all(_is_math(placed) for placed in group):
         return "equation" if any(abs(p.line.size - body) < 1 for p in group) and _MATH_SIGN.search(text) else None
+    gaps = [placed.line.text.strip().count("  ") for placed in group]
+    if max(gaps) > 1 or sum(gap > 0 for gap in gaps) * 2 > len(gaps):
+        return None  # labels of a figure, or cells, side by side
     if _NOT_TEXT.match(text):
         return None
     size = group[0].line.size
@@ -327,13 +349,14 @@ def _kind(group: Sequence[Placed], body: float) -> Kind | None:
     return "text" if wide or continued or (_TERMINAL.search(text) and abs(size - body) < 1.1) else None
 
 
-def _whole(blocks: Sequence[Block]) -> list[Block]:
+def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
     """Joins paragraphs, lists of steps and references that a column or a float cuts in two."""
     out: list[Block] = []
     for block in blocks:
         index = len(out) - 1
-        while index >= 0 and out[index].kind == "caption" and block.kind == "text":
-            index -= 1
+        if block.kind == "text" and _in_size(block.lines[0], body):
+            while index >= 0 and _stands_between(out[index], body):
+                index -= 1
         before = out[index] if index >= 0 else None
         if before is not None and before.kind == block.kind and _goes_on(before, block):
             out[index] = Block(block.kind, (*before.lines, *block.lines))
@@ -342,8 +365,21 @@ def _whole(blocks: Sequence[Block]) -> list[Block]:
     return out
 
 
+def _stands_between(between: Block, body: float) -> bool:
+    """Whether it may be a float, or its text, between a paragraph's two parts."""
+    if between.kind in ("caption", "algorithm"):
+        return True
+    return between.kind == "text" and not _in_size(between.lines[0], body)
+
+
+def _in_size(placed: Placed, body: float) -> bool:
+    return abs(placed.line.size - body) < 0.6
+
+
 def _goes_on(before: Block, block: Block) -> bool:
     if block.kind == "equation":
         return True
-    cut = before.lines[-1].column != block.lines[0].column
-    return block.kind == "text" and cut and not _TERMINAL.search(before.text) and not block.text[0].isdigit()
+    if block.kind != "text" or _TERMINAL.search(before.text) or block.text[0].isdigit():
+        return False
+    first, last = block.lines[0], before.lines[-1]
+    return last.column != first.column and abs(last.line.size - first.line.size) < 0.6

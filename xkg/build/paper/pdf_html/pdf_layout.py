@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
+_SAME = 4.0  # points between the same column's starts on two pages
 _MARGIN = 0.1  # of the page's height, above and below, where running heads stand
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
@@ -31,13 +32,22 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
         pages = pages[1:]
     bodies = _without_running_heads(pages)
     gutters = [_gutter(page, fragments) for page, fragments in zip(pages, bodies, strict=True)]
-    usual = Counter(round(g) for g in gutters if g is not None).most_common(1)
+    usual = _usual([gutter for gutter in gutters if gutter is not None])
+    often = sum(gutter is not None and abs(gutter - usual) < _SAME for gutter in gutters)
     out: list[Placed] = []
     for page, fragments, gutter in zip(pages, bodies, gutters, strict=True):
-        if gutter is None and usual and usual[0][1] * 3 >= len(pages):
-            gutter = float(usual[0][0])  # the last page may have too few lines to detect its columns
+        if gutter is None and often and often * 3 >= len(pages):
+            gutter = usual  # the last page may have too few lines to detect its columns
+        elif gutter is not None and often * 4 < len(pages):
+            gutter = None  # labels or cells that begin at one place on a few pages
         out += _page_order(page, fragments, gutter)
     return out
+
+
+def _usual(gutters: Sequence[float]) -> float:
+    """The gutter of most pages, 0 where there is none."""
+    near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
+    return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
 
 def body_size(lines: Iterable[Line]) -> float:
