@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from xkg.build.paper.pdf_html.pdf_beside import parts
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
 _SAME = 4.0  # points between the same column's starts on two pages
@@ -116,15 +117,22 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list[Placed]:
     sides: list[tuple[int, list[Line]]] = []
+    narrow: list[tuple[float, float]] = []  # the edges of parts side by side in a single column
     if gutter is None:
-        sides = [(0, _joined(fragments))]
+        for part in parts(_rows(fragments)):
+            lines = [_merged(row) for row in part.rows]
+            sides.append((0, lines))
+            if part.beside:
+                narrow += _edges(lines, page, None)
+                sides[-1] = len(narrow), lines
     else:
         left = _joined([f for f in fragments if f.x1 <= gutter + 1])
         right = _joined([f for f in fragments if f.x0 >= gutter - 6])
         in_columns = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
         across = _joined([f for f in fragments if id(f) not in in_columns])
         sides = _bands(left, right, across)
-    edges = _edges([line for _, lines in sides for line in lines], page, gutter)
+    wide = [line for side, lines in sides if not narrow or side == 0 for line in lines]
+    edges = [*_edges(wide, page, gutter), *narrow]
     out: list[Placed] = []
     for piece, (side, lines) in enumerate(sides):
         for line in lines:
@@ -173,6 +181,11 @@ def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tupl
 
 def _joined(fragments: Iterable[Line]) -> list[Line]:
     """Joins fragments side by side into lines, top to bottom."""
+    return [_merged(row) for row in _rows(fragments)]
+
+
+def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
+    """Fragments by the line on which they stand, top to bottom, each from left to right."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)
@@ -180,7 +193,7 @@ def _joined(fragments: Iterable[Line]) -> list[Line]:
             rows.append([fragment])
         else:
             row.append(fragment)
-    return [_merged(sorted(row, key=lambda f: f.x0)) for row in rows]
+    return [sorted(row, key=lambda f: f.x0) for row in rows]
 
 
 def _same_row(row: Sequence[Line], fragment: Line) -> bool:
