@@ -163,7 +163,8 @@ def _sentences(source: Document, read: Document) -> tuple[Share, Share]:
         places.append(place)
         if sentence.first:
             starts.append(place is not None and not begins.isdisjoint(range(place - 1, place + 2)))
-    return Share(ascending(place for place in places if place is not None), len(places)), Share(sum(starts), len(starts))
+    in_order = ascending(place for place in places if place is not None)
+    return Share(in_order, len(places)), Share(sum(starts), len(starts))
 
 
 class Stretches:
@@ -227,7 +228,7 @@ def _captions(source: Document, read: Document) -> Share:
         if group is None or re.search(r"(?s)\\begin\{algorithm[^}]*\}(?:(?!\\end\{algorithm).)*\Z",
                                       source.text[max(0, match.start() - 3000) : match.start()]):  # fmt: skip
             continue
-        words = _words(readable_latex(source, group.start + 1, group.end))
+        words = _words(readable_latex(source, group.start, group.end))
         if len(words) < _SHORTEST:
             continue
         of += 1

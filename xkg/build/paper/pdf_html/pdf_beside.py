@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_lines import Line
 
@@ -47,7 +48,7 @@ def _region(rows: Sequence[Sequence[Line]], start: int) -> tuple[int, float]:
     """The end of the rows from `start` on that one vertical strip of white divides, and the middle of the strip;
     `start` itself where neither side is running text."""
     row = sorted(rows[start], key=lambda fragment: fragment.x0)
-    for before, after in zip(row, row[1:], strict=False):
+    for before, after in pairwise(row):
         left, right, end = before.x1, after.x0, start
         while end < len(rows) and right - left >= _NARROWEST:
             narrowed = _narrowed(rows[end], left, right)

@@ -72,6 +72,8 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             out.append(Block("front", group))
         elif (kind := _kind(group, body) or _rest(out, group, body)) is not None:
             out.append(Block(kind, group))
+        elif _introduces(group, groups[index - 1 : index] + groups[index + 1 : index + 2], body):
+            out.append(Block("text", group))
     out += [Block("reference", entry) for entry in entries(cited or ())]
     return _whole(out, body)
 
@@ -315,12 +317,21 @@ def _is_caption(group: Sequence[Placed], body: float) -> bool:
 
 
 def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
-    """"text" for the last words of a paragraph, alone at the top of a column."""
+    """Text where the group is the last words of a paragraph, alone at the top of a column."""
     before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
     if before is None or before.kind != "text" or _CAPTION.match(_text(group)) or _is_math(group[0]):
         return None
     cut = _in_size(group[0], body) and _TERMINAL.search(_text(group)) and len(group) < 3
     return "text" if cut and _goes_on(before, Block("text", tuple(group))) else None
+
+
+def _introduces(group: Sequence[Placed], beside: Sequence[Sequence[Placed]], body: float) -> bool:
+    """Whether a few words at the left edge belong to a displayed formula before or after: "or, equivalently,"."""
+    first, text = group[0], _text(group)
+    letters = sum(c.isalpha() for c in text)
+    at_edge = _in_size(first, body) and -1 < first.line.x0 - first.left < 2.5 * first.line.size
+    few = "  " in text or not re.search(r"[^\W\d_]{2}", text) or letters < 0.6 * len(text.replace(" ", ""))
+    return at_edge and not few and any(all(_is_math(placed) for placed in other) for other in beside)
 
 
 def _kind(group: Sequence[Placed], body: float) -> Kind | None:

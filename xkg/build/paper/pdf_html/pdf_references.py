@@ -1,8 +1,8 @@
 """The lines of a printed bibliography as entries.
 
 Styles mark the beginning of an entry in one of four ways: a number or label, a line that hangs out to the left, a line
-that is indented, or a gap. Which one a paper uses shows in its lines: before a beginning the last entry ends, and a name
-or a title begins with a capital."""
+that is indented, or a gap. Which one a paper uses shows in its lines: before a beginning the last entry ends, and what
+follows begins with a letter."""
 
 import re
 from collections import Counter
