@@ -9,6 +9,7 @@ from xkg.build.paper.pdf_html.pdf_beside import parts
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
 _SAME = 4.0  # points between the same column's starts on two pages
+_WIDEST_INDENT = 26  # points
 _MARGIN = 0.1  # of the page's height, above and below, where running heads stand
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
@@ -106,11 +107,11 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
     A line that begins before an indent crosses the indent, however many lines are indented."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
-    for x in starts:
-        here = sum(starts[x + d] for d in (-1, 0, 1))
+    for x, count in starts.items():
+        here = sum(starts[x + indent] for indent in range(-1, _WIDEST_INDENT))
         crossing = sum(f.x0 < x - 2 and f.x1 > x + 2 for f in fragments)
         left = sum(f.x1 <= x for f in fragments)
-        if here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
+        if count > 1 and here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
             candidates.append((crossing, -here, float(x)))
     return min(candidates)[2] if candidates else None
 

@@ -12,7 +12,8 @@ from itertools import pairwise
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
 _LABEL = re.compile(r"\[[^\]]{1,12}\]\s?|\(?(\d{1,3})[.)]\s")
-_END = re.compile(r"(?:[.)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
+# initials at the end of a line are no end
+_END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
 _BEGINNING = re.compile(r"[\W\d_]{0,3}[^\W\d_]")
 _FEWEST_WORDS = 4
 _LONGEST = 12  # lines of an entry on the average
@@ -48,7 +49,8 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
     """Which lines begin with a label, or with a number that follows the last one."""
-    out, last = [], 0
+    out: list[bool] = []
+    last = 0
     for placed in lines:
         match = _LABEL.match(placed.line.text)
         number = int(match[1]) if match and match[1] else None
@@ -84,12 +86,15 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it, or the line before ends early."""
+    """For every line but the first, whether there is a gap before it, or the entry before ends early in its line."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")
 
-    def ends(a: Placed) -> bool:
-        return a.line.x1 < a.right - 3 * a.line.size and re.search(r"[.\d)]\s*$", a.line.text) is not None
+    def ends(a: Placed, b: Placed) -> bool:
+        if _END.search(a.line.text) is None:
+            return False
+        # a column hides the gap before its first line
+        return a.line.x1 < a.right - 3 * a.line.size or (a.column != b.column and b.line.text[:1].isupper())
 
-    return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a) for a, b in pairs]
+    return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a, b) for a, b in pairs]
