@@ -113,3 +113,11 @@ def test_an_author_without_a_surname_harms_nothing(author: str) -> None:
     short = paper(3, "Sparse Gates", authors=(author,))
     _, edges = stubs_and_citations([short, paper(2, "Another", Reference(title="Sparse Gates"))])
     assert ("arxiv:2101.00002", short.id) not in edges
+
+
+@pytest.mark.parametrize("title", ["PMLR", "In In", "Advances", "Efficient optimization with gradient approxi-"])
+def test_a_fragment_of_a_bibliography_is_no_paper(title: str) -> None:
+    stubs, edges = stubs_and_citations([paper(1, "The one that cites", Reference(title=title, text=title))])
+    assert (stubs, edges) == ([], [])
+    by_id = Reference(title=title, arxiv_id="2101.00042")
+    assert [s.id for s in stubs_and_citations([paper(1, "The one that cites", by_id)])[0]] == ["arxiv:2101.00042"]

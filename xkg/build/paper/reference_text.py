@@ -7,6 +7,7 @@ import re
 
 from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
+from xkg.titles import is_title
 
 _QUOTED = re.compile(r"[“\"]([^“”\"]{8,400})[”\"]")
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
@@ -21,7 +22,11 @@ _AUTHORS_END = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.?!](?=\s|$)")
 _NO_END = re.compile(r"(?:\b(?:vs|e\.g|i\.e|cf|no|vol|St|Dr|Jr|Prof|et al|approx|resp|ed|eds)|(?:^|[\s.\-])[A-Z])$")
-_VENUE_START = re.compile(r"[\"“(]?(?:[A-Z0-9]|arXiv|doi|http|URL|in\s|bioRxiv|medRxiv|ar\s?xiv)")
+_VENUE_START = re.compile(
+    r"[\"“(]?(?:[A-Z0-9]|arXiv|doi|http|URL|in\s|bioRxiv|medRxiv|ar\s?xiv|pages?\s|pp\.|vol(?:ume|\.)\s|preprint\b)"
+)
+_LAST_AUTHORS = re.compile(r"\bet al\.\s+(?=[^\s\d(])")
+_LETTER_OF_TITLE = re.compile(r"\b(?:in|for|of|using|with)\s[A-Z]$")  # "in R" ends a title, "and J." does not
 _TRAILING = re.compile(rf"(?:[,.]?\s*\(?{_YEAR}\)?|[,.]?\s*\[[^\]]{{1,40}}\])\s*$")
 _LEADING = re.compile(r"^\s*(?:\[[^\]]{1,40}\]|\(?\d{1,3}[.)](?=\s)|[-*•])\s*")
 _NOISE = re.compile(
@@ -89,6 +94,9 @@ def _title_start(text: str) -> int | None:
     if authors_end:
         return authors_end.end()
     ends = _sentences(text)
+    last = _LAST_AUTHORS.search(text, 0, ends[0] if ends else len(text))
+    if last is not None:
+        return last.end()
     if ends and ends[0] < len(text) - 3:
         return ends[0] + 1 + (len(text[ends[0] + 1 :]) - len(text[ends[0] + 1 :].lstrip()))
     if _INITIALS_FIRST.match(text) or "," in text:
@@ -106,7 +114,8 @@ def _sentences(text: str) -> list[int]:
 
 def _title_end(text: str, start: int) -> int:
     for match in _SENTENCE_END.finditer(text, start):
-        if match.group() == "." and _NO_END.search(text[max(start, match.start() - 12) : match.start()]):
+        before = text[max(start, match.start() - 12) : match.start()]
+        if match.group() == "." and _NO_END.search(before) and not _LETTER_OF_TITLE.search(before):
             continue
         rest = text[match.end() :].lstrip()
         if not rest or _VENUE_START.match(rest):
@@ -117,7 +126,6 @@ def _title_end(text: str, start: int) -> int:
 def _clean(title: str) -> str | None:
     title = _TRAILING.sub("", title.strip().rstrip(".,;:")).strip().strip("“”\"'").rstrip(".,;:")
     title = re.sub(r"[.,]?\s*(?:URL\s+)?https?:.*$", "", re.sub(r"\s+", " ", title))
-    if _LINK.match(title):
+    if _LINK.match(title) or not is_title(title):
         return None
-    letters = sum(char.isalpha() for char in title)
-    return title if letters >= 3 and len(title) <= 400 else None
+    return title if len(title) <= 400 else None

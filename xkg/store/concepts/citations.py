@@ -1,4 +1,5 @@
-"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited paper that is not in the graph is a stub.
+"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited paper that is not in the graph is a stub;
+a reference without an id whose title is a fragment gives none.
 
 Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or
 the capital that a brace kept ("B ayesian"). A short title names several works ("Deep Learning"), so it needs an author
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
+from xkg.titles import is_title
 
 # In letters and digits: some four words.
 _SHORTEST_TITLE = 20
@@ -56,7 +58,7 @@ def stubs_and_citations(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple
     for citing, citation in missing:
         if citation.ids:
             stub = by_title[citation.title] if len(citation.title) >= _SHORTEST_TITLE else citation.ids[0]
-        elif citation.title:
+        elif citation.title and is_title(citation.reference.title or ""):
             stub = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
         else:
             continue

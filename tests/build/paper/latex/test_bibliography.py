@@ -159,11 +159,15 @@ def test_the_bbl_is_preferred_to_the_bib() -> None:
             "Probes technical report",
             2023,
         ),
+        ("Ada Lind, Bo Berg, et al. Sparse probes. In Proceedings of Nothing, 2016.", "Sparse probes", 2016),
+        ("Ada Lind and Bo Berg. Sparse probes. pages 11–16, 2016.", "Sparse probes", 2016),
+        ("Ada Lind. 2016. Sparse probes in R. Journal of Nothing, 8(1):1–2.", "Sparse probes in R", 2016),
+        ("PMLR, volume 80 of Proceedings, pp. 1–12, 2018. In In", None, 2018),
         ("van den Berg, A. Gpt-3.5 probes and J. Doe's law. 2022.", "Gpt-3.5 probes and J. Doe's law", 2022),
         ("Probes contributors. Probes (software), 2023. URL https://example.org/2001.", "Probes (software)", 2023),
     ],
 )
-def test_titles_in_the_styles_of_the_field(text: str, title: str, year: int) -> None:
+def test_titles_in_the_styles_of_the_field(text: str, title: str | None, year: int) -> None:
     reference = reference_from_text(text)
     assert (reference.title, reference.year) == (title, year)
 

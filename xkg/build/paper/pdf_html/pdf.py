@@ -25,6 +25,7 @@ from xkg.model import Reference
 _COMPOUND = re.compile(r"(?<![^\W\d_])[^\W\d_]++-[^\W\d_]+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
+_EQUATION_NUMBER = re.compile(r"(?:^|[ ])\(([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?)\)$")
 _SMALL_WORDS = frozenset("a an and as at by for from in of on or the to via with".split())
 _LONGEST_EMPHASIS = 60
 
@@ -73,6 +74,7 @@ class _Writer:
         words = [word for text in printed if not text.isupper() for word in _WORD.findall(text)]
         self._words = {word.lower() for word in words}
         self._acronyms = {word for word in words if word.isupper()} - {w.upper() for w in words if w.islower()}
+        self._lettered = _lettered_appendices(page_blocks)
 
     def write(self, block: Block) -> None:
         if block.kind == "title":
@@ -84,7 +86,9 @@ class _Writer:
             self._put(fence[0], block.lines[0])
             for placed in block.lines:
                 verbatim = placed.line.text.strip()
-                verbatim = verbatim.replace("$", "＄") if block.kind == "equation" else verbatim.replace("```", "'''")
+                if block.kind == "equation":
+                    verbatim = _EQUATION_NUMBER.sub(r" \\tag{\1}", verbatim.replace("$", "＄"))
+                verbatim = verbatim.replace("```", "'''")
                 self._put(verbatim.replace("∗", "*") if block.kind == "front" else verbatim, placed)
                 self._put("\n")
             self._put(fence[1] + "\n")
@@ -105,7 +109,11 @@ class _Writer:
         else:
             # a subsection "A." would be read as an appendix
             lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
-            self._flow("", block.lines, skip=lead.end() if lead else 0, heading=True)
+            skip = lead.end() if lead else 0
+            if id(block) in self._lettered:
+                self._put(f"{text[0]}. ")
+                skip = len(text) - len(text[1:].lstrip())
+            self._flow("", block.lines, skip=skip, heading=True)
 
     def _flow(
         self, lead: str, lines: Sequence[Placed], *, emphasis: bool = False, skip: int = 0, heading: bool = False
@@ -162,6 +170,20 @@ class _Writer:
     def _put(self, text: str, placed: Placed | None = None) -> None:
         place = (f"{self._name}#page={placed.line.page}", placed.number) if placed is not None else None
         self.out.put(text, place)
+
+
+def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
+    """The ids of the sections "A Proofs", "B Details", …: their letters follow one another after the references, or
+    there are several."""
+    expected, cited, out = "A", False, []
+    for block in page_blocks:
+        if block.kind != "heading" or block.level != 1:
+            continue
+        cited = cited or re.match(r"(?i)\W*(?:references|bibliography)\b", block.text) is not None
+        if re.match(rf"{expected}\s+[^\W\d_a-z]", block.text):
+            out.append((id(block), cited))
+            expected = chr(ord(expected) + 1)
+    return {block for block, after in out if after or len(out) > 1}
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:

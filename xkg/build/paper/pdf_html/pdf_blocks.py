@@ -13,6 +13,7 @@ from typing import Literal
 
 from xkg.build.paper.headings import normalised, split_number
 from xkg.build.paper.pdf_html.pdf_layout import Placed, body_size
+from xkg.build.paper.pdf_html.pdf_references import entries
 
 Kind = Literal["title", "front", "heading", "text", "caption", "algorithm", "equation", "reference"]
 
@@ -29,7 +30,6 @@ _STEP = re.compile(
     r"else|data|result|parameters?|procedure|function|do|set|compute|update|sample)\b)"
 )
 _ITEM = re.compile(r"(?:[•▪■◦‣∙–-]|\(?\d{1,2}[.)]|\([a-z]\)|\([ivx]{1,4}\)|\[\d{1,3}\])\s")
-_REFERENCE = re.compile(r"\[[^\]]{1,12}\]\s?|\(?\d{1,3}[.)]\s")
 _NOTE = re.compile(r"[∗*†‡§¶\d]|(?:Corresponding|E-?mail|Manuscript|Copyright|©|Permission|The authors?)\b")
 _NOT_TEXT = re.compile(r"(?i)(?:key ?words|index terms|ccs concepts|acm reference|categories and subject)\b")
 _TERMINAL = re.compile(r"[.:!?][)\]”\"’']?\s*$")
@@ -59,21 +59,23 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
     out = [Block("title", tuple(lines[first:last]))] if last > first else []
     groups = list(_groups(lines[last:], body, fonts))
     begins = next((i for i, group in enumerate(groups) if _opens(group, fonts)), 0)
-    entries: list[Placed] | None = None
+    cited: list[Placed] | None = None
     for index, group in enumerate(groups):
         level = fonts.level(group) if index >= begins else 0
         if level:
-            out += [Block("reference", entry) for entry in _entries(entries or ())]
-            entries = [] if re.match(r"(?i)\W*(references|bibliography)\b", _bare(_text(group))) else None
+            out += [Block("reference", entry) for entry in entries(cited or ())]
+            cited = [] if re.match(r"(?i)\W*(references|bibliography)\b", _bare(_text(group))) else None
             out.append(Block("heading", group, level))
-        elif entries is not None:
-            entries += group if not _CAPTION.match(_text(group)) else ()
+        elif cited is not None:
+            cited += group if not _CAPTION.match(_text(group)) else ()
         elif index < begins:
             out.append(Block("front", group))
-        elif (kind := _kind(group, body)) is not None:
+        elif (kind := _kind(group, body) or _rest(out, group, body)) is not None:
             out.append(Block(kind, group))
-    out += [Block("reference", entry) for entry in _entries(entries or ())]
-    return _whole(out)
+        elif _introduces(group, groups[index - 1 : index] + groups[index + 1 : index + 2], body):
+            out.append(Block("text", group))
+    out += [Block("reference", entry) for entry in entries(cited or ())]
+    return _whole(out, body)
 
 
 def _opens(group: Sequence[Placed], fonts: "_HeadingFonts") -> bool:
@@ -304,14 +306,45 @@ def _is_math(placed: Placed) -> bool:
     return share < 0.4 and signs and (inset or share < 0.15) and len(words) < 8
 
 
+def _is_caption(group: Sequence[Placed], body: float) -> bool:
+    """Whether a caption and no sentence that begins with "Figure 3 shows"."""
+    text, first = _text(group), group[0].line
+    match = _CAPTION.match(text)
+    if match is None:
+        return False
+    set_off = first.runs[0].style.bold or first.runs[0].style.italic or first.size < 0.96 * body
+    return set_off or re.match(r"\s?[.:|–—]", text[match.end() :]) is not None or not text[match.end() :].strip()
+
+
+def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
+    """Text where the group is the last words of a paragraph, alone at the top of a column."""
+    before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
+    if before is None or before.kind != "text" or _CAPTION.match(_text(group)) or _is_math(group[0]):
+        return None
+    cut = _in_size(group[0], body) and _TERMINAL.search(_text(group)) and len(group) < 3
+    return "text" if cut and _goes_on(before, Block("text", tuple(group))) else None
+
+
+def _introduces(group: Sequence[Placed], beside: Sequence[Sequence[Placed]], body: float) -> bool:
+    """Whether a few words at the left edge belong to a displayed formula before or after: "or, equivalently,"."""
+    first, text = group[0], _text(group)
+    letters = sum(c.isalpha() for c in text)
+    at_edge = _in_size(first, body) and -1 < first.line.x0 - first.left < 2.5 * first.line.size
+    few = "  " in text or not re.search(r"[^\W\d_]{2}", text) or letters < 0.6 * len(text.replace(" ", ""))
+    return at_edge and not few and any(all(_is_math(placed) for placed in other) for other in beside)
+
+
 def _kind(group: Sequence[Placed], body: float) -> Kind | None:
     text = _text(group)
     if _ALGORITHM.match(text) and sum(bool(_STEP.match(p.line.text)) or "←" in p.line.text for p in group) >= 2:
         return "algorithm"
-    if _CAPTION.match(text):
+    if _is_caption(group, body):
         return "caption"
     if all(_is_math(placed) for placed in group):
         return "equation" if any(abs(p.line.size - body) < 1 for p in group) and _MATH_SIGN.search(text) else None
+    gaps = [placed.line.text.strip().count("  ") for placed in group]
+    if max(gaps) > 1 or sum(gap > 0 for gap in gaps) * 2 > len(gaps):
+        return None  # labels of a figure, or cells, side by side
     if _NOT_TEXT.match(text):
         return None
     size = group[0].line.size
@@ -327,43 +360,14 @@ def _kind(group: Sequence[Placed], body: float) -> Kind | None:
     return "text" if wide or continued or (_TERMINAL.search(text) and abs(size - body) < 1.1) else None
 
 
-def _entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """The entries of a bibliography: each begins with a number, with a line that is not indented, or after a gap."""
-    starts = [bool(_REFERENCE.match(placed.line.text)) for placed in lines]
-    if sum(starts) * 8 < len(lines):
-        lefts: dict[tuple[int, int], Counter[int]] = {}
-        for placed in lines:
-            lefts.setdefault(placed.column, Counter())[round(placed.line.x0)] += 1
-        left = {column: min([x for x, n in xs.items() if n > 1] or xs) for column, xs in lefts.items()}
-        inset = [placed.line.x0 - left[placed.column] > 0.5 * placed.line.size for placed in lines]
-        starts = [not i for i in inset] if sum(inset) * 4 > len(inset) else [False, *_gaps(lines)]
-    entries: list[list[Placed]] = []
-    for start, placed in zip(starts, lines, strict=True):
-        if start or not entries:
-            entries.append([])
-        entries[-1].append(placed)
-    return [tuple(entry) for entry in entries]
-
-
-def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it, or the line before ends early."""
-    pairs = list(pairwise(lines))
-    usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
-    wide = usual[0][0] + 1.5 if usual else float("inf")
-
-    def ends(a: Placed) -> bool:
-        return a.line.x1 < a.right - 3 * a.line.size and re.search(r"[.\d)]\s*$", a.line.text) is not None
-
-    return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a) for a, b in pairs]
-
-
-def _whole(blocks: Sequence[Block]) -> list[Block]:
+def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
     """Joins paragraphs, lists of steps and references that a column or a float cuts in two."""
     out: list[Block] = []
     for block in blocks:
         index = len(out) - 1
-        while index >= 0 and out[index].kind == "caption" and block.kind == "text":
-            index -= 1
+        if block.kind == "text" and _in_size(block.lines[0], body):
+            while index >= 0 and _stands_between(out[index], body):
+                index -= 1
         before = out[index] if index >= 0 else None
         if before is not None and before.kind == block.kind and _goes_on(before, block):
             out[index] = Block(block.kind, (*before.lines, *block.lines))
@@ -372,8 +376,21 @@ def _whole(blocks: Sequence[Block]) -> list[Block]:
     return out
 
 
+def _stands_between(between: Block, body: float) -> bool:
+    """Whether it may be a float, or its text, between a paragraph's two parts."""
+    if between.kind in ("caption", "algorithm"):
+        return True
+    return between.kind == "text" and not _in_size(between.lines[0], body)
+
+
+def _in_size(placed: Placed, body: float) -> bool:
+    return abs(placed.line.size - body) < 0.6
+
+
 def _goes_on(before: Block, block: Block) -> bool:
     if block.kind == "equation":
         return True
-    cut = before.lines[-1].column != block.lines[0].column
-    return block.kind == "text" and cut and not _TERMINAL.search(before.text) and not block.text[0].isdigit()
+    if block.kind != "text" or _TERMINAL.search(before.text) or block.text[0].isdigit():
+        return False
+    first, last = block.lines[0], before.lines[-1]
+    return last.column != first.column and abs(last.line.size - first.line.size) < 0.6

@@ -5,8 +5,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from xkg.build.paper.pdf_html.pdf_beside import parts
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
+_SAME = 4.0  # points between the same column's starts on two pages
+_WIDEST_INDENT = 26  # points
 _MARGIN = 0.1  # of the page's height, above and below, where running heads stand
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
@@ -31,13 +34,22 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
         pages = pages[1:]
     bodies = _without_running_heads(pages)
     gutters = [_gutter(page, fragments) for page, fragments in zip(pages, bodies, strict=True)]
-    usual = Counter(round(g) for g in gutters if g is not None).most_common(1)
+    usual = _usual([gutter for gutter in gutters if gutter is not None])
+    often = sum(gutter is not None and abs(gutter - usual) < _SAME for gutter in gutters)
     out: list[Placed] = []
     for page, fragments, gutter in zip(pages, bodies, gutters, strict=True):
-        if gutter is None and usual and usual[0][1] * 3 >= len(pages):
-            gutter = float(usual[0][0])  # the last page may have too few lines to detect its columns
+        if gutter is None and often and often * 3 >= len(pages):
+            gutter = usual  # the last page may have too few lines to detect its columns
+        elif gutter is not None and often * 4 < len(pages):
+            gutter = None  # labels or cells that begin at one place on a few pages
         out += _page_order(page, fragments, gutter)
     return out
+
+
+def _usual(gutters: Sequence[float]) -> float:
+    """The gutter of most pages, 0 where there is none."""
+    near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
+    return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
 
 def body_size(lines: Iterable[Line]) -> float:
@@ -90,29 +102,38 @@ def _without_line_numbers(fragments: list[Line]) -> list[Line]:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """The start of the right one of two columns: an x at which many lines begin and that few lines cross."""
+    """The start of the right one of two columns: an x at which many lines begin and that few lines cross.
+
+    A line that begins before an indent crosses the indent, however many lines are indented."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
-    for x in starts:
-        here = sum(starts[x + d] for d in (-1, 0, 1))
-        crossing = sum(f.x0 < x - 12 and f.x1 > x + 2 for f in fragments)
+    for x, count in starts.items():
+        here = sum(starts[x + indent] for indent in range(-1, _WIDEST_INDENT))
+        crossing = sum(f.x0 < x - 2 and f.x1 > x + 2 for f in fragments)
         left = sum(f.x1 <= x for f in fragments)
-        if here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
+        if count > 1 and here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
             candidates.append((crossing, -here, float(x)))
     return min(candidates)[2] if candidates else None
 
 
 def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list[Placed]:
     sides: list[tuple[int, list[Line]]] = []
+    narrow: list[tuple[float, float]] = []  # the edges of parts side by side in a single column
     if gutter is None:
-        sides = [(0, _joined(fragments))]
+        for part in parts(_rows(fragments)):
+            lines = [_merged(row) for row in part.rows]
+            sides.append((0, lines))
+            if part.beside:
+                narrow += _edges(lines, page, None)
+                sides[-1] = len(narrow), lines
     else:
         left = _joined([f for f in fragments if f.x1 <= gutter + 1])
         right = _joined([f for f in fragments if f.x0 >= gutter - 6])
         in_columns = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
         across = _joined([f for f in fragments if id(f) not in in_columns])
         sides = _bands(left, right, across)
-    edges = _edges([line for _, lines in sides for line in lines], page, gutter)
+    wide = [line for side, lines in sides if not narrow or side == 0 for line in lines]
+    edges = [*_edges(wide, page, gutter), *narrow]
     out: list[Placed] = []
     for piece, (side, lines) in enumerate(sides):
         for line in lines:
@@ -161,6 +182,11 @@ def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tupl
 
 def _joined(fragments: Iterable[Line]) -> list[Line]:
     """Joins fragments side by side into lines, top to bottom."""
+    return [_merged(row) for row in _rows(fragments)]
+
+
+def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
+    """Fragments by the line on which they stand, top to bottom, each from left to right."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)
@@ -168,7 +194,7 @@ def _joined(fragments: Iterable[Line]) -> list[Line]:
             rows.append([fragment])
         else:
             row.append(fragment)
-    return [_merged(sorted(row, key=lambda f: f.x0)) for row in rows]
+    return [sorted(row, key=lambda f: f.x0) for row in rows]
 
 
 def _same_row(row: Sequence[Line], fragment: Line) -> bool:

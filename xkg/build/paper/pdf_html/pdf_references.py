@@ -1,0 +1,100 @@
+"""The lines of a printed bibliography as entries.
+
+Styles mark the beginning of an entry in one of four ways: a number or label, a line that hangs out to the left, a line
+that is indented, or a gap. Which one a paper uses shows in its lines: before a beginning the last entry ends, and what
+follows begins with a letter."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+from xkg.build.paper.pdf_html.pdf_layout import Placed
+
+_LABEL = re.compile(r"\[[^\]]{1,12}\]\s?|\(?(\d{1,3})[.)]\s")
+# initials at the end of a line are no end
+_END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
+_BEGINNING = re.compile(r"[\W\d_]{0,3}[^\W\d_]")
+_FEWEST_WORDS = 4
+_LONGEST = 12  # lines of an entry on the average
+
+
+def entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
+    """The entries in reading order; a lone heading or label is none."""
+    if not lines:
+        return []
+    found: list[list[Placed]] = []
+    for start, placed in zip(_starts(lines), lines, strict=True):
+        if start or not found:
+            found.append([])
+        found[-1].append(placed)
+    return [tuple(entry) for entry in found if _is_entry(" ".join(placed.line.text for placed in entry))]
+
+
+def _is_entry(text: str) -> bool:
+    words = re.findall(r"[^\W\d_]+", text)
+    return not (text.isupper() and "." not in text) and (len(words) >= _FEWEST_WORDS or "." in text.strip(" ."))
+
+
+def _starts(lines: Sequence[Placed]) -> list[bool]:
+    labelled = _labelled(lines)
+    if sum(labelled) * 8 >= len(lines):
+        return labelled
+    inset = _inset(lines)
+    some = sum(inset) * 10 > len(inset)
+    ways = [[not i for i in inset], list(inset)] if some else []
+    ways.append([False, *_gaps(lines)])
+    return max(ways, key=lambda starts: (round(_plausible(starts, lines), 1), sum(starts)))
+
+
+def _labelled(lines: Sequence[Placed]) -> list[bool]:
+    """Which lines begin with a label, or with a number that follows the last one."""
+    out: list[bool] = []
+    last = 0
+    for placed in lines:
+        match = _LABEL.match(placed.line.text)
+        number = int(match[1]) if match and match[1] else None
+        begins = match is not None and (number is None or not out or 0 < number - last <= 3)
+        last = number if begins and number is not None else last
+        out.append(begins)
+    return out
+
+
+def _inset(lines: Sequence[Placed]) -> list[bool]:
+    """Which lines stand to the right of the left edge of their column."""
+    lefts: dict[tuple[int, float], Counter[int]] = {}
+    for placed in lines:
+        lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1
+    edges = {side: min([x for x, n in xs.items() if n > 1 or xs.total() < 12] or xs) for side, xs in lefts.items()}
+    return [placed.line.x0 - edges[_side(placed)] > 0.5 * placed.line.size for placed in lines]
+
+
+def _side(placed: Placed) -> tuple[int, float]:
+    return placed.line.page, placed.left
+
+
+def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
+    """The share of the beginnings before which an entry ends, and which read like one."""
+    at = [index for index, start in enumerate(starts) if start and index]
+    if len(lines) > _LONGEST * (len(at) + 1):
+        return 0.0
+    good = [
+        _END.search(lines[index - 1].line.text) is not None and _BEGINNING.match(lines[index].line.text) is not None
+        for index in at
+    ]
+    return sum(good) / len(good) if good else 0.0
+
+
+def _gaps(lines: Sequence[Placed]) -> list[bool]:
+    """For every line but the first, whether there is a gap before it, or the entry before ends early in its line."""
+    pairs = list(pairwise(lines))
+    usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
+    wide = usual[0][0] + 1.5 if usual else float("inf")
+
+    def ends(a: Placed, b: Placed) -> bool:
+        if _END.search(a.line.text) is None:
+            return False
+        # a column hides the gap before its first line
+        return a.line.x1 < a.right - 3 * a.line.size or (a.column != b.column and b.line.text[:1].isupper())
+
+    return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a, b) for a, b in pairs]
