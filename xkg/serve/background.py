@@ -21,8 +21,14 @@ def beside(work: Callable[[], T], *, worthwhile: bool = True) -> Iterator[Callab
     if not worthwhile or not _free.acquire(blocking=False):
         yield work
         return
-    begun = _pool.submit(work)
-    begun.add_done_callback(lambda _: _free.release())
+
+    def released() -> T:
+        try:
+            return work()
+        finally:
+            _free.release()  # before the result is there, so that whoever has it finds the thread free
+
+    begun = _pool.submit(released)
     try:
         yield begun.result
     finally:

@@ -52,7 +52,7 @@ def visible(store: Neo4jStore | EmbeddedStore) -> dict[str, list[tuple[Any, ...]
         names = ", ".join(f"n.`{name.removesuffix('[]')}`" for name in columns.split())
         found[label] = store.query(f"MATCH (n:{label}) RETURN {names}", rows=100_000).rows
     for edge, (first, second, columns) in EDGES.items():
-        properties = "".join(f", e.`{name}`" for name in columns.split())
+        properties = "".join(f", e.`{name.removesuffix('[]')}`" for name in columns.split())
         found[edge] = store.query(
             f"MATCH (a:{first})-[e:{edge}]->(b:{second}) RETURN a.id, b.id{properties}", rows=100_000
         ).rows

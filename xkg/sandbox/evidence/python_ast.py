@@ -19,7 +19,7 @@ def syntax_tree(source: str) -> ast.Module:
         try:
             return ast.parse(source, "<code>")
         except MemoryError as error:  # what CPython's parser raises where its stack is full
-            raise SyntaxError("nested too deeply") from error
+            raise SyntaxError("too large or nested too deeply") from error
 
 
 def expression_tree(source: str) -> ast.expr:
@@ -28,7 +28,7 @@ def expression_tree(source: str) -> ast.expr:
         try:
             return ast.parse(source, "<code>", mode="eval").body
         except MemoryError as error:
-            raise SyntaxError("nested too deeply") from error
+            raise SyntaxError("too large or nested too deeply") from error
 
 
 @contextmanager
