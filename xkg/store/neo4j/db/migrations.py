@@ -120,13 +120,17 @@ def migrate_graph(settings: Settings) -> list[str]:
 
 
 def prepare(connection: Connection, folder: Path | None = None) -> State:
-    """The state of a graph that may be written: an empty database gets its schema, a graph of another one is refused.
-    Raises as `migrate` does."""
+    """The state of a graph that may be written: a database without papers gets its schema (another process may be
+    giving it at the same time), a graph of another one is refused. Raises as `migrate` does."""
     state = connection.read(read_state)
-    if not state.graph:
+    if not state.graph or (state.schema < migrations(folder)[-1].number and _has_no_papers(connection)):
         migrate(connection, folder)
         state = connection.read(read_state)
     return require_schema(state, connection, folder)
+
+
+def _has_no_papers(connection: Connection) -> bool:
+    return connection.read(lambda transaction: transaction.run("MATCH (b:Bundle) RETURN b LIMIT 1").single() is None)
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
