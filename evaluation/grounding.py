@@ -20,8 +20,8 @@ from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import Grounding, ground
-from xkg.build.grounding.identifier_words import content_stems
-from xkg.build.grounding.symbol_index import SymbolIndex, rendering
+from xkg.build.grounding.index.identifier_words import content_stems
+from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.block_index import BlockIndex
 from xkg.build.grounding.ground import ground
-from xkg.build.grounding.identifier_words import content_stems
-from xkg.build.grounding.symbol_index import SymbolIndex
+from xkg.build.grounding.index.block_index import BlockIndex
+from xkg.build.grounding.index.identifier_words import content_stems
+from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder

@@ -10,7 +10,7 @@ import pytest
 from tests.sandbox.conftest import require_landlock
 from xkg.model import Code, Level
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import MUTANTS, Proof, prove
+from xkg.sandbox.evidence.levels import MUTANTS, Proof, prove
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.fork_server import WarmRunner

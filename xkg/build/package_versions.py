@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from xkg.build.requirements import without_versions
 from xkg.build.slicing.imported_names import imported_names
 from xkg.model import Code, Evidence, Level
-from xkg.sandbox.evidence.prove import prove
+from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner

@@ -15,7 +15,7 @@ from xkg.build.slicing.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.value import Value

@@ -6,8 +6,8 @@ import pytest
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.equation_symbols import equation_symbols
 from xkg.build.grounding.ground import ground
+from xkg.build.grounding.index.equation_symbols import equation_symbols
 from xkg.build.grounding.relocate import moved_focus
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder

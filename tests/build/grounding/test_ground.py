@@ -14,8 +14,8 @@ from xkg.build.code.codebase import Codebase, Module
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.evidence import evidence
 from xkg.build.grounding.ground import Grounding, ground
+from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.query import technique_queries
-from xkg.build.grounding.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document, Equation
 from xkg.build.repositories.checkout import fetch_repository
@@ -123,7 +123,7 @@ def test_what_is_located_on_less_support_is_called_doubtful(codebase: Codebase, 
     techniques = [MEMORY, FOREIGN[3]]
     found = ground(techniques, codebase, embedder, least_support=0)
     assert found.of(FOREIGN[3].id)
-    assert found.doubtful == (FOREIGN[3].id,)
+    assert found.doubtful == {FOREIGN[3].id}
     assert not ground(techniques, codebase, embedder).doubtful
 
 
@@ -175,7 +175,7 @@ def test_a_symbol_called_what_the_technique_is_called_comes_before_longer_names(
     codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
     assert ground([wanted], codebase, embedder).of(wanted.id)[0].symbol.endswith("::tern")
     index, queries = SymbolIndex(codebase), technique_queries([wanted], None)
-    search = SymbolSearch(index, queries, embedder)
+    search = SymbolSearch(index, queries, embedder.embed([q.text for q in queries]), embedder)
     found = {e.short_name: evidence(queries[0], e, search, 0) for e in index.entries.values()}
     assert found["tern"].exact
     assert not found["tern_loop"].exact
@@ -247,14 +247,13 @@ def test_any_text_and_any_parents_are_answered(
     found = ground(given_, codebase, OneVector())
     symbols = codebase.symbols()
     assert {at.technique for at in found.locations if not at.doubtful} == set(found.primaries)
-    assert {at.technique for at in found.locations if at.doubtful} == set(found.doubtful)
     assert all(location.symbol in symbols for location in found.locations)
 
 
 def test_search_ranks_by_words_by_vectors_and_by_both(codebase: Codebase, embedder: Embedder) -> None:
     index = SymbolIndex(codebase)
     queries = technique_queries([TERN, *COMPONENTS], None)
-    search = SymbolSearch(index, queries, embedder)
+    search = SymbolSearch(index, queries, embedder.embed([q.text for q in queries]), embedder)
     for i in range(len(queries)):
         for ranking in (search.lexical[i], search.named[i], search.similarity[i], search.meaning[i]):
             assert list(ranking.values()) == sorted(ranking.values(), reverse=True)

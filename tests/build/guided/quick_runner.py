@@ -5,8 +5,8 @@ from types import ModuleType
 
 from xkg.build.guided.draft import Draft
 from xkg.model import Code, code_id
+from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.mutation import body_lines
-from xkg.sandbox.evidence.prove import Proof, prove
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
 

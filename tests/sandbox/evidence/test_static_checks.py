@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.model import Code, Evidence, Level
-from xkg.sandbox.evidence.prove import prove
+from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.evidence.static_checks import check_parsed, needed_imports
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.build.grounding.identifier_words import stems
+from xkg.build.grounding.index.identifier_words import stems
+from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
+from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.grounding.query import TechniqueQuery
-from xkg.build.grounding.symbol_index import Entry, SymbolIndex
-from xkg.build.grounding.symbol_roles import role_factor
 from xkg.build.grounding.symbol_search import SymbolSearch
 
 # The weight of a name's word by the field it occurs in.

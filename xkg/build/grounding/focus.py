@@ -1,8 +1,9 @@
 """The lines of a symbol that do what a technique says: one to three ranges, best first, each with a reason."""
 
-from xkg.build.grounding.block_index import BlockSearch, IndexedBlock
-from xkg.build.grounding.blocks import MOST_LINES
-from xkg.build.grounding.identifier_words import content_stems
+from xkg.build.grounding.block_search import BlockSearch
+from xkg.build.grounding.index.block_index import IndexedBlock
+from xkg.build.grounding.index.blocks import MOST_LINES
+from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
@@ -14,8 +15,8 @@ _MOST_WORDS = 5
 
 
 def focus(search: BlockSearch, i: int, query: TechniqueQuery, symbol: str) -> tuple[LineRange, ...]:
-    """The ranges within `symbol` for technique i of `search`. A symbol of no more
-    than 15 lines, or of one block, is one range."""
+    """The ranges within `symbol` for technique i of `search`. A symbol of no more than 15 lines, or of one block, is
+    one range."""
     span = search.index.symbols.entries[symbol].source.symbol
     ranked = search.of_symbol(i, symbol)
     if span.end_line - span.start_line < MOST_LINES or len(ranked) < 2:

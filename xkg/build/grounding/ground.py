@@ -4,24 +4,21 @@ Hybrid search proposes candidates; evidence of several kinds and the call graph 
 one kind of evidence is not located, since plausible but irrelevant code is worse than none. No language model is used.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.grounding.block_index import BlockIndex, BlockSearch
 from xkg.build.grounding.focus import focus
-from xkg.build.grounding.numbered import numbers_of
+from xkg.build.grounding.index.block_index import BlockIndex
+from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.grounding.places import places
-from xkg.build.grounding.query import TechniqueQuery, technique_queries
+from xkg.build.grounding.query import technique_queries
 from xkg.build.grounding.ranking import LEAST_SUPPORT, Ranking
-from xkg.build.grounding.symbol_index import SymbolIndex
 from xkg.build.paper.document import Document
 from xkg.embeddings.base import Embedder
 from xkg.model import LineRange, Location, Technique
 from xkg.value import Value
 
-# The weight of an equation's number among the words of a definition.
-_NUMBER_WEIGHT = 2.0
 _LIMIT = 5
 _RANKED = 12  # symbols, some of which become one place
 _LEAST_SHARE = 0.4
@@ -29,12 +26,16 @@ _LEAST_SHARE = 0.4
 
 class Grounding(Value):
     """`locations` in the order of the techniques, best first; a technique that fits nowhere has none. `primaries` maps
-    each technique that is located without doubt to the symbol that its code is sliced from. `doubtful` are techniques
-    located with less support than `UNDOUBTED_SUPPORT`, or that the model located with low confidence."""
+    each technique whose code is sliced to the symbol to slice it from."""
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
-    doubtful: tuple[str, ...] = ()
+
+    @property
+    def doubtful(self) -> frozenset[str]:
+        """The techniques whose locations are doubtful: with less support than `UNDOUBTED_SUPPORT`, or of low confidence
+        by the model."""
+        return frozenset(location.technique for location in self.locations if location.doubtful)
 
     def of(self, technique: str) -> tuple[Location, ...]:
         """The locations of one technique, best first."""
@@ -58,7 +59,7 @@ def ground(
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
-    queries = _with_numbers(technique_queries(techniques, document), techniques, document, index.symbols)
+    queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder, least_support, limit=_RANKED, least_share=_LEAST_SHARE)
     ranked = ranking.rank()
     locations: list[Location] = []
@@ -80,23 +81,17 @@ def ground(
             )
             for rank, place in enumerate(places(ranked[technique.id], ranking.blocks, i, _LIMIT), start=1)
         )
-    return Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(ranking.doubtful)))
+    return Grounding(locations=tuple(locations), primaries=primaries)
 
 
 @dataclass(frozen=True)
 class Candidates:
     """The symbols that rank best for each technique, best first, however little supports them: for a reader who
-    decides. `focus` gives the lines within one."""
+    decides. `focus` gives the ranges of lines of any symbol that do what a technique says, best first."""
 
-    index: BlockIndex
+    index: SymbolIndex
     symbols: Mapping[str, tuple[str, ...]]
-    _queries: Mapping[str, tuple[int, TechniqueQuery]]
-    _blocks: BlockSearch
-
-    def focus(self, technique: str, symbol: str) -> tuple[LineRange, ...]:
-        """The ranges of `symbol` that do what a technique says, best first."""
-        i, query = self._queries[technique]
-        return focus(self._blocks, i, query, symbol)
+    focus: Callable[[str, str], tuple[LineRange, ...]]
 
 
 def candidates(
@@ -109,30 +104,16 @@ def candidates(
 ) -> Candidates:
     """At most `limit` symbols for each technique in the ranking of `ground`. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
-    queries = _with_numbers(technique_queries(techniques, document), techniques, document, index.symbols)
+    queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder, 0.0, limit=limit, least_share=0.0)
-    ranked = ranking.rank()
-    return Candidates(
-        index,
-        {technique.id: tuple(symbol for symbol, _ in ranked[technique.id]) for technique in techniques},
-        {query.technique: (i, query) for i, query in enumerate(queries)},
-        ranking.blocks,
-    )
+    symbols = {technique: tuple(symbol for symbol, _ in ranked) for technique, ranked in ranking.rank().items()}
+    number = {query.technique: i for i, query in enumerate(queries)}
 
+    def ranges(technique: str, symbol: str) -> tuple[LineRange, ...]:
+        i = number[technique]
+        return focus(ranking.blocks, i, queries[i], symbol)
 
-def _with_numbers(
-    queries: Sequence[TechniqueQuery], techniques: Sequence[Technique], document: Document | None, index: SymbolIndex
-) -> tuple[TechniqueQuery, ...]:
-    """The queries with the numbers of the paper's equations and algorithms that comments of the repository refer to."""
-    if document is None:
-        return tuple(queries)
-    by_id = {technique.id: technique for technique in techniques}
-    numbers = {
-        q.technique: sorted(n for n in numbers_of(by_id[q.technique], document) if index.knows(n)) for q in queries
-    }
-    return tuple(
-        replace(q, definition={**q.definition, **dict.fromkeys(numbers[q.technique], _NUMBER_WEIGHT)}) for q in queries
-    )
+    return Candidates(index.symbols, symbols, ranges)
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:

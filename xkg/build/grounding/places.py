@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xkg.build.code.fingerprint import similarity
-from xkg.build.grounding.block_index import BlockSearch
-from xkg.build.grounding.symbol_index import Entry
+from xkg.build.grounding.block_search import BlockSearch
+from xkg.build.grounding.index.symbol_index import Entry
 
 _LARGE_CLASS = 150  # lines
 # Of unrelated functions of one repository, fewer than one pair in a hundred is more alike than 0.4.

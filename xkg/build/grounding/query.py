@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.build.grounding.equation_symbols import equation_symbols, inline_formulas
-from xkg.build.grounding.identifier_words import (
+from xkg.build.grounding.index.equation_symbols import equation_symbols, inline_formulas
+from xkg.build.grounding.index.identifier_words import (
     Vocabulary,
     content_stems,
     defined_acronyms,
@@ -14,7 +14,9 @@ from xkg.build.grounding.identifier_words import (
     stems,
     words,
 )
-from xkg.build.paper.document import Document
+from xkg.build.grounding.index.numbered import references
+from xkg.build.grounding.index.symbol_index import SymbolIndex
+from xkg.build.paper.document import Algorithm, Document, Equation
 from xkg.model import Technique
 
 _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
@@ -30,13 +32,18 @@ _LAYOUT = frozenset(
     )
 )
 _DEFINITION_WORDS = 80
+# The weight of an equation's number among the words of a definition.
+_NUMBER_WEIGHT = 2.0
+# Equations this near to an excerpt, in characters, belong to it.
+_BEFORE, _AFTER = 100, 300
 
 
 @dataclass(frozen=True)
 class TechniqueQuery:
     """`forms` are the stems of the name and of each alias; `acronyms` short names (stem → confidence). `definition`
     weighs the stems of the definition, `context` holds the name of the parent technique, `text` is for an embedding
-    model, `symbols` are those of its equations, as identifiers spell them."""
+    model, `symbols` are those of its equations, as identifiers spell them, `numbers` those of its equations and
+    algorithms, as `numbered.references` gives them."""
 
     technique: str
     parent: str | None
@@ -46,6 +53,7 @@ class TechniqueQuery:
     context: tuple[str, ...]
     text: str
     symbols: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
 
     def content_words(self) -> dict[str, str]:
         """Stem → word, of the name and definition."""
@@ -71,12 +79,15 @@ class TechniqueQuery:
                 weights[word] = max(weights.get(word, 0.0), 2 * confidence)
         return weights
 
-    def weights(self, vocabulary: Vocabulary) -> dict[str, float]:
-        """For BM25: half of the weight on the name (`name_weights`), half on the words of the definition."""
-        query = self.name_weights(vocabulary)
-        total = sum(self.definition.values())
+    def weights(self, index: SymbolIndex) -> dict[str, float]:
+        """For BM25: half of the weight on the name (`name_weights`), half on the words of the definition and on the
+        numbers that comments of the repository refer to."""
+        query = self.name_weights(index.vocabulary)
+        numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
+        definition = {**self.definition, **numbers}
+        total = sum(definition.values())
         share = sum(query.values()) / total if total else 0.0
-        for word, weight in self.definition.items():
+        for word, weight in definition.items():
             query[word] = query.get(word, 0.0) + weight * share
         return query
 
@@ -111,6 +122,7 @@ def _query(
         if _is_acronym(short) and len(parts := stems(short)) == 1:
             short_names[parts[0]] = 1.0
     parent = by_id.get(technique.parent or "")
+    displayed = [equation.latex for equation in _equations(technique, document)] if document else []
     return TechniqueQuery(
         technique=technique.id,
         parent=technique.parent if parent else None,
@@ -119,7 +131,8 @@ def _query(
         definition=_definition(technique, document),
         context=tuple(content_stems(parent.name)) if parent else (),
         text=f"{plain_name}. {technique.definition}"[:600],
-        symbols=equation_symbols(" ".join((inline_formulas(technique.definition), *_formulas(technique, document)))),
+        symbols=equation_symbols(" ".join((inline_formulas(technique.definition), *displayed))),
+        numbers=frozenset(_numbers(technique, document)) if document else frozenset(),
     )
 
 
@@ -144,20 +157,37 @@ def _definition(technique: Technique, document: Document | None) -> dict[str, fl
 
 def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
     """Stems of the names in equations and algorithms beside the technique's excerpts."""
-    for latex in _formulas(technique, document):
-        yield from _tex_words(latex)
+    for equation in _equations(technique, document):
+        yield from _tex_words(equation.latex)
+    for _, algorithm in _algorithms(technique, document):
+        yield from content_stems(algorithm.body)[:_DEFINITION_WORDS]
+
+
+def _numbers(technique: Technique, document: Document) -> Iterable[str]:
+    """The equations and algorithms in and beside the technique's excerpts, and those that the excerpts refer to."""
+    for equation in _equations(technique, document):
+        yield from (f"eq:{number.casefold()}" for number in equation.numbers)
+    yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
     for excerpt in technique.excerpts:
-        for algorithm in document.algorithms:
-            if algorithm.start < excerpt.end and excerpt.start < algorithm.end:
-                yield from content_stems(algorithm.body)[:_DEFINITION_WORDS]
+        yield from references(document.text[excerpt.start : excerpt.end])
 
 
-def _formulas(technique: Technique, document: Document | None) -> Iterable[str]:
+def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
     """The displayed equations beside the technique's excerpts."""
-    for excerpt in technique.excerpts if document else ():
-        for equation in document.equations if document else ():
-            if excerpt.start - 100 <= equation.start <= excerpt.end + 300:
-                yield equation.latex
+    for excerpt in technique.excerpts:
+        for equation in document.equations:
+            if excerpt.start - _BEFORE <= equation.start <= excerpt.end + _AFTER:
+                yield equation
+
+
+def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
+    """The algorithms that meet the technique's excerpts, with their numbers; 0 for those without a caption."""
+    for excerpt in technique.excerpts:
+        captioned = 0
+        for algorithm in document.algorithms:
+            captioned += bool(algorithm.title)
+            if algorithm.start < excerpt.end and excerpt.start < algorithm.end:
+                yield captioned if algorithm.title else 0, algorithm
 
 
 def _tex_words(latex: str) -> Iterable[str]:

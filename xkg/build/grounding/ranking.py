@@ -4,10 +4,11 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from xkg.build.grounding.block_index import BlockIndex, BlockSearch
+from xkg.build.grounding.block_search import BlockSearch
 from xkg.build.grounding.evidence import evidence
+from xkg.build.grounding.index.block_index import BlockIndex
+from xkg.build.grounding.index.symbol_roles import is_thin
 from xkg.build.grounding.query import TechniqueQuery
-from xkg.build.grounding.symbol_roles import is_thin
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 
@@ -63,9 +64,10 @@ class Ranking:
         self.doubtful: set[str] = set()
         self._queries = {query.technique: query for query in queries}
         self._number = {query.technique: i for i, query in enumerate(queries)}
-        search = SymbolSearch(index.symbols, queries, embedder)
+        vectors = embedder.embed([query.text for query in queries])
+        search = SymbolSearch(index.symbols, queries, vectors, embedder)
         fused = [search.fused(i, _CANDIDATES) for i in range(len(queries))]
-        self.blocks = BlockSearch(index, queries, embedder, [symbols[:_BLOCKS_OF] for symbols in fused])
+        self.blocks = BlockSearch(index, queries, vectors, embedder, [found[:_BLOCKS_OF] for found in fused])
         self._evidence = {}
         for i, query in enumerate(queries):
             owners = (index.blocks[block].symbol for block in islice(self.blocks.scores[i], _BLOCK_CANDIDATES))

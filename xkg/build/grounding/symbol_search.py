@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from xkg.build.grounding.index.symbol_index import FORWARD_METHODS, Entry, SymbolIndex, rendering
 from xkg.build.grounding.query import TechniqueQuery
-from xkg.build.grounding.symbol_index import FORWARD_METHODS, Entry, SymbolIndex, rendering
 from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 
@@ -24,9 +24,12 @@ class SymbolSearch:
     `meaning[i]` the same less the symbol's similarity to techniques at large.
     """
 
-    def __init__(self, index: SymbolIndex, queries: Sequence[TechniqueQuery], embedder: Embedder) -> None:
+    def __init__(
+        self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
+    ) -> None:
+        """`vectors[i]` is the embedding of technique i. Raises `EmbeddingError`."""
         self.index = index
-        self.weights = [query.weights(index.vocabulary) for query in queries]
+        self.weights = [query.weights(index) for query in queries]
         self.lexical = [index.search(weights) for weights in self.weights]
         self.named = [index.search(query.name_weights(index.vocabulary)) for query in queries]
         self.similarity: list[dict[str, float]] = [{} for _ in queries]
@@ -35,7 +38,7 @@ class SymbolSearch:
         if not embedded or not queries:
             return
         symbols = embedder.embed([rendering(index.entries[symbol]) for symbol in embedded])
-        cosine = embedder.embed([query.text for query in queries]) @ symbols.T
+        cosine = vectors @ symbols.T
         for i, (row, fair) in enumerate(zip(cosine, cosine - _hub_share(cosine), strict=True)):
             self.similarity[i] = _ranked(embedded, row)
             self.meaning[i] = _ranked(embedded, fair)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.source_files import Skips, is_wanted
-from xkg.build.grounding.block_index import BlockIndex
-from xkg.build.grounding.symbol_index import SymbolIndex
+from xkg.build.grounding.index.block_index import BlockIndex
+from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.parsing.parsers import Parsers, deadly
 from xkg.build.repositories.checkout import Checkout, read_folder
 

@@ -15,7 +15,7 @@ from xkg.errors import InputError
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.jobs.sources import paper_named, repository_named
-from xkg.serve.tools.register import registering
+from xkg.serve.tools.tool_decorator import registering
 
 LISTED = 5
 SCOPE = "build"

@@ -11,7 +11,7 @@ from xkg.serve.answers.budget import fitted
 from xkg.serve.answers.paging import Page
 from xkg.serve.answers.types import CypherAnswer, SchemaAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.register import Cursor, Detail, registering
+from xkg.serve.tools.tool_decorator import Cursor, Detail, registering
 
 MOST_ROWS = 10_000
 

@@ -13,7 +13,7 @@ from xkg.serve.answers.paging import Page
 from xkg.serve.answers.types import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.register import PAPER, Cursor, Detail, Id, registering
+from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
 
 
 def add(server: MCPServer, service: Service) -> None:

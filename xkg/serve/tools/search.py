@@ -16,7 +16,7 @@ from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, SearchAnsw
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.register import PAPER, REPEATED, Cursor, Detail, Id, registering
+from xkg.serve.tools.tool_decorator import PAPER, REPEATED, Cursor, Detail, Id, registering
 
 Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
 WithCode = Annotated[bool, Field(description="only techniques that have code")]

@@ -14,7 +14,7 @@ from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError, BudgetError
 from xkg.model import Code, Evidence, Level, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import Proof, prove
+from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.runner import Environment, Limits
 

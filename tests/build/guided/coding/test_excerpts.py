@@ -2,8 +2,8 @@ from pathlib import Path
 from textwrap import dedent
 
 from tests.build.slicing.test_slice import codebase_of
-from xkg.build.grounding.identifier_words import stems
-from xkg.build.grounding.symbol_index import Entry, SymbolIndex
+from xkg.build.grounding.index.identifier_words import stems
+from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
 from xkg.build.guided.coding.excerpts import excerpt, subject
 
 LONG = '''

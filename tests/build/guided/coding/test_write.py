@@ -8,7 +8,7 @@ from xkg.build.guided.coding.write import Component, Declined, modularize_with_m
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
 from xkg.model import Code, Level, Technique
-from xkg.sandbox.evidence.prove import prove
+from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Environment, Limits
 

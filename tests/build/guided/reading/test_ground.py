@@ -100,7 +100,7 @@ def test_places_come_in_the_order_of_the_answer_with_scores_that_fall(codebase: 
     assert 1 >= locations[0].score > locations[1].score > locations[2].score > 0
     low = [location.score for location in found.grounding.of(GATE.id)]
     assert low[0] >= low[1]
-    assert found.grounding.doubtful == (GATE.id,)
+    assert found.grounding.doubtful == {GATE.id}
     assert {t: s.rpartition("::")[2] for t, s in found.grounding.primaries.items()} == {
         MEMORY.id: "EchoMemory",
         GATE.id: "SpectralGate",

@@ -11,7 +11,7 @@ from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import Proof
+from xkg.sandbox.evidence.levels import Proof
 from xkg.value import Value
 
 ROUNDS = 8

@@ -4,8 +4,8 @@ import re
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
-from xkg.build.grounding.identifier_words import stems
-from xkg.build.grounding.symbol_index import Entry
+from xkg.build.grounding.index.identifier_words import stems
+from xkg.build.grounding.index.symbol_index import Entry
 
 _DOCSTRING = 160
 _SIGNATURE = 200

@@ -7,7 +7,7 @@ from xkg.build.guided.coding.debug import room_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Fault, Fidelity, Level
-from xkg.sandbox.evidence.prove import Proof
+from xkg.sandbox.evidence.levels import Proof
 
 _MOST_STATEMENTS = 20
 _MOST_LEFT_OUT = 15

@@ -10,7 +10,7 @@ from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import Evidence, Fidelity, Level
-from xkg.sandbox.evidence.prove import Proof
+from xkg.sandbox.evidence.levels import Proof
 from xkg.value import Value
 
 

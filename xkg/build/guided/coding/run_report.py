@@ -2,7 +2,7 @@
 
 import re
 
-from xkg.sandbox.evidence.prove import Proof
+from xkg.sandbox.evidence.levels import Proof
 
 LONGEST = 3000
 _TRACEBACK = "Traceback (most recent call last):"

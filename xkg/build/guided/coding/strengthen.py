@@ -6,7 +6,7 @@ from xkg.build.guided.coding.run_report import steady
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import Proof
+from xkg.sandbox.evidence.levels import Proof
 
 _MOST_CHANGES = 12
 _MOST_LINES = 12

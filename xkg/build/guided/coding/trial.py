@@ -11,7 +11,7 @@ from xkg.build.slicing.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache
 from xkg.model import Code, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner
 

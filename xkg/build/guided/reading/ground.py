@@ -9,7 +9,7 @@ from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.ground import Grounding, candidates, primary
-from xkg.build.grounding.symbol_index import Entry, SymbolIndex
+from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
 from xkg.build.guided.coding.excerpts import excerpt, subject
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.parallel import each
@@ -78,8 +78,7 @@ def ground_with_model(
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
-    index = ranked.index.symbols
-    judge = _Judge(techniques, ranked.symbols, index, overview, ask)
+    judge = _Judge(techniques, ranked.symbols, ranked.index, overview, ask)
     judged: dict[str, _Located] = {}
     failed: dict[str, str] = {}
     for places, reasons in each(judge.batch, batches(techniques), jobs):
@@ -87,7 +86,6 @@ def ground_with_model(
         failed |= reasons
     locations: list[Location] = []
     primaries: dict[str, str] = {}
-    doubtful: list[str] = []
     for technique in techniques:
         located = judged[technique.id].places if technique.id in judged else ()
         score = 1.0
@@ -104,11 +102,9 @@ def ground_with_model(
                 )
             )
         if located:
-            primaries[technique.id] = primary([symbol for symbol, _ in located], index)
-            doubtful += [technique.id] if located[0][1] == "low" else []
-    grounding = Grounding(locations=tuple(locations), primaries=primaries, doubtful=tuple(sorted(doubtful)))
+            primaries[technique.id] = primary([symbol for symbol, _ in located], ranked.index)
     return GuidedGrounding(
-        grounding=grounding,
+        grounding=Grounding(locations=tuple(locations), primaries=primaries),
         why={t.id: judged[t.id].why for t in techniques if t.id in judged and judged[t.id].why},
         failed={t.id: failed[t.id] for t in techniques if t.id in failed},
     )

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.grounding.blocks import MOST_LINES, Block, blocks
+from xkg.build.grounding.index.blocks import MOST_LINES, Block, blocks
 
 LOSS = '''\
 def train(model, batches, rate):

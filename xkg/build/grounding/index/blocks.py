@@ -13,7 +13,8 @@ MOST_LINES = 15
 _WHOLE_LINES = 8  # up to which a compound statement is one block, whatever paragraphs its body has
 _TAB = 4
 _DEEPEST = 12  # levels of indentation that are taken apart
-_CLOSING = (")", "]", "}", "else", "elif", "except", "finally", "catch", "end")
+_BRACKETS = (")", "]", "}")
+_CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
 _QUOTES = ('"""', "'''")
 _DOCSTRING = re.compile(r"[rRuUbB]?(?:\"\"\"|''')")
 _COMMENTS = ("#", "//", "/*", "*")
@@ -46,7 +47,7 @@ def blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
     """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and apart from one another. A
     stretch of fewer than 15 lines is one block."""
     statements = list(_statements(lines, first, last))
-    return [block for block in _grouped(_tree(statements), 0) if block.last >= block.first]
+    return [block for block in _grouped(_tree(statements)) if block.last >= block.first]
 
 
 def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statement]:
@@ -70,7 +71,7 @@ def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statem
             text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
             continue
         indent = len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
-        if current is not None and indent == current.indent and bare.startswith(_CLOSING[:3]) and not comment_from:
+        if current is not None and indent == current.indent and bare.startswith(_BRACKETS) and not comment_from:
             current.last = number
         else:
             if current is not None:
@@ -101,7 +102,7 @@ def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
     return top
 
 
-def _grouped(statements: Sequence[_Statement], depth: int) -> list[Block]:
+def _grouped(statements: Sequence[_Statement]) -> list[Block]:
     found: list[Block] = []
     run: list[_Statement] = []
 
@@ -115,7 +116,7 @@ def _grouped(statements: Sequence[_Statement], depth: int) -> list[Block]:
         paragraphs = lines > _WHOLE_LINES and any(inner.gap for inner in statement.body[1:])
         if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
-            inner = _grouped(statement.body, depth + 1)
+            inner = _grouped(statement.body)
             # What heads a body is read with its beginning.
             head = Block(statement.first, inner[0].first - 1)
             if head.lines + inner[0].lines <= MOST_LINES:

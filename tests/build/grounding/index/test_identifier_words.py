@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.grounding.identifier_words import Vocabulary, content_stems, defined_acronyms, initials, stems, words
+from xkg.build.grounding.index.identifier_words import (
+    Vocabulary,
+    content_stems,
+    defined_acronyms,
+    initials,
+    stems,
+    words,
+)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import ground
-from xkg.build.grounding.numbered import numbers_of, references
+from xkg.build.grounding.index.numbered import references
+from xkg.build.grounding.query import technique_queries
 from xkg.build.paper.document import Algorithm, Document, Equation
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.onnx import OnnxEmbedder
@@ -51,7 +52,8 @@ def document(number: str) -> Document:
 
 
 def test_the_numbers_beside_a_technique() -> None:
-    assert numbers_of(TURN, document("12")) == {"eq:12", "eq:7", "alg:2"}
+    (query,) = technique_queries([TURN], document("12"))
+    assert query.numbers == {"eq:12", "eq:7", "alg:2"}
 
 
 @pytest.mark.parametrize(("number", "first"), [("12", "one"), ("13", "two")])

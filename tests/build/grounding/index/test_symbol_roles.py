@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.symbol_index import SymbolIndex
-from xkg.build.grounding.symbol_roles import role_factor
+from xkg.build.grounding.index.symbol_index import SymbolIndex
+from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.repositories.checkout import fetch_repository
 
 BODY = "    total = x * 2\n    total = total + 1\n    total = total / 3\n    return total\n"

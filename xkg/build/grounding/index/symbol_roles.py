@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection
 
-from xkg.build.grounding.identifier_words import stem, words
-from xkg.build.grounding.symbol_index import FORWARD_METHODS, Entry, strip_comments
+from xkg.build.grounding.index.identifier_words import stem, words
+from xkg.build.grounding.index.symbol_index import FORWARD_METHODS, Entry, strip_comments
 
 # Words of a path or name that indicate a role, and the factor on the score of a candidate in it. It does not apply to a
 # technique whose name or definition has such a word.

@@ -1,5 +1,6 @@
 """Fielded BM25 over symbols, and the roles that hold them back."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,11 @@ from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.symbol_index import SymbolIndex, strip_comments
-from xkg.build.grounding.symbol_roles import is_abstract, is_thin, role_factor
+from xkg.build.grounding.index.symbol_index import SymbolIndex, strip_comments
+from xkg.build.grounding.index.symbol_roles import is_abstract, is_thin, role_factor
 from xkg.build.repositories.checkout import fetch_repository
 
-DATA = Path(__file__).parents[2] / "data" / "ground"
+DATA = Path(__file__).parents[3] / "data" / "ground"
 SOURCE = '''
 class Base:
     def update(self, x):
@@ -118,13 +119,9 @@ def test_scores_stay_below_the_ceiling_and_grow_with_the_query(words: dict[str, 
     assert all(more[symbol] >= score for symbol, score in scores.items())
 
 
-_CACHED: list[SymbolIndex] = []
-
-
+@cache
 def _tern() -> SymbolIndex:
-    if not _CACHED:
-        _CACHED.append(SymbolIndex(parse_repository(fetch_repository(str(DATA), DATA))))
-    return _CACHED[0]
+    return SymbolIndex(parse_repository(fetch_repository(str(DATA), DATA)))
 
 
 def test_comments_take_linear_time() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from xkg.model import Code, Level
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.prove import Interrupted, Proof, prove
+from xkg.sandbox.evidence.levels import Interrupted, Proof, prove
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
@@ -257,7 +257,7 @@ class Slow:
 @pytest.mark.parametrize("seconds", [0.1, 13.0])
 def test_a_slower_machine_tries_the_same_mutants(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     slow = Slow(BubblewrapRunner(), seconds)
-    monkeypatch.setattr("xkg.sandbox.evidence.prove.time.monotonic", lambda: slow.now)
+    monkeypatch.setattr("xkg.sandbox.evidence.levels.time.monotonic", lambda: slow.now)
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
     evidence = prove(code, slow, NOTHING, SMALL).evidence
     assert (evidence.level, evidence.mutants) == (Level.TESTED, proven(FULL).evidence.mutants)
@@ -265,7 +265,7 @@ def test_a_slower_machine_tries_the_same_mutants(monkeypatch: pytest.MonkeyPatch
 
 def test_a_machine_that_is_too_slow_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow(BubblewrapRunner(), 100.0)
-    monkeypatch.setattr("xkg.sandbox.evidence.prove.time.monotonic", lambda: slow.now)
+    monkeypatch.setattr("xkg.sandbox.evidence.levels.time.monotonic", lambda: slow.now)
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
     proof = prove(code, slow, NOTHING, SMALL)
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)

@@ -4,9 +4,6 @@
 import re
 from collections.abc import Iterator
 
-from xkg.build.paper.document import Document
-from xkg.model import Technique
-
 _NUMBER = r"(?:[A-Z]\.?)?\d{1,3}(?:\.\d{1,3})?[a-z]?"
 _REFERENCE = re.compile(
     rf"\b(?P<kind>eqs?|eqns?|equations?|algs?|algorithms?)\b\.?[\s~#]*+(?P<numbers>[(\[]?{_NUMBER}\b[)\]]?"
@@ -15,8 +12,6 @@ _REFERENCE = re.compile(
 )
 _EACH = re.compile(rf"(?P<to>(?:-|–|to)\s?[(\[]?)?(?P<number>{_NUMBER})\b", re.IGNORECASE)
 _LONGEST_RANGE = 12
-# Equations this near to an excerpt, in characters, belong to it.
-_BEFORE, _AFTER = 100, 300
 
 
 def references(text: str) -> Iterator[str]:
@@ -30,17 +25,3 @@ def references(text: str) -> Iterator[str]:
                 yield from (f"{kind}:{n}" for n in range(int(last) + 1, int(number)))
             yield f"{kind}:{number}"
             last = number
-
-
-def numbers_of(technique: Technique, document: Document) -> set[str]:
-    """The equations and algorithms in and beside a technique's excerpts, in the form of `references`."""
-    found: set[str] = set()
-    for excerpt in technique.excerpts:
-        for equation in document.equations:
-            if excerpt.start - _BEFORE <= equation.start <= excerpt.end + _AFTER:
-                found.update(f"eq:{number.casefold()}" for number in equation.numbers)
-        for count, algorithm in enumerate((a for a in document.algorithms if a.title), start=1):
-            if algorithm.start < excerpt.end and excerpt.start < algorithm.end:
-                found.add(f"alg:{count}")
-        found.update(references(document.text[excerpt.start : excerpt.end]))
-    return found

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
-from xkg.build.grounding.fielded_index import FieldedIndex, FieldWeight
-from xkg.build.grounding.identifier_words import Vocabulary, stems, words
-from xkg.build.grounding.numbered import references
+from xkg.build.grounding.index.fielded_index import FieldedIndex, FieldWeight
+from xkg.build.grounding.index.identifier_words import Vocabulary, stems, words
+from xkg.build.grounding.index.numbered import references
 
 # Long bodies mention everything; long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
