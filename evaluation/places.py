@@ -180,14 +180,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ):
             if chosen:
                 print(f"{title + ', ' + kind:24}{figures(chosen)}")
-    doubted = total = 0
+    undoubted = total = 0
     for one in labelled:
         for name in [other for other in repositories if other != one.repository][:2]:
             found = ground([one.technique], repositories[name].codebase, embedder, index=repositories[name].index)
-            doubted += not found.primaries
+            undoubted += bool(found.primaries)
             total += 1
     if total:
-        print(f"techniques on foreign repositories: {total - doubted} of {total} located without doubt")
+        print(f"techniques on foreign repositories: {undoubted} of {total} located without doubt")
 
 
 def _source(repository: str, mirrors: Path | None) -> str:

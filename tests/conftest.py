@@ -14,6 +14,8 @@ from xkg.commands.build import build
 from xkg.commands.graphs import import_graphs
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
+from xkg.sandbox import select
+from xkg.sandbox.isolation import programs
 
 # How fast an example runs is the machine's affair, and says nothing of the code. A gate judges a change by the same
 # examples each time; new ones are looked for by `make search`.
@@ -55,6 +57,16 @@ def parsers() -> Iterator[Parsers]:
     """The confined parsers, their process started once."""
     with Parsers() as started:
         yield started
+
+
+@pytest.fixture
+def untried_sandbox() -> Iterator[None]:
+    """Which sandbox works is found out anew in this test, and again after it: a process finds it out once."""
+    for found in (select._refusal, programs.wall):
+        found.cache_clear()
+    yield
+    for found in (select._refusal, programs.wall):
+        found.cache_clear()
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ def test_what_works_is_one_line_each(published: Path) -> None:
     assert all(line.startswith(("ok      ", "not ok  ")) for line in lines)
 
 
+@pytest.mark.usefixtures("untried_sandbox")
 def test_what_is_missing_says_its_cost_and_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     report = doctor.examine(Settings(kg=tmp_path / "new", embedding=EmbeddingSettings(weights=tmp_path)))

@@ -129,15 +129,12 @@ def test_the_table_counts_causes_and_shows_one_reason_of_each(kg: Path, capsys: 
     assert "note: 1 code node not run: missing package torch: environments are switched off" in captured.err
 
 
+@pytest.mark.usefixtures("untried_sandbox")
 def test_without_a_sandbox_nothing_is_run(kg: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from xkg.sandbox import select
-
-    select._refusal.cache_clear()
     monkeypatch.setenv("PATH", str(tmp_path))
     alone = settings(kg).model_copy(update={"sandbox": SandboxSettings(runner="bubblewrap")})
     with pytest.raises(SandboxUnavailableError) as refused:
         verify(alone, [], 1)
-    select._refusal.cache_clear()
     assert "\n" not in str(refused.value)
 
 

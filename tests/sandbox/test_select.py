@@ -5,17 +5,13 @@ import pytest
 from tests.sandbox.conftest import require_landlock
 from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError, UnsafeInputError
-from xkg.sandbox import select
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits
 from xkg.sandbox.select import limits_for, runner_for
 
-
-@pytest.fixture(autouse=True)
-def untried() -> None:
-    select._refusal.cache_clear()
+pytestmark = pytest.mark.usefixtures("untried_sandbox")
 
 
 def test_the_runner_that_contains_is_the_default() -> None:

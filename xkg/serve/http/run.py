@@ -1,5 +1,6 @@
 """Runs the HTTP server: an address, one process or several on it, and a graceful end."""
 
+import asyncio
 import functools
 import logging
 import multiprocessing
@@ -8,6 +9,7 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +34,9 @@ WORKER_SECONDS = 60
 
 LAST_SECONDS = 2.0
 """A call that runs on after `serve.http.shutdown_seconds` is aborted after this."""
+
+CLOSING_SECONDS = 60.0
+"""Without such a call, what closing the server may take: indexes and models, on a busy machine."""
 
 
 MakeApp = Callable[[Settings, str, str], ASGIApp]
@@ -142,27 +147,40 @@ class _Process:
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app
         self._stop_tracing = stop_tracing
+        self._calls = 0
+        self._cancelled = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive if scope["type"] != "lifespan" else self._ending(receive), send)
         if scope["type"] == "lifespan":
+            await self._app(scope, self._ending(receive), send)
             self._stop_tracing()
+            return
+        self._calls += 1
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            self._cancelled = True  # its thread may run on
+            raise
+        finally:
+            self._calls -= 1
 
     def _ending(self, receive: Receive) -> Receive:
         async def receive_and_watch() -> Message:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
-                last = threading.Timer(LAST_SECONDS, _give_up)
-                last.daemon = True
-                last.start()
+                threading.Thread(target=self._end_in_time, name="end", daemon=True).start()
             return message
 
         return receive_and_watch
 
-
-def _give_up() -> None:
-    log.warning("a call under way was aborted")
-    os._exit(0)
+    def _end_in_time(self) -> None:
+        time.sleep(LAST_SECONDS)
+        if self._calls or self._cancelled:
+            log.warning("a call under way was aborted")
+        else:
+            time.sleep(CLOSING_SECONDS)
+            log.warning("the server did not close in time")
+        os._exit(0)
 
 
 def _end_with(parent: Any) -> None:
