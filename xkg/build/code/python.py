@@ -40,6 +40,10 @@ _HOLDS_STATEMENTS = {
     "except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement", "ERROR",
 }  # fmt: skip
 _LONGEST_CONSTANT = 200
+# Each target of an assignment refers to all names in it. A file's assignments have that many targets a name, and names
+# beyond; those that exceed this (`a = b = …` ten thousand times) are symbols without references.
+_MOST_TARGETS = 10
+_MOST_NAMES = 10_000
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is no name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _BOUND = {"self", "cls"}
@@ -363,10 +367,13 @@ def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]],
     for at, chain in free:
         definitions[owner(at)].own[chain] = None
     offsets = [at for at, _ in free]
+    left = _MOST_NAMES + _MOST_TARGETS * len(free)
     for constant in definitions:
         if constant.kind == "constant":
-            inside = free[bisect_left(offsets, constant.start) : bisect_left(offsets, constant.end)]
-            constant.own = dict.fromkeys(chain for _, chain in inside)
+            first, end = bisect_left(offsets, constant.start), bisect_left(offsets, constant.end)
+            left -= end - first
+            if left >= 0:
+                constant.own = dict.fromkeys(chain for _, chain in free[first:end])
 
 
 def _attach_comments(definitions: list[_Definition], comments: list[Node], source: bytes) -> None:
