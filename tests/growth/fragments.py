@@ -111,6 +111,7 @@ _CODE_BODY = (
     "using A\n", "@a begin ", "macro a end\n", "a' ", ":a ", "quote ",
     "fn a() {", "fn a() {}\n", "impl A {", "impl A for B {}\n", "mod a {", "mod a;\n", "use a::{", "use a::b;\n",
     "pub ", "&'a ", "|a| ", "#[a]\n", "macro_rules! a {", "a!(", "Box<", "where A: B, ",
+    "'a'\n", "include(", "require(", "(a).b", "a = b = ",
     "__global__ ", "a<<<b>>>();\n", "é", "\u2028", "\f", "\r", "\t",
 )  # fmt: skip
 _CODE = (

@@ -2,19 +2,24 @@
 
 import json
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
+from tree_sitter import Language, Node
 
+from xkg.build.code import python as python_code
+from xkg.build.code import symbols as other_code
 from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.grammars import grammars_of
 from xkg.build.code.notebook import notebook_source, python_cell
 from xkg.build.code.python import analyse
 from xkg.build.code.symbols import outline
+from xkg.build.code.syntax_nodes import SECONDS, syntax_root
 from xkg.build.declared_packages import declared_packages
 from xkg.build.guided.coding.draft_check import documentation_faults
 from xkg.build.guided.coding.run_report import steady
@@ -170,6 +175,24 @@ def draft(text: str) -> None:
 def symbols(text: str) -> None:
     unsupported(text, [text])
     unsupported_numbers(text, [text])
+
+
+def without_grammars() -> Callable[[], float]:
+    """Counts, in this process from now on, the seconds of processor time within grammars, which try several ways
+    through what they cannot read and are ended by the clock: for each text at most until the clock."""
+    spent = 0.0
+
+    def timed(language: Language, source: bytes) -> Node | None:
+        nonlocal spent
+        started = time.process_time()
+        try:
+            return syntax_root(language, source)
+        finally:
+            spent += min(time.process_time() - started, SECONDS + 1)
+
+    python_code.syntax_root = timed  # type: ignore[attr-defined]
+    other_code.syntax_root = timed  # type: ignore[attr-defined]
+    return lambda: spent
 
 
 def _tolerant(action: Callable[[str], object]) -> Callable[[str], None]:

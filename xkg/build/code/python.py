@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -39,6 +39,11 @@ _HOLDS_STATEMENTS = {
     "module", "block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause",
     "except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement", "ERROR",
 }  # fmt: skip
+_LONGEST_CONSTANT = 200
+# Each target of an assignment refers to all names in it. A file's assignments have that many targets a name, and names
+# beyond; those that exceed this (`a = b = …` ten thousand times) are symbols without references.
+_MOST_TARGETS = 10
+_MOST_NAMES = 10_000
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is no name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _BOUND = {"self", "cls"}
@@ -79,10 +84,10 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(_language(), source)
     complete = root is not None
-    root = root or Parser(_language()).parse(b"").root_node
+    root = root or _nothing()
     leaves = _leaves(root)
     definitions = _definitions(root, source)
-    imports = [i for node in leaves["import"] for i in _imports(node)]
+    imports = [i for node in leaves["import"] for i in _imports(node, source)]
     _attach_names(definitions, leaves, source)
     _attach_comments(definitions, leaves["comment"], source)
     _close(definitions)
@@ -95,6 +100,10 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
 @cache
 def _language() -> Language:
     return Language(tree_sitter_python.language())
+
+
+def _nothing() -> Node:
+    return Parser(_language()).parse(b"").root_node
 
 
 def parse_ast(text: str) -> ast.Module | None:
@@ -110,7 +119,7 @@ def parse_ast(text: str) -> ast.Module | None:
 
 def _definitions(root: Node, source: bytes) -> list[_Definition]:
     """The module, its classes, functions, methods and assigned names, in the order of their start."""
-    module = _Definition("", "module", 0, len(source), docstring=_docstring(root))
+    module = _Definition("", "module", 0, len(source), docstring=_docstring(root, source))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
     while stack:
@@ -126,9 +135,9 @@ def _definitions(root: Node, source: bytes) -> list[_Definition]:
                 if kind == "class_definition" and body is not None:
                     inner.append((body, index, guarded))
             elif kind in _HOLDS_STATEMENTS:
-                inner.append((child, parent, guarded or _is_main_guard(child)))
+                inner.append((child, parent, guarded or _is_main_guard(child, source)))
             elif kind == "expression_statement" and parent == 0:
-                definitions += _constants(child, guarded)
+                definitions += _constants(child, guarded, source)
         stack.extend(reversed(inner))
     order = sorted(range(len(definitions)), key=lambda i: (definitions[i].start, -definitions[i].end))
     place = {old: new for new, old in enumerate(order)}
@@ -148,7 +157,7 @@ def _definition(
 ) -> _Definition:
     name = node.child_by_field_name("name")
     above = definitions[parent]
-    own = node_text(name) if name else ""
+    own = node_text(name, source) if name else ""
     kind: Kind = "class" if node.type == "class_definition" else "method" if above.kind == "class" else "function"
     head_end = body.start_byte if body else node.end_byte
     head = re.sub(rb"#[^\n]*", b"", source[node.start_byte : head_end]) if body else source[node.start_byte : head_end]
@@ -159,47 +168,55 @@ def _definition(
         start=outer.start_byte,
         end=node.end_byte,
         signature=" ".join(head.decode("utf-8", "replace").split()).removesuffix(":").rstrip(),
-        docstring=_docstring(body) if body else "",
+        docstring=_docstring(body, source) if body else "",
         parent=parent,
-        bases=tuple(node_text(b) for b in supers.named_children if _DOTTED.fullmatch(b.text or b"")) if supers else (),
+        bases=tuple(_dotted(supers.named_children, source)) if supers else (),
         names_at=(name.start_byte,) if name else (),
         guarded=guarded,
     )
 
 
-def _constants(statement: Node, guarded: bool) -> Iterator[_Definition]:
-    assignment = next(iter(statement.named_children), None)
-    last = assignment
+def _dotted(nodes: Iterable[Node], source: bytes) -> Iterator[str]:
+    return (node_text(n, source) for n in nodes if _DOTTED.fullmatch(source, n.start_byte, n.end_byte))
+
+
+def _constants(statement: Node, guarded: bool, source: bytes) -> Iterator[_Definition]:
+    last = next(iter(statement.named_children), None)
+    signature = ""
     while last is not None and last.type == "assignment" and last.child_by_field_name("right") is not None:
         left = last.child_by_field_name("left")
         targets = [] if left is None else [left] if left.type == "identifier" else left.named_children
         for target in targets:
             if target.type == "identifier" and left is not None and left.type not in ("attribute", "subscript"):
-                signature = " ".join(node_text(statement).split())
-                cut = signature if len(signature) <= 200 else signature[:199] + "…"
+                signature = signature or _cut(" ".join(node_text(statement, source).split()))
                 yield _Definition(
-                    node_text(target),
+                    node_text(target, source),
                     "constant",
                     statement.start_byte,
                     statement.end_byte,
-                    cut,
+                    signature,
                     parent=0,
                     guarded=guarded,
                 )
         last = last.child_by_field_name("right")
 
 
-def _is_main_guard(node: Node) -> bool:
+def _cut(signature: str) -> str:
+    return signature if len(signature) <= _LONGEST_CONSTANT else signature[: _LONGEST_CONSTANT - 1] + "…"
+
+
+def _is_main_guard(node: Node, source: bytes) -> bool:
     condition = node.child_by_field_name("condition") if node.type == "if_statement" else None
-    return condition is not None and "__name__" in node_text(condition) and "__main__" in node_text(condition)
+    text = node_text(condition, source) if condition is not None else ""
+    return "__name__" in text and "__main__" in text
 
 
-def _docstring(body: Node) -> str:
+def _docstring(body: Node, source: bytes) -> str:
     first = next((c for c in body.named_children if c.type != "comment"), None)
     inner = first.named_children[0] if first is not None and first.type == "expression_statement" else None
     if inner is None or inner.type != "string":
         return ""
-    return inspect.cleandoc("".join(node_text(c) for c in inner.named_children if c.type == "string_content"))
+    return inspect.cleandoc("".join(node_text(c, source) for c in inner.named_children if c.type == "string_content"))
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
@@ -254,14 +271,24 @@ def _remarks(string: Node) -> bool:
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
     """Names used in the f-strings of an expression with their attributes: start, end, path."""
-    prefix = b"("
-    leaves = _leaves(Parser(_language()).parse(prefix + expression + b")").root_node)
-    ends = {n.start_byte: n.end_byte for n in reversed(leaves["chain"]) if _DOTTED.fullmatch(n.text or b"")}
-    paths = []
+    prefix, paths = b"(", []
+    source = prefix + expression + b")"
+    leaves = _leaves(syntax_root(_language(), source) or _nothing())
+    ends = _chain_ends(leaves["chain"], source)
     for node in leaves["use"]:
         start, end = node.start_byte - len(prefix), ends.get(node.start_byte, node.end_byte) - len(prefix)
         paths.append((start, end, tuple(expression[start:end].decode("utf-8", "replace").split("."))))
     return paths
+
+
+def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
+    """The ends of the longest dotted names, by their start."""
+    ends: dict[int, int] = {}
+    for node in chains:
+        start, end = node.start_byte, node.end_byte
+        if ends.get(start, 0) < end <= start + _LONGEST_CHAIN and _DOTTED.fullmatch(source, start, end):
+            ends[start] = end
+    return ends
 
 
 def _binds_in_pattern(node: Node, above: list[str]) -> bool:
@@ -271,24 +298,32 @@ def _binds_in_pattern(node: Node, above: list[str]) -> bool:
     return above[-2:-1] == ["case_pattern"] and node.next_sibling is None and node.prev_sibling is None
 
 
-def _imports(node: Node) -> Iterator[Import]:
+def _imports(node: Node, source: bytes) -> Iterator[Import]:
     line = node.start_point[0] + 1
     names = node.children_by_field_name("name")
     if node.type == "import_statement":
         for name in names:
             dotted, alias = name.child_by_field_name("name"), name.child_by_field_name("alias")
             if dotted is not None and alias is not None:
-                yield Import(name=node_text(alias), module=node_text(dotted), attribute=None, line=line)
+                yield Import(name=node_text(alias, source), module=node_text(dotted, source), attribute=None, line=line)
             else:
-                yield Import(name=node_text(name).split(".")[0], module=node_text(name), attribute=None, line=line)
+                yield Import(
+                    name=node_text(name, source).split(".")[0],
+                    module=node_text(name, source),
+                    attribute=None,
+                    line=line,
+                )
         return
-    source = node.child_by_field_name("module_name")
-    module = "__future__" if source is None else "".join(node_text(source).split())
+    origin = node.child_by_field_name("module_name")
+    module = "__future__" if origin is None else "".join(node_text(origin, source).split())
     for name in names:
         dotted, alias = name.child_by_field_name("name"), name.child_by_field_name("alias")
-        attribute = node_text(dotted) if dotted is not None else node_text(name)
+        attribute = node_text(dotted, source) if dotted is not None else node_text(name, source)
         yield Import(
-            name=node_text(alias) if alias is not None else attribute, module=module, attribute=attribute, line=line
+            name=node_text(alias, source) if alias is not None else attribute,
+            module=module,
+            attribute=attribute,
+            line=line,
         )
     if any(c.type == "wildcard_import" for c in node.children):
         yield Import(name="*", module=module, attribute="*", line=line)
@@ -313,20 +348,16 @@ def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]],
     """Fills `own` and `bound`: the names that each symbol refers to and those that it binds. A name bound anywhere in a
     function (its inner functions and comprehensions too) counts as bound in all of it."""
     owner = _Owners(definitions)
-    chains: dict[int, int] = {}
-    for node in leaves["chain"]:
-        start, end = node.start_byte, node.end_byte
-        if chains.get(start, 0) < end <= start + _LONGEST_CHAIN and _DOTTED.fullmatch(source, start, end):
-            chains[start] = end
+    chains = _chain_ends(leaves["chain"], source)
     for node in leaves["import"]:
         if index := owner(node.start_byte):
-            definitions[index].bound.update(re.findall(r"[^\W\d]\w*", node_text(node)))
+            definitions[index].bound.update(re.findall(r"[^\W\d]\w*", node_text(node, source)))
     shared: dict[int, set[str]] = {}
     for node in leaves["global"]:
-        shared.setdefault(owner(node.start_byte), set()).add(node_text(node))
+        shared.setdefault(owner(node.start_byte), set()).add(node_text(node, source))
     headings = {at for d in definitions for at in d.names_at}
     for node in (*leaves["bound"], *(n for n in leaves["name"] if n.start_byte not in headings)):
-        index, name = owner(node.start_byte), node_text(node)
+        index, name = owner(node.start_byte), node_text(node, source)
         if index and name not in shared.get(index, ()):
             definitions[index].bound.add(name)
     free: list[tuple[int, str]] = []
@@ -336,10 +367,13 @@ def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]],
     for at, chain in free:
         definitions[owner(at)].own[chain] = None
     offsets = [at for at, _ in free]
+    left = _MOST_NAMES + _MOST_TARGETS * len(free)
     for constant in definitions:
         if constant.kind == "constant":
-            inside = free[bisect_left(offsets, constant.start) : bisect_left(offsets, constant.end)]
-            constant.own = dict.fromkeys(chain for _, chain in inside)
+            first, end = bisect_left(offsets, constant.start), bisect_left(offsets, constant.end)
+            left -= end - first
+            if left >= 0:
+                constant.own = dict.fromkeys(chain for _, chain in free[first:end])
 
 
 def _attach_comments(definitions: list[_Definition], comments: list[Node], source: bytes) -> None:
@@ -352,7 +386,7 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
     waiting: list[tuple[int, str]] = []
     for node in sorted(comments, key=lambda n: n.start_byte):
         row = node.start_point[0]
-        text = _COMMENT_MARKS.sub("", node_text(node)).strip()
+        text = _COMMENT_MARKS.sub("", node_text(node, source)).strip()
         alone = not source[source.rfind(b"\n", 0, node.start_byte) + 1 : node.start_byte].strip()
         if waiting and waiting[-1][0] != row - 1:
             waiting = []

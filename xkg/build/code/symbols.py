@@ -19,6 +19,7 @@ from xkg.build.code.grammars import Grammar, Shape, load
 from xkg.build.code.syntax_nodes import bound_names, name_parts, node_at, node_text, syntax_root
 
 _LONGEST_SIGNATURE = 400
+_LONGEST_IMPORT = 400  # bytes of a call that imports
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
@@ -168,7 +169,7 @@ class _Walk:
                 if at is None or (shape.where[1] is not None and at.type not in shape.where[1]):
                     continue
             name = node_at(node, shape.name)
-            parts, kinds = name_parts(name, self.grammar) if name is not None else ((), ())
+            parts, kinds = name_parts(name, self.grammar, self.source) if name is not None else ((), ())
             if shape.through is not None and shape.through not in kinds:
                 continue
             if shape.only is not None and not (parts and shape.only.fullmatch(parts[-1])):
@@ -245,14 +246,14 @@ class _Walk:
         if called is None:
             return
         if called.type in self.grammar.importing_calls or (
-            called.child_count == 0 and node_text(called) in self.grammar.importing_calls
+            called.child_count == 0 and node_text(called, self.source) in self.grammar.importing_calls
         ):
             self._import_call(node)
         elif called.start_byte != self.definitions[self.scopes[-1].definition].name_at:
             self._refer(called)
 
     def _refer(self, node: Node) -> None:
-        parts, kinds = name_parts(node, self.grammar)
+        parts, kinds = name_parts(node, self.grammar, self.source)
         if not parts or not parts[-1]:
             return
         if parts[0] in self.grammar.own and len(parts) == 2:
@@ -266,14 +267,15 @@ class _Walk:
         at = node_at(node, path)
         if at is None or (node.type == "mod_item" and node.child_by_field_name("body") is not None):
             return
-        module = re.sub(r"^(?:using|import)\s+", "", " ".join(node_text(at).split())).strip("\"'<>`")
-        bound = list(bound_names(node)) if node.type == "import_statement" else []
+        module = re.sub(r"^(?:using|import)\s+", "", " ".join(node_text(at, self.source).split())).strip("\"'<>`")
+        bound = list(bound_names(node, self.source)) if node.type == "import_statement" else []
         line = node.start_point[0] + 1
         for name, attribute in bound or [(re.split(r"::|[/,:\s]", module)[-1] or module, None)]:
             self.imports.append(Import(name=name, module=module, attribute=attribute, line=line))
 
     def _import_call(self, node: Node) -> None:
-        match = re.search(r"""\(\s*["'`]([^"'`\n]{1,300})["'`]\s*\)\s*$""", node_text(node)[:400])
+        text = self.source[node.start_byte : min(node.end_byte, node.start_byte + _LONGEST_IMPORT)]
+        match = re.search(r"""\(\s*["'`]([^"'`\n]{1,300})["'`]\s*\)\s*$""", text.decode("utf-8", "replace"))
         if match:
             name = match[1].rpartition("/")[2]
             self.imports.append(Import(name=name, module=match[1], attribute=None, line=node.start_point[0] + 1))
@@ -289,7 +291,7 @@ class _Walk:
                 first,
                 end_row if end_column or end_row == first else end_row - 1,  # some comments include their line end
                 not self.source[begin : node.start_byte].strip(),
-                "" if kind == "attribute" else _plain(node_text(node), kind == "comment"),
+                "" if kind == "attribute" else _plain(node_text(node, self.source), kind == "comment"),
                 self.scopes[-1].definition,
             )
         )

@@ -14,21 +14,27 @@ _DEEPEST_NAME = 64
 
 def syntax_root(language: Language, source: bytes) -> Node | None:
     """The root of the syntax tree, None where the parser exceeds its time: recovery from errors can take quadratic time
-    and more."""
+    and more. `node_text` reads the text of its nodes; `Node.text` would copy 64 KB for each."""
     end = time.thread_time() + SECONDS
+    # tree-sitter 0.26 never frees what it is given here, once a token where the grammar looks ahead to the end. So it
+    # is given one buffer, refilled, which is emptied at the end; it has let go of the buffer when it asks for more.
+    chunk = bytearray()
+
+    def read(at: int, _: object) -> bytearray:
+        chunk[:] = source[at : at + _CHUNK]
+        return chunk
+
     try:
-        return (
-            Parser(language)
-            .parse(lambda at, _: source[at : at + _CHUNK], progress_callback=lambda _, __: time.thread_time() > end)
-            .root_node
-        )
+        return Parser(language).parse(read, progress_callback=lambda _, __: time.thread_time() > end).root_node
     except ValueError:
         return None
+    finally:
+        chunk.clear()
 
 
-def node_text(node: Node) -> str:
-    """The source of a syntax node."""
-    return (node.text or b"").decode("utf-8", "replace")
+def node_text(node: Node, source: bytes) -> str:
+    """The text of a syntax node of a source."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def node_at(node: Node, path: str) -> Node | None:
@@ -45,7 +51,7 @@ def node_at(node: Node, path: str) -> Node | None:
     return current
 
 
-def name_parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset[str]]:
+def name_parts(node: Node, grammar: Grammar, source: bytes) -> tuple[tuple[str, ...], frozenset[str]]:
     """The parts of a name, '' for an unnamed part (the result of a call), and the kinds of nodes on the path."""
     parts: list[str] = []
     kinds: set[str] = set()
@@ -56,7 +62,7 @@ def name_parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset
         at = waiting.pop()
         kinds.add(at.type)
         if at.type in grammar.leaves:
-            parts.append("".join(node_text(at).split()).replace(".", ""))
+            parts.append("".join(node_text(at, source).split()).replace(".", ""))
         elif (paths := grammar.names.get(at.type)) is not None:
             waiting += reversed([part for path in paths if (part := node_at(at, path)) is not None])
         else:
@@ -64,16 +70,16 @@ def name_parts(node: Node, grammar: Grammar) -> tuple[tuple[str, ...], frozenset
     return ("",), frozenset(kinds)
 
 
-def bound_names(node: Node) -> Iterator[tuple[str, str | None]]:
+def bound_names(node: Node, source: bytes) -> Iterator[tuple[str, str | None]]:
     """The names that a JavaScript import binds, with their names in the imported module."""
     clause = next((c for c in node.named_children if c.type == "import_clause"), None)
     for child in clause.named_children if clause is not None else ():
         if child.type == "identifier":
-            yield node_text(child), "default"
+            yield node_text(child, source), "default"
         elif child.type == "namespace_import":
-            yield node_text(child).rpartition(" ")[2], None
+            yield node_text(child, source).rpartition(" ")[2], None
         else:
             for item in child.named_children:
                 name, alias = item.child_by_field_name("name"), item.child_by_field_name("alias")
                 if name is not None:
-                    yield node_text(alias or name), node_text(name)
+                    yield node_text(alias or name, source), node_text(name, source)

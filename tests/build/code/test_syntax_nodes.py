@@ -1,0 +1,68 @@
+import gc
+import tracemalloc
+
+import pytest
+
+from xkg.build.code.grammars import SUFFIXES, grammars_of, load
+from xkg.build.code.python import analyse, identifier_paths
+from xkg.build.code.syntax_nodes import node_text, syntax_root
+
+
+def left_behind(ending: str, source: bytes) -> int:
+    """Bytes that are in use after a source was parsed and its tree was given up."""
+    grammar = grammars_of(ending, "")[0]
+    language = load(grammar.module, grammar.function)
+    syntax_root(language, b"a")
+    tracemalloc.start()
+    try:
+        syntax_root(language, source)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("ending", sorted(SUFFIXES))
+@pytest.mark.parametrize("piece", ["}", "int f();", "f(x) = x\n"])
+def test_no_text_stays_in_memory(ending: str, piece: str) -> None:
+    assert left_behind(ending, piece.encode() * 2_000) < 4_000
+
+
+def test_no_text_stays_in_memory_where_the_parser_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.code.syntax_nodes.SECONDS", 0.0)
+    assert left_behind("c", b"int f(void) { return 0; }\n" * 10_000) < 4_000
+
+
+def test_text_of_nodes_beyond_the_first_chunk() -> None:
+    source = ("é = 1\n" * 20_000 + "last = 'ö'\n").encode()
+    grammar = grammars_of("jl", "")[0]
+    root = syntax_root(load(grammar.module, grammar.function), source)
+    assert root is not None
+    assert not root.has_error
+    last = root.named_child(root.named_child_count - 1)
+    assert last is not None
+    assert node_text(last, source) == "last = 'ö'"
+
+
+def test_each_target_of_an_assignment_refers_to_the_names_in_it_within_bounds() -> None:
+    few = analyse("a.py", "AA = BB = f(x)\n")
+    assert [few.references[s.symbol.id] for s in few.module.symbols[1:]] == [("f", "x")] * 2
+    targets = "".join(f"A{i} = " for i in range(3_000))
+    many = analyse("a.py", targets + "(" + ", ".join(f"x{i}" for i in range(3_000)) + ")\n")
+    assert len(many.module.symbols) == 3_001
+    assert 3_000 <= sum(map(len, many.references.values())) < 60_000
+
+
+def test_names_in_an_f_string() -> None:
+    text = "f'é{a.b.c} {d[e.f]} {" + ".".join("n" * 300) + "}'"
+    assert [path[:3] for _, _, path in identifier_paths(text.encode())] == [
+        ("a", "b", "c"),
+        ("d",),
+        ("e", "f"),
+        ("n", "n", "n"),
+    ]
+
+
+def test_an_f_string_that_cannot_be_read_in_time_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.code.syntax_nodes.SECONDS", 0.0)
+    assert identifier_paths(("f'" + "{a}" * 10_000 + "'").encode()) == []
