@@ -4,7 +4,7 @@ plain fusion over the same indexes.
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures] [--verify]
 
 Without a graph the shared ones are imported into a temporary one. `--verify` adds what the language model leaves of the
-rows (`xkg.serve.search.verifier`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key);
+rows (`xkg.serve.verification`), the model being that of the settings (`XKG_LLM__MODEL`, `XKG_LLM__BASE_URL`, a key);
 its answers are kept in the graph's folder, so that a second run asks nothing.
 
 A query holds its gold techniques by paper title and path of names, and `groups` lists what must be found, each group
@@ -24,6 +24,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -34,16 +35,16 @@ from rich.table import Table
 from evaluation import agent_view
 from xkg.commands.costs import costs
 from xkg.commands.graphs import import_graphs
-from xkg.config import Settings
+from xkg.config import ServeQuestionSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import slug
 from xkg.serve.answers.types import SearchAnswer
-from xkg.serve.search import verifier
 from xkg.serve.search.calibration import FITS
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.model_questions import Questions
 from xkg.serve.search.search import EVERYTHING, Seek, search
+from xkg.serve.verification import verifier
+from xkg.serve.verification.model_questions import Questions
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
@@ -119,10 +120,11 @@ def main() -> None:
 def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -> dict[str, SearchAnswer]:
     """What the verifier leaves for each query, waited for as long as a build would wait."""
     llm = Settings(kg=kg).llm
-    questions = Questions(llm, kg, llm.concurrency, seconds=llm.seconds)
+    limits = ServeQuestionSettings(call_seconds=llm.seconds, open=len(queries))
+    questions = Questions(llm, kg, llm.concurrency, limits)
 
     def ask(query: str) -> SearchAnswer:
-        pending = verifier.begin(questions, snapshot, seek, query, ROWS, EVERYTHING)
+        pending = verifier.begin(questions, lambda: nullcontext(snapshot), seek, query, ROWS, EVERYTHING)
         answer = verifier.finish(questions, pending, time.monotonic() + PATIENT * llm.seconds)
         if answer.verified.startswith("not verified"):
             raise SystemExit(answer.verified)

@@ -236,6 +236,17 @@ class ServeBuildSettings(_Section):
     per_day: int = Field(default=24, ge=1)
 
 
+class ServeQuestionSettings(_Section):
+    """Questions to the language model while a caller waits, as `verify` asks them. An answer waits `wait_seconds`, that
+    for a task twice as long; most clients give up a call after a minute or later. What takes longer goes on for at most
+    `call_seconds` a call, and its answer is stored for who asks the same again. `open` questions at most are under way
+    at a time."""
+
+    wait_seconds: float = Field(default=20, gt=0)
+    call_seconds: float = Field(default=120, gt=0)
+    open: int = Field(default=32, ge=1, le=1024)
+
+
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
     None is, over stdio, the folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP
@@ -245,6 +256,7 @@ class ServeSettings(_Section):
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()
+    questions: ServeQuestionSettings = ServeQuestionSettings()
 
     @field_validator("roots", mode="before")
     @classmethod

@@ -44,7 +44,7 @@ from xkg.sandbox.evidence.failure_causes import last_error
 from xkg.serve.answers.quoting import fenced, framed
 from xkg.serve.context.parts import first_words, inline
 from xkg.serve.search.candidates import parts
-from xkg.serve.search.task_steps import by_structure
+from xkg.serve.verification.task_steps import by_structure
 from xkg.store.concepts.citations import stubs_and_citations
 from xkg.store.concepts.names import names
 from xkg.store.cypher.guard import guard

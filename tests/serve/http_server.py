@@ -18,6 +18,7 @@ from xkg.config import (
     LlmSettings,
     OAuthSettings,
     ServeBuildSettings,
+    ServeQuestionSettings,
     ServeSettings,
     Settings,
 )
@@ -76,12 +77,14 @@ def running(
     roots: tuple[Path, ...] | None = None,
     build: ServeBuildSettings | None = None,
     llm: LlmSettings | None = None,
+    questions: ServeQuestionSettings | None = None,
 ) -> Iterator[Running]:
     serve = ServeSettings(
         http=http or HttpSettings(),
         oauth=oauth or OAuthSettings(),
         roots=roots,
         build=build or ServeBuildSettings(),
+        questions=questions or ServeQuestionSettings(),
     )
     settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())
     with socket.create_server(("127.0.0.1", 0)) as listener:

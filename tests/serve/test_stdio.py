@@ -167,8 +167,19 @@ async def test_a_plan_is_the_same_text_in_both_channels_and_within_its_budget(se
         assert plan == result.structured_content["context"]
         assert len(plan) <= 4 * 300
         assert first.split()[1].rstrip(":") == last.split()[-1].rstrip(">")
-        assert f"`{STEAM.removeprefix('title:bread/ovens')}`: code executed" in said
+        assert f"`{SHORT.removeprefix('bread-ovens')}`: code executed" in said
         assert "no paper" in await refused(client, "plan_context", paper="Cheese")
+
+
+async def test_places_name_their_technique_by_its_short_id(server: MCPServer) -> None:
+    async with Client(server) as client:
+        for detail, named in (("concise", SHORT), ("full", STEAM)):
+            result = await client.call_tool("locate", {"technique": STEAM, "detail": detail})
+            assert result.structured_content is not None
+            assert [place["technique"] for place in result.structured_content["locations"]] == [named]
+            again = await client.call_tool("locate", {"technique": named, "detail": detail})
+            assert again.structured_content is not None
+            assert again.structured_content["locations"] == result.structured_content["locations"]
 
 
 async def test_a_paper_names_those_related_to_it(server: MCPServer) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
     from xkg.serve.search.filters import Filters
-    from xkg.serve.search.model_questions import Questions
     from xkg.serve.search.related import RelatedAnswer
+    from xkg.serve.verification.model_questions import Questions
     from xkg.store.graph_store import GraphStore, Snapshot
 
 ANSWERS = 256
@@ -73,8 +73,8 @@ class Service:
         filters: "Filters | None" = None,
         verify: bool = False,
     ) -> "types.SearchAnswer":
-        """`verify` asks the language model, for at most `xkg.serve.search.model_questions.WAIT_SECONDS`; the answer
-        says where it did not reply."""
+        """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says where it did
+        not reply."""
         from xkg.serve.search.filters import Filters
 
         if not query.strip():
@@ -83,20 +83,18 @@ class Service:
         if not verify:
             with self._snapshot() as snapshot:
                 return self._cached_search(snapshot, query, k, chosen)
-        from xkg.serve.search import verifier
-        from xkg.serve.search.model_questions import WAIT_SECONDS
+        from xkg.serve.verification import verifier
 
         questions = self._asking()
-        with self._snapshot() as snapshot:
-            begun = verifier.begin(questions, snapshot, self._seek, query, k, chosen)
-        return verifier.finish(questions, begun, time.monotonic() + WAIT_SECONDS)
+        begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
+        return verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
     ) -> "types.ImplementationsAnswer":
         """Techniques for each part of a task, `k` at most for one, and how to apply them; `full` adds their code."""
         from xkg.serve.search.filters import Filters
-        from xkg.serve.search.find_implementations import find_implementations
+        from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
             raise InputError("the task is empty: say what is to be implemented")
@@ -319,11 +317,12 @@ class Service:
     def _asking(self) -> "Questions":
         with self._turn:
             if self._questions is None:
-                from xkg.serve.search.model_questions import Questions
+                from xkg.serve.verification.model_questions import Questions
 
                 # At most half of the calls at work wait for a model.
                 waiting = max(1, self._settings.serve.http.concurrency // 2)
-                self._questions = Questions(self._settings.llm, self.folder, waiting)
+                limits = self._settings.serve.questions
+                self._questions = Questions(self._settings.llm, self.folder, waiting, limits)
                 if self._closed:
                     self._questions.close()
             return self._questions

@@ -18,6 +18,7 @@ from xkg.serve.answers.quoting import escaped
 from xkg.serve.context.context import KINDS, ContextAnswer, paper_context
 from xkg.serve.context.parts import Kind
 from xkg.serve.search.related import RelatedAnswer
+from xkg.store.graph_store import Heading
 from xkg.store.local.store import EmbeddedStore
 
 PAPER = "title:ovens"
@@ -77,6 +78,12 @@ class Held:
 
     def called(self, words: str) -> Sequence[str]:
         return [self._bundle.paper.id] if words == self._bundle.paper.id else []
+
+    def headings(self, papers: Sequence[str]) -> dict[str, Heading]:
+        return {paper: Heading(self._bundle.paper.title, 2020) for paper in papers}
+
+    def named(self, words: str) -> Sequence[str]:
+        return [t.id for t in self._bundle.techniques if t.id.endswith((f"#{words}", f"/{words}")) and not t.hidden]
 
     def bundle(self, paper: str) -> PaperBundle:
         assert paper == self._bundle.paper.id
@@ -208,7 +215,7 @@ def test_pairs_stand_in_build_order_with_their_tests_and_what_they_use() -> None
 def test_what_is_too_long_is_named_with_its_id_and_length() -> None:
     answer = ask(svgd(), 500)
     assert names(answer) == ["pour", "steam", "crust"]
-    assert re.search(r"- Oven `#oven`, \d+ tokens", answer.context)
+    assert re.search(r"- Oven `oven`, \d+ tokens", answer.context)
     assert "# long" not in answer.context
     assert answer.left_out.startswith("Left out: 1 of 4 pairs; ")
 
@@ -226,7 +233,7 @@ def test_a_plan_says_what_uses_what_and_holds_no_code() -> None:
     context = str(ask(svgd(), 2000, "planning"))
     assert "Pouring; Steam; Crust (its code uses Pouring); Bare; Oven" in context
     assert "Code for 4 of 5 components: 1 tested, 1 executed, 1 imported, 1 parsed." in context
-    assert "    - **Pouring** `#oven/steam/pour`: code tested, 1 lines\n      > Water flows." in context
+    assert "    - **Pouring** `pour`: code tested, 1 lines\n      > Water flows." in context
     assert "def " not in context
 
 

@@ -21,7 +21,7 @@ def concise(answer: A, short_ids: ShortIds) -> A:
     where the id of its technique stands beside it."""
     fields = {name: getattr(answer, name) for name in type(answer).model_fields if name != "id"}
     techniques = dict.fromkeys(_technique(node) for node in _ids(fields) if "#" in node)
-    short = short_ids(list(techniques))
+    short = short_ids(list(techniques)) if techniques else {}
     return answer.model_copy(update={name: _shortened(value, name, short) for name, value in fields.items()})
 
 

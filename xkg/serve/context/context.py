@@ -8,13 +8,14 @@ from xkg.errors import InputError
 from xkg.llm.prices import tokens
 from xkg.model import PaperBundle
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.answers.references import paper_id
+from xkg.serve.answers.references import paper_id, short_ids, short_paper
 from xkg.serve.answers.types import Quoting
 from xkg.serve.context.implementation import implementation
 from xkg.serve.context.parts import Chosen, CodeForm, Kind
 from xkg.serve.context.planning import planning
-from xkg.serve.search.related import related_papers
+from xkg.serve.search.related import RelatedAnswer, related_papers
 from xkg.store.graph_store import Snapshot
+from xkg.store.index_entries import entries
 
 if TYPE_CHECKING:
     from xkg.build.parsing.parsers import Parsers
@@ -26,8 +27,9 @@ MOST_RELATED = 5
 
 
 class ContextAnswer(Quoting):
-    """`context` is Markdown of at most `budget_tokens` tokens (four characters each), `tokens` of them used; its last
-    line is `left_out`. `pairs` are the ids of the techniques whose code is in it, in build order; a plan has none.
+    """`context` is Markdown of at most `budget_tokens` tokens (four characters each), `tokens` of them used, with short
+    ids; its last line is `left_out`. `pairs` are the ids of the techniques whose code is in it, in build order; a plan
+    has none.
 
     As a string it is the Markdown."""
 
@@ -66,12 +68,12 @@ def paper_context(
     for kind in include:
         _require(kind, Kind, "include")
     bundle = snapshot.bundle(paper_id(snapshot, paper))
-    chosen = Chosen(bundle, frozenset(include))
+    visible = [entry.technique.id for entry in entries(bundle)]
+    called = short_paper(snapshot, bundle.paper.id)
+    chosen = Chosen(bundle, frozenset(include), called, short_ids(snapshot, visible))
     pairs: tuple[str, ...] = ()
     if view == "planning":
-        text, left_out = planning(
-            chosen, budget_tokens, lambda: related_papers(snapshot, bundle.paper.id, MOST_RELATED)
-        )
+        text, left_out = planning(chosen, budget_tokens, lambda: _related(snapshot, bundle.paper.id))
     else:
         raw, why_not = _raw(bundle, graph, parsers(), repository) if code == "raw" else ({}, "")
         text, pairs, left_out = implementation(chosen, budget_tokens, code, raw, why_not)
@@ -85,6 +87,12 @@ def paper_context(
         pairs=pairs,
         left_out=left_out,
     )
+
+
+def _related(snapshot: Snapshot, paper: str) -> RelatedAnswer:
+    answer = related_papers(snapshot, paper, MOST_RELATED)
+    rows = tuple(row.model_copy(update={"id": short_paper(snapshot, row.id)}) for row in answer.rows)
+    return answer.model_copy(update={"rows": rows})
 
 
 def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:

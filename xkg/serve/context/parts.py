@@ -25,10 +25,13 @@ _MOST_INDENTED = 8
 
 @dataclass(frozen=True)
 class Chosen:
-    """One paper with the kinds of nodes to include."""
+    """One paper with the kinds of nodes to include, and the references (`xkg.serve.answers.references`) by which it
+    and its techniques are called."""
 
     bundle: PaperBundle
     include: frozenset[Kind]
+    paper: str
+    short_ids: Mapping[str, str]
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
@@ -72,15 +75,16 @@ class Chosen:
         return ", ".join(map(self.name, techniques))
 
     def key(self, technique: str) -> str:
-        """The id without its paper, which the head names: `#path`."""
-        return span(technique.removeprefix(self.bundle.paper.id))
+        """The short id, without its paper where the head names that: `#path`."""
+        reference = self.short_ids[technique]
+        return span(reference.removeprefix(self.paper) if reference.startswith(f"{self.paper}#") else reference)
 
     def head(self, kind: str) -> str:
-        """Title, id, and how to read what follows."""
+        """Title, reference, and how to read what follows."""
         paper = self.bundle.paper
         return (
             f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"
-            f"Paper id {span(paper.id)}; ids below that begin with `#` continue it. {NOTICE}"
+            f"Paper id {span(self.paper)}; ids below that begin with `#` continue it. {NOTICE}"
         )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from xkg.serve.allowed_folders import under_roots
 from xkg.serve.answers.budget import fitted
+from xkg.serve.answers.concise import concise
 from xkg.serve.answers.paging import Page
 from xkg.serve.answers.types import LocateAnswer
 from xkg.serve.service import Service
@@ -25,7 +26,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="technique id, its exact name, or what the code should do in your own words",
+                description="technique: an id, short or whole, or its name; or what the code should do, in words",
             ),
         ],
         repository: Annotated[
@@ -41,7 +42,8 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         detail: Detail = "concise",
     ) -> LocateAnswer:
         """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
-        inclusive), symbol, score, source. Best first; a technique that is spread over several places has them all.
+        inclusive), symbol, score, technique, source. Best first; a technique that is spread over several places has
+        them all.
 
         With repository, a folder of this machine, the answer holds for the files as they lie there now, changes that
         are not committed too: repository is that folder and commit is null. source is stored (lines as the graph has
@@ -53,4 +55,5 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         answer = service.locate(technique, folder, k + page.reached, roots=roots)
         keys = [f"{at.repository}\0{at.path}\0{at.start_line}\0{at.end_line}" for at in answer.locations]
         rest = answer.model_copy(update={"locations": answer.locations[page.start(keys) :]})
+        rest = concise(rest, service.short_ids) if detail == "concise" else rest
         return fitted(rest, detail, more=page.more(keys, further=bool(answer.cut)))

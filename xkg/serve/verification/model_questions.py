@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from xkg.config import LlmSettings
+from xkg.config import LlmSettings, ServeQuestionSettings
 from xkg.errors import MissingKeyError, ModelUnavailableError, XkgError
 
 if TYPE_CHECKING:  # loaded with the first question
@@ -22,21 +22,16 @@ if TYPE_CHECKING:  # loaded with the first question
     from xkg.llm.prompt import Prompt
 
 A = TypeVar("A", bound="AnswerType")
-
-WAIT_SECONDS = 20.0
-"""How long an answer waits; clients give up a call after a minute or later."""
+T = TypeVar("T")
 
 BUSY_SECONDS = 0.5
 """How long it waits where others wait already: enough for a stored answer."""
 
-CALL_SECONDS = 120.0
-"""Time limit of a call, which occupies one of `llm.concurrency` places."""
-
 PATIENCE_SECONDS = 8.0
 """How long a failing endpoint is retried."""
 
-UNDER_WAY = 32
-"""The most questions at a time, each with a thread of its own."""
+CLOSING_SECONDS = 10.0
+"""How long closing waits for what follows from an answer, such as a search."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +44,12 @@ class Answered(Generic[A]):
 
 class Questions:
     """The language model of `settings`, opened with the first question; its answers are stored in `folder`. At most
-    `waiting` callers wait for it at a time, so that the others of a server go on; a call takes at most `seconds`. Safe
-    to use from several threads."""
+    `waiting` callers wait for it at a time, so that the others of a server go on. Safe to use from several threads."""
 
-    def __init__(self, settings: LlmSettings, folder: Path, waiting: int, *, seconds: float = CALL_SECONDS) -> None:
-        self._settings = settings.model_copy(update={"seconds": min(settings.seconds, seconds)})
+    def __init__(self, settings: LlmSettings, folder: Path, waiting: int, limits: ServeQuestionSettings) -> None:
+        self.wait_seconds = limits.wait_seconds
+        self._most_open = limits.open
+        self._settings = settings.model_copy(update={"seconds": min(settings.seconds, limits.call_seconds)})
         self._folder = folder
         self._most_waiting = waiting
         self._turn = threading.Lock()
@@ -61,13 +57,15 @@ class Questions:
         self._opened: LanguageModel | None = None
         self._last_call = threading.local()
         self._under_way = 0
+        self._threads: set[threading.Thread] = set()
         self._waiting = 0
         self._closed = False
 
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
-        """The future answer, for `wait`; a stored one is there at once."""
+        """The future answer, for `wait`; a stored one is there at once. What is added to be called when it is there
+        runs in a thread that `close` waits for, and may ask further questions."""
         from xkg.llm.prices import model_of
 
         answer: Future[Answered[A]] = Future()
@@ -78,8 +76,8 @@ class Questions:
                 answer.set_result(Answered(stored, model_of(self._settings, prompt.role)))
                 return answer
             with self._turn:
-                if self._under_way >= UNDER_WAY:
-                    raise ModelUnavailableError(f"{UNDER_WAY} questions are open already: ask again in a while")
+                if self._under_way >= self._most_open:
+                    raise ModelUnavailableError(f"{self._most_open} questions are open already: ask again in a while")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError("no key for the language model is set where xkg runs"))
@@ -88,23 +86,35 @@ class Questions:
             answer.set_exception(error)
             return answer
 
-        def work() -> None:
+        def ask() -> Answered[A]:
             try:
-                ask = model.for_paper(f"serve {datetime.now(UTC).date()}")
-                result = ask(prompt, kind, inputs, about=about, check=check)
-                answer.set_result(Answered(result, self._last_call.model))
-            except BaseException as error:  # the waiting caller raises it
-                answer.set_exception(error)
+                asking = model.for_paper(f"serve {datetime.now(UTC).date()}")
+                return Answered(asking(prompt, kind, inputs, about=about, check=check), self._last_call.model)
             finally:
                 with self._turn:
                     self._under_way -= 1
 
-        threading.Thread(target=work, name="question", daemon=True).start()
+        def work() -> None:
+            try:
+                answered = ask()
+            except BaseException as error:  # the waiting caller raises it
+                answer.set_exception(error)
+            else:
+                answer.set_result(answered)
+            finally:
+                with self._turn:
+                    self._threads.discard(threading.current_thread())
+
+        thread = threading.Thread(target=work, name="question", daemon=True)
+        with self._turn:
+            self._threads.add(thread)
+            thread.start()
         return answer
 
-    def wait(self, answer: "Future[Answered[A]]", until: float) -> "Answered[A]":
-        """The answer, if it is there at `until` (`time.monotonic`). Raises an `XkgError` that says why there is none:
-        `ModelUnavailableError` where it is not there in time, `ConfigError`, and what asking raises."""
+    def wait(self, answer: "Future[T]", until: float) -> T:
+        """The answer, or what follows from one, if it is there at `until` (`time.monotonic`). Raises an `XkgError` that
+        says why there is none: `ModelUnavailableError` where it is not there in time, `ConfigError`, and what asking
+        raises."""
         with self._turn:
             patient = self._waiting < self._most_waiting
             self._waiting += 1
@@ -128,6 +138,11 @@ class Questions:
             opened, self._opened = self._opened, None
         if opened is not None:
             opened.close()
+        with self._turn:
+            threads = [*self._threads]
+        until = time.monotonic() + CLOSING_SECONDS
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _model(self) -> "LanguageModel":
         from xkg.llm.client import LanguageModel

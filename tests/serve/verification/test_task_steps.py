@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.search.task_steps import by_structure
+from xkg.serve.verification.task_steps import by_structure
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from xkg.serve.answers.types import (
     SearchRow,
     short,
 )
-from xkg.serve.search import verifier
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.model_questions import BUSY_SECONDS, WAIT_SECONDS, Questions
 from xkg.serve.search.search import Seek
-from xkg.serve.search.task_steps import BY_STRUCTURE, MOST_STEPS, decompose
+from xkg.serve.verification import verifier
+from xkg.serve.verification.model_questions import BUSY_SECONDS, Questions
+from xkg.serve.verification.task_steps import BY_STRUCTURE, MOST_STEPS, decompose
 from xkg.store.graph_store import Snapshot
 
 DEFINITION_CHARACTERS = 120
@@ -47,18 +47,24 @@ def find_implementations(
     """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code. Where no model
     verifies them, also what a search for the whole task finds: its steps alone say less than the task.
 
-    Waits at most twice `WAIT_SECONDS` for the model, and leaves out what it has not answered by then. Raises what
-    `seek` raises."""
-    steps, decomposed, by_model = decompose(questions, task)
-    left_out = len(steps) - MOST_STEPS
-    steps = steps[:MOST_STEPS]
+    Waits at most twice `serve.questions.wait_seconds` for the model, and leaves out what it has not answered by then.
+    Raises what `seek` raises."""
+    found = decompose(questions, task)
+    decomposed, left_out = found.by, len(found.steps) - MOST_STEPS
+    steps = found.steps[:MOST_STEPS]
     context = short(task, TASK_CHARACTERS) if len(steps) > 1 else ""
+    phrased: Sequence[Sequence[str] | None] = found.phrasings or [None] * len(steps)
+    verifications = [
+        verifier.begin(questions, opened, seek, step, k, filters, context, phrasings)
+        for step, phrasings in zip(steps, phrased, strict=False)
+    ]
     with opened() as snapshot:
-        verifications = [verifier.begin(questions, snapshot, seek, step, k, filters, context) for step in steps]
         whole = seek(snapshot, short(task, TASK_CHARACTERS), max(k, WHOLE_ROWS), filters)
-        code = _code(snapshot, verifications, whole)
-    until = time.monotonic() + (WAIT_SECONDS if by_model else BUSY_SECONDS)
+        code = _code(snapshot, [whole, *(verification.plain for verification in verifications)])
+    until = time.monotonic() + (BUSY_SECONDS if found.phrasings is None else questions.wait_seconds)
     answers = [verifier.finish(questions, verification, until) for verification in verifications]
+    asked_about = (view for verification in verifications for c in verification.candidates for view in c.views)
+    code |= {view.code.id: view.code for view in asked_about if view.code}
     verified = _verified(answers)
     if verified.startswith(_NOT_VERIFIED):
         whole = whole.model_copy(update={"rows": _by_paper(whole.rows), "verified": verified})
@@ -153,16 +159,10 @@ def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
     return answer.model_copy(update={"rows": tuple(rows)})
 
 
-def _code(
-    snapshot: Snapshot, verifications: Sequence[verifier.Verification], whole: SearchAnswer
-) -> Mapping[str, Code]:
-    """The code of every technique that may become a row, by its id: all of one state of the graph."""
-    code = {
-        v.code.id: v.code for verification in verifications for c in verification.candidates for v in c.views if v.code
-    }
-    answers = [whole, *(verification.plain for verification in verifications)]
-    others = {row.id for answer in answers for row in answer.rows if row.code and row.code not in code}
-    return code | {v.code.id: v.code for v in snapshot.techniques(sorted(others)) if v.code}
+def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code]:
+    """The code of the rows, by its id."""
+    rows = {row.id for answer in answers for row in answer.rows if row.code}
+    return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 
 
 def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:

@@ -2,6 +2,8 @@
 
 import re
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from xkg.errors import XkgError
@@ -9,7 +11,8 @@ from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
 from xkg.serve.answers.types import short
 from xkg.serve.search.candidates import PART_WORDS, parts
-from xkg.serve.search.model_questions import WAIT_SECONDS, Questions
+from xkg.serve.verification import rewriting
+from xkg.serve.verification.model_questions import Questions
 from xkg.unicode import one_line
 
 MOST_STEPS = 6
@@ -22,19 +25,36 @@ _BLANK = re.compile(r"\n\s*\n")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=\S)|\n+")
 
 
+class Step(AnswerType):
+    step: str
+    phrasings: tuple[str, ...]
+
+
 class Steps(AnswerType):
-    steps: tuple[str, ...]
+    steps: tuple[Step, ...]
 
 
-def decompose(questions: Questions, task: str) -> tuple[list[str], str, bool]:
-    """The steps of a task, at least one; how they were found, in words; and whether a model gave them. Waits no longer
-    than `WAIT_SECONDS`."""
+@dataclass(frozen=True)
+class Decomposed:
+    """The steps of a task, at least one; `by`: how they were found, in words; and for each step the phrasings
+    (`xkg.serve.verification.rewriting`) of the model that found them, None where none did."""
+
+    steps: list[str]
+    by: str
+    phrasings: list[Sequence[str]] | None
+
+
+def decompose(questions: Questions, task: str) -> Decomposed:
+    """Waits no longer than `serve.questions.wait_seconds`."""
     try:
         question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
-        answered = questions.wait(question, time.monotonic() + WAIT_SECONDS)
+        answered = questions.wait(question, time.monotonic() + questions.wait_seconds)
     except XkgError as error:
-        return by_structure(task), f"{BY_STRUCTURE}, not by a model: {error}", False
-    return [one_line(step) for step in answered.answer.steps], f"by {answered.model}", True
+        return Decomposed(by_structure(task), f"{BY_STRUCTURE}, not by a model: {error}", None)
+    steps = answered.answer.steps
+    return Decomposed(
+        [one_line(step.step) for step in steps], f"by {answered.model}", [step.phrasings for step in steps]
+    )
 
 
 def by_structure(task: str) -> list[str]:
@@ -56,14 +76,14 @@ def by_structure(task: str) -> list[str]:
 
 
 def _objection(answer: Steps) -> str | None:
-    steps = [one_line(step) for step in answer.steps]
+    steps = [one_line(step.step) for step in answer.steps]
     if not 1 <= len(steps) <= MOST_STEPS:
         return f"give 1 to {MOST_STEPS} steps"
     if not all(steps) or len(set(steps)) < len(steps):
         return "each step has text, and no two are equal"
     if any(len(step) > _STEP_CHARACTERS for step in steps):
         return f"a step has at most {_STEP_CHARACTERS} characters"
-    return None
+    return next((wrong for step in answer.steps if (wrong := rewriting.objection(step.phrasings))), None)
 
 
 def _distinct(texts: list[str]) -> list[str]:

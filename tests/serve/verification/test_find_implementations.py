@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent
-from tests.serve.search.test_verifier import SCORING, STEAM, service, verdict
+from tests.serve.verification.test_verifier import SCORING, STEAM, service, verdict
 from xkg.errors import InputError
 from xkg.serve.answer_text import text
-from xkg.serve.search import model_questions
-from xkg.serve.search.find_implementations import CODE_CHARACTERS
 from xkg.serve.service import Service
+from xkg.serve.verification import model_questions
+from xkg.serve.verification.find_implementations import CODE_CHARACTERS
 
 TASK = "Bake a loaf with a soft crust: cut the dough before the oven, keep the crust soft, and keep the bees calm."
 STEPS = [
@@ -31,9 +31,13 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
+def steps(*texts: str) -> Answer:
+    return {"steps": [{"step": text, "phrasings": [f"Loaf: {text}"]} for text in texts]}
+
+
 def model(body: dict[str, Any]) -> Answer:
     if "<<<candidates" not in asked(body):
-        return {"steps": STEPS}
+        return steps(*STEPS)
     step = re.search(r"<<<step (\w+)>>>\n(.*)\n<<<end step \1>>>", asked(body))
     assert step is not None
     return verdict(body, *KEPT[step[2]])
@@ -44,7 +48,7 @@ def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(gra
         with_model = service(graph_copy, endpoint.url)
         answer = with_model.find_implementations(TASK, 2)
         again = with_model.find_implementations(TASK, 2)
-        assert len(endpoint.requests) == 4
+        assert len(endpoint.requests) == 4  # the steps come with other words for each
         assert all(TASK in asked(body) for body in endpoint.requests)  # a step is judged in the light of its task
         with_model.close()
     assert answer == again
@@ -71,7 +75,7 @@ def test_in_full_it_holds_the_code_of_its_rows_as_far_as_it_fits(
         steam = full.parts[1].rows[0]
         assert [code.code for code in full.implementations] == [steam.code]
         assert full.implementations[0].implementation == with_model.code(STEAM).implementation
-        monkeypatch.setattr("xkg.serve.search.find_implementations.CODE_CHARACTERS", 10)
+        monkeypatch.setattr("xkg.serve.verification.find_implementations.CODE_CHARACTERS", 10)
         short = with_model.find_implementations(TASK, 2, full=True)
         assert short.implementations == ()
         assert f"code of {steam.code}: get_code has it" in short.cut
@@ -116,11 +120,9 @@ def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(
 
 
 def test_a_provider_that_hangs_is_waited_for_once(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.serve.search.task_steps.WAIT_SECONDS", 0.2)
-    monkeypatch.setattr("xkg.serve.search.find_implementations.WAIT_SECONDS", 3600.0)
     monkeypatch.setattr(model_questions, "BUSY_SECONDS", 0.01)
     with ScriptedEndpoint(lambda _: silent) as endpoint:
-        with_model: Service = service(graph_copy, endpoint.url)
+        with_model: Service = service(graph_copy, endpoint.url, wait_seconds=0.2)
         answer = with_model.find_implementations("\n".join(f"- {step}" for step in STEPS), 1)
         with_model.close()
     assert "no answer in time" in answer.verified
@@ -129,12 +131,12 @@ def test_a_provider_that_hangs_is_waited_for_once(graph_copy: Path, monkeypatch:
 
 
 def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:
-    wrong: list[dict[str, Any]] = [{"steps": []}, {"steps": ["knead", " knead"]}]
+    wrong: list[Answer] = [steps(), steps("knead", " knead")]
 
     def answers(body: dict[str, Any]) -> Answer:
         if "<<<candidates" in body["messages"][1]["content"]:
             return model(body)
-        return wrong.pop(0) if wrong else {"steps": [STEPS[1]]}
+        return wrong.pop(0) if wrong else steps(STEPS[1])
 
     with ScriptedEndpoint(answers) as endpoint:
         with_model = service(graph_copy, endpoint.url)

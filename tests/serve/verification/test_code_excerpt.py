@@ -1,0 +1,86 @@
+"""The part of a code node that the verifier's question shows."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.serve.verification.code_excerpt import excerpt, heads, wanted_words
+
+LOSS = """def contrast(one, other, temperature):
+    similarity = one @ other.T / temperature
+    return -similarity.diagonal().log_softmax(0).mean()
+"""
+PARSING = """def parse_arguments(argv):
+    parser = make_parser()
+    parser.add_argument('--epochs', default=10, help='how many passes over all of the training set')
+    return parser.parse_args(argv)
+"""
+MODULE = f'''"""Trains a model by contrasting pairs."""
+import os
+from torch import nn
+
+{PARSING}
+
+class Trainer(nn.Module):
+    """Holds a model."""
+
+    def __init__(self, temperature, similarity, contrast):
+        self.temperature = temperature
+        self.similarity = similarity
+        self.contrast = contrast
+
+    def fit(self, data):
+        # one pass
+        return [self.step(batch) for batch in data]
+
+
+{LOSS}
+
+if __name__ == "__main__":
+    Trainer(parse_arguments(os.environ))
+'''
+WANTED = wanted_words([("contrast the similarity of pairs at a temperature", 1.0)])
+
+
+def test_the_nearest_function_is_shown_and_the_others_are_named() -> None:
+    lines = excerpt(MODULE, WANTED, len(LOSS) + 20)
+    assert "\n".join(lines).startswith(LOSS.strip())
+    assert lines[-1] == "… 10 more lines: def parse_arguments, def fit"
+
+
+def test_what_fits_stands_in_the_order_of_the_source_without_what_computes_nothing() -> None:
+    lines = excerpt(MODULE, wanted_words([("fit data in a step", 1.0), ("contrast temperature", 0.5)]), 1000)
+    shown = "\n".join(lines)
+    assert shown.index("class Trainer(nn.Module):") < shown.index("def fit") < shown.index("def contrast")
+    assert all(text not in shown for text in ("import", "one pass", "Holds a model", "__main__", "parser"))
+
+
+def test_what_a_function_says_of_itself_counts_though_it_is_not_shown() -> None:
+    source = 'def f(x):\n    """Entropy of the prediction."""\n    return g(x)\n\ndef h(x):\n    return x + 100\n'
+    lines = excerpt(source, wanted_words([("entropy", 1.0)]), 30)
+    assert lines == ["def f(x):", "    return g(x)", "… 2 more lines: def h"]
+
+
+def test_of_a_long_function_its_head_and_the_nearest_lines_are_shown() -> None:
+    body = [f"    step_{n} = prepare({n})" for n in range(40)]
+    body[30] = "    loss = entropy(prediction)"
+    lines = excerpt("@traced\ndef train(model):\n" + "\n".join(body), wanted_words([("the entropy loss", 1.0)]), 200)
+    assert lines[:2] == ["@traced", "def train(model):"]
+    assert "    loss = entropy(prediction)" in lines
+    assert any(line.strip().startswith("…") for line in lines)
+    assert sum(map(len, lines)) < 300
+
+
+@pytest.mark.parametrize("source", ["", "import os\n", "function f(x) {\n  return x;\n}\n", "def f(:\n", "x" * 300_000])
+def test_any_source_gives_an_excerpt(source: str) -> None:
+    assert sum(map(len, excerpt(source, WANTED, 500))) < 1000
+
+
+@given(st.text(alphabet="def f(x):\n\t ab=1\"'#", max_size=300), st.integers(min_value=0, max_value=400))
+def test_an_excerpt_is_hardly_longer_than_asked(source: str, characters: int) -> None:
+    assert sum(len(line) + 1 for line in excerpt(source, WANTED, characters)) <= characters + 700
+
+
+def test_heads_are_the_names_in_order() -> None:
+    assert heads(MODULE, 100) == "def parse_arguments, class Trainer, def fit, def contrast"
+    assert heads("x = 1\n", 100) == ""

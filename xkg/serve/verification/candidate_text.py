@@ -1,0 +1,143 @@
+"""Candidates of a search as text for the verifier's question."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xkg.serve.answers.types import SearchRow, short
+from xkg.serve.search.search import relation
+from xkg.serve.verification.code_excerpt import excerpt, heads, wanted_words
+from xkg.store.graph_store import TechniqueView
+from xkg.store.indexes.text import query_terms
+
+IN_FULL = 6
+"""Candidates that are described with their code; the others in few words: one in twenty paraphrases has its answer
+there."""
+
+LETTERS = "abcdefgh"
+
+_DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS, _HEADS = 700, 240, 300, 1200, 300, 150
+_IN_FEW_WORDS = 300
+"""Characters of a candidate, so that all take about 4,000 tokens."""
+
+_STEP, _NAME, _DEFINED = 1.0, 1.0, 0.5
+"""Weights of the words by which code is chosen: the step may have none of the technique's."""
+
+_ALIKE = 0.8
+"""The share of words that definitions of one name have in common where the second says nothing new."""
+
+_KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A search row with the techniques that it stands for: its own, and relatives that matched."""
+
+    row: SearchRow
+    views: tuple[TechniqueView, ...]
+
+
+def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, TechniqueView]]:
+    """Techniques by their label in the question: `2` for the lead of a row, `2a` and so on for its relatives."""
+    return {
+        f"{number}{LETTERS[place - 1] if place else ''}": (candidate, view)
+        for number, candidate in enumerate(candidates, start=1)
+        for place, view in enumerate(candidate.views)
+    }
+
+
+def described(candidates: Sequence[Candidate], step: str) -> str:
+    """The candidates as text, with the code that is nearest to the step. Texts of papers take one line each and code is
+    indented, so that none can pass for another candidate. A definition that an earlier one says is not repeated."""
+    definitions = _Definitions()
+    return "\n\n".join(
+        _in_full(number, candidate, step, definitions)
+        if number <= IN_FULL
+        else _in_few_words(number, candidate, definitions)
+        for number, candidate in enumerate(candidates, start=1)
+    )
+
+
+class _Definitions:
+    """Definitions as they are said, each once."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, frozenset[str]] = {}
+
+    def say(self, label: str, view: TechniqueView, characters: int) -> str:
+        text = short(view.technique.definition, characters)
+        terms = frozenset(query_terms(view.technique.definition))
+        for earlier, others in self._said.items():
+            if terms and len(terms & others) >= _ALIKE * len(terms | others):
+                return f"as {earlier}"
+        self._said[label] = terms
+        return text or "none"
+
+
+def _in_few_words(number: int, candidate: Candidate, definitions: _Definitions) -> str:
+    own, *others = candidate.views
+    lines = [
+        f"Candidate {number}: {_title(own)}",
+        f"paper and place: {short(own.paper_title, 100)}: {short(' > '.join(own.path), 120)}",
+        f"definition: {definitions.say(str(number), own, _IN_FEW_WORDS)}",
+        *_components(own),
+        f"code: {_code_heads(own)}",
+    ]
+    for letter, view in zip(LETTERS, others, strict=False):
+        lines.append(f"{number}{letter} ({_kin(view, number, own)}): {_title(view)}{_inside(view)}")
+    return "\n".join(lines)
+
+
+def _in_full(number: int, candidate: Candidate, step: str, definitions: _Definitions) -> str:
+    own, *others = candidate.views
+    definition = definitions.say(str(number), own, _DEFINITION)
+    lines = [
+        f"Candidate {number}: {_title(own)}",
+        f'paper: "{short(own.paper_title, 150)}"; place in it: {short(" > ".join(own.path), 200)}',
+        f"definition: {definition}",
+        *_components(own),
+    ]
+    if own.code is None:
+        lines.append("code: none")
+    else:
+        code = own.code
+        if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
+            lines.append(f"documentation: {short(code.documentation, _DOCUMENTATION)}")
+        lines.append(f"code ({short(code.language, 30) or 'python'}, {code.level.value}):")
+        wanted = wanted_words([(step, _STEP), (own.technique.name, _NAME), (own.technique.definition, _DEFINED)])
+        lines += [f"    {line}" for line in excerpt(code.implementation, wanted, _CODE)]
+    for letter, view in zip(LETTERS, others, strict=False):
+        label = f"{number}{letter}"
+        about = definitions.say(label, view, _RELATIVE)
+        lines.append(f"{label} ({_kin(view, number, own)}): {_title(view)}: {about}{_inside(view)}")
+    return "\n".join(lines)
+
+
+def _title(view: TechniqueView) -> str:
+    also = f" (also {', '.join(view.technique.aliases)})" if view.technique.aliases else ""
+    return short(view.technique.name + also, 160)
+
+
+def _components(view: TechniqueView) -> list[str]:
+    names = "; ".join(child.name for child in view.children)
+    return [f"components: {short(names, _PARTS)}"] if names else []
+
+
+def _code_heads(view: TechniqueView) -> str:
+    if view.code is None:
+        return "none"
+    names = heads(view.code.implementation, _HEADS)
+    return f"yes, with {names}" if names else "yes"
+
+
+def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
+    """The relation of a technique to candidate `number`, and whether it has code."""
+    has = "with code" if view.code else "no code"
+    kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
+    return f"{kin.format(number)}; {has}"
+
+
+def _inside(view: TechniqueView) -> str:
+    """What a relative consists of: its components, and the names in its code."""
+    lines = _components(view)
+    lines += [f"code: {names}"] if view.code and (names := heads(view.code.implementation, _HEADS)) else []
+    return "".join(f" | {line}" for line in lines)

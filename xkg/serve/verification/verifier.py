@@ -1,0 +1,227 @@
+"""The language model verifies search rows: those that serve the step are retained, with how to apply them."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.errors import AnswerError, XkgError
+from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
+from xkg.serve.answers.lookup import search_row
+from xkg.serve.answers.types import MORE_ROWS, DroppedRow, Relative, SearchAnswer, SearchRow, short
+from xkg.serve.search.filters import Filters
+from xkg.serve.search.search import Seek, relation
+from xkg.serve.verification import rewriting
+from xkg.serve.verification.candidate_text import IN_FULL, LETTERS, Candidate, described, labelled
+from xkg.serve.verification.model_questions import Answered, Questions
+from xkg.store.graph_store import Snapshot, TechniqueView
+
+CANDIDATES = 12
+"""Rows in the question, each with the `RELATIVES` that matched best."""
+
+RELATIVES = 3
+
+WORTH = 0.02
+"""The least score of a query, or of one of its phrasings, that is worth a question. It is lower than `FITS`
+(`xkg.serve.search.calibration`), since the verifier can distinguish weak matches from queries without an answer."""
+
+HOPELESS = 0.01
+"""Rows that score less are left out of the question."""
+
+_REASON, _GUIDANCE = 240, 480
+
+MOST_DROPPED = 3
+"""Dropped rows that are named, those that the search ranked first: they are the most misleading."""
+
+_PROMPT = Path(__file__).parent / "prompts" / "verify.md"
+
+Opened = Callable[[], AbstractContextManager[Snapshot]]
+
+
+class Judgement(AnswerType):
+    candidate: str
+    reason: str
+    keep: bool
+    guidance: str
+
+
+class Verdict(AnswerType):
+    needed: str
+    judgements: tuple[Judgement, ...]
+    best_first: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Question:
+    """The candidates and the future verdict on them, None where there is nothing to ask."""
+
+    candidates: tuple[Candidate, ...]
+    verdict: "Future[Answered[Verdict]] | None"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A verification under way: its question, which may wait for other words of the query, and the answer of the search
+    alone."""
+
+    question: "Future[Question]"
+    plain: SearchAnswer
+    k: int
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Those that were asked about, as far as they are known."""
+        if self.question.done() and self.question.exception() is None:
+            return self.question.result().candidates
+        return ()
+
+
+def begin(
+    questions: Questions,
+    opened: Opened,
+    seek: Seek,
+    query: str,
+    k: int,
+    filters: Filters,
+    task: str = "",
+    phrasings: Sequence[str] | None = None,
+) -> Verification:
+    """Asks which of the best techniques serve the step `query`, perhaps one of `task`, found by the step and its
+    `phrasings`. Where these are None the model is asked for them first, and what follows runs when they are there.
+    Raises what `seek` does."""
+    with opened() as snapshot:
+        plain = seek(snapshot, query, k, filters)
+    question: Future[Question] = Future()
+
+    def ask(phrasings: Sequence[str]) -> Question:
+        with opened() as current:
+
+            def found(text: str) -> Sequence[SearchRow]:
+                return seek(current, text, CANDIDATES, filters, bar=WORTH).rows
+
+            candidates = _candidates(current, rewriting.rows(found, plain.query, phrasings, CANDIDATES))
+        if not candidates:
+            return Question((), None)
+        inputs = {"step": plain.query, "task": task, "candidates": described(candidates, plain.query)}
+        about = short(plain.query, 80)
+        return Question(
+            candidates, questions.begin(load_prompt(_PROMPT), Verdict, inputs, about, _checking(candidates))
+        )
+
+    def go_on(rewritten: "Future[Answered[rewriting.Phrasings]]") -> None:
+        try:
+            question.set_result(ask(_phrasings(rewritten)))
+        except BaseException as error:  # whoever waits raises it
+            question.set_exception(error)
+
+    if phrasings is None:
+        rewriting.begin(questions, plain.query).add_done_callback(go_on)
+    else:
+        question.set_result(ask(phrasings))
+    return Verification(question, plain, k)
+
+
+def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
+    """The retained rows, best first, with reason and guidance; or the answer of the search alone, and why it was not
+    verified, where the model has not answered by `until`. Raises no error of the model."""
+    plain = verification.plain
+    try:
+        question = questions.wait(verification.question, until)
+        if question.verdict is None:
+            return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
+        answered = questions.wait(question.verdict, until)
+    except XkgError as error:
+        return plain.model_copy(update={"verified": f"not verified: {error}"})
+    return _judged(verification, question.candidates, answered.answer, answered.model)
+
+
+def _phrasings(rewritten: "Future[Answered[rewriting.Phrasings]]") -> Sequence[str]:
+    """None where no answer was of use. Raises what else asking raises: the verifier would get no answer either."""
+    try:
+        return rewritten.result().answer.phrasings
+    except AnswerError:
+        return ()
+
+
+def _judged(verification: Verification, candidates: Sequence[Candidate], verdict: Verdict, model: str) -> SearchAnswer:
+    named = labelled(candidates)
+    judged = {judgement.candidate: judgement for judgement in verdict.judgements}
+    rows = tuple(_row(named[name], judged[name]) for name in verdict.best_first)
+    dropped = tuple(
+        DroppedRow(id=view.technique.id, name=view.technique.name, reason=short(judgement.reason, 160))
+        for judgement in verdict.judgements
+        if not judgement.keep
+        for _, view in [named[judgement.candidate]]
+    )
+    retained = {name.rstrip(LETTERS) for name in verdict.best_first}
+    more = len(rows) - verification.k
+    others = len(candidates) - len(retained) - len(dropped[:MOST_DROPPED])
+    cut = [f"{more} more that were kept; {MORE_ROWS}"] if more > 0 else []
+    cut += [f"{others} more that were dropped"] if others > 0 else []
+    if not rows:
+        cut.append("say the step in other words, or write it yourself: what is alike here would mislead")
+    return verification.plain.model_copy(
+        update={
+            "rows": rows[: verification.k],
+            "verified": f"by {model}: {len(rows)} of {len(candidates)} candidates kept",
+            "dropped": dropped[:MOST_DROPPED],
+            "cut": "; ".join(cut),
+        }
+    )
+
+
+def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> SearchRow:
+    candidate, view = judged
+    scores = {candidate.row.id: candidate.row.score} | {r.id: r.score or 0.0 for r in candidate.row.relatives}
+    lead = view.technique.id
+    relatives = [
+        Relative(id=v.technique.id, name=v.technique.name, relation=relation(v.technique.id, lead), score=score)
+        for v in candidate.views
+        if v is not view
+        for score in [scores[v.technique.id]]
+    ]
+    row = candidate.row if lead == candidate.row.id else search_row(view, scores[lead], relatives)
+    texts = {"reason": short(judgement.reason, _REASON), "guidance": short(judgement.guidance, _GUIDANCE)}
+    return row.model_copy(update=texts)
+
+
+def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidate, ...]:
+    """The rows with their techniques, each technique once."""
+    leads = {row.id for row in rows}
+    inside: dict[str, list[str]] = {}
+    for row in rows:
+        relatives = [r.id for r in row.relatives if r.id not in leads][:RELATIVES]
+        leads.update(relatives)
+        inside[row.id] = [row.id, *relatives]
+    views = {view.technique.id: view for view in snapshot.techniques([t for ids in inside.values() for t in ids])}
+    return tuple(
+        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views))
+        for row in rows
+        if row.id in views and row.score >= HOPELESS
+    )
+
+
+def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None]:
+    known = set(labelled(candidates))
+    numbers = [str(number) for number in range(1, len(candidates) + 1)]
+    required = numbers[:IN_FULL]
+
+    def check(verdict: Verdict) -> str | None:
+        named_candidates = [judgement.candidate for judgement in verdict.judgements]
+        if odd := [name for name in (*named_candidates, *verdict.best_first) if name not in known]:
+            return f"there is no candidate {odd[0][:40]!r}: they are 1 to {len(numbers)}, and those with a letter"
+        groups = list(dict.fromkeys(name.rstrip(LETTERS) for name in named_candidates))
+        if groups != sorted(groups, key=int) or set(required) - set(groups) or _repeated(named_candidates):
+            return f"give a judgement for each of 1 to {len(required)}, in this order, then for others; none twice"
+        retained = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
+        if sorted(retained) != sorted(verdict.best_first):
+            return f"best_first has to hold each candidate that is kept, and no other: {', '.join(retained) or 'none'}"
+        return None
+
+    return check
+
+
+def _repeated(names: Sequence[str]) -> bool:
+    return len(set(names)) < len(names)
