@@ -136,7 +136,8 @@ class LlmSettings(_Section):
     the others fail; a role without a model of its own takes `model`. `base_url` None is `OPENAI_BASE_URL` of the
     environment, else OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens;
     `seconds` bounds a call; `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its
-    builds together, and for the questions of one day. `prices` extend and override those that xkg knows, by model."""
+    builds together, and for the questions of one day; `max_total_cost` those for all papers and questions of the graph.
+    `prices` extend and override those that xkg knows, by model."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -148,6 +149,7 @@ class LlmSettings(_Section):
     seconds: float = Field(default=300, gt=0)
     concurrency: int = Field(default=4, ge=1, le=64)
     max_cost: float | None = Field(default=None, ge=0)
+    max_total_cost: float | None = Field(default=None, ge=0)
     prices: dict[str, Price] = {}
 
 

@@ -80,6 +80,7 @@ def here(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     world = tiny_world.written_to(folder)
     world.repository.rename(tmp_path / "clone")
     shutil.copy(EXAMPLE / "paper/svgd.tex", folder / "paper.tex")
+    (folder / "corpus.tsv").write_text("examples/svgd/paper\texamples/svgd/code\tarxiv:1608.04471\npaper.tex\n")
     (folder / "arxiv-source.tar.gz").write_bytes(_archive(EXAMPLE / "paper"))
     (folder / "paper.pdf").write_bytes(pdf([column(_PRINTED, 60, 100)], title="A Printed Paper"))
     (folder / "paper.html").write_text(_HTML, encoding="utf-8")

@@ -383,6 +383,16 @@ def test_a_build_stops_before_it_costs_more_than_allowed_and_goes_on_with_more(d
         assert ask(model, "4").name == "kernel"
 
 
+def test_a_budget_of_the_whole_graph_holds_for_all_papers_together(desk: Desk) -> None:
+    desk.endpoint.answers = [Said(json.dumps(GOOD), input_tokens=10_000, output_tokens=10_000)] * 4  # 5.5 cents
+    with desk.open(max_total_cost=0.1, max_cost=1) as model:
+        ask(model, "1")
+        ask(model, "2", paper="arxiv:other")
+        with pytest.raises(BudgetError, match=r"\$0.11 of the \$0.10 allowed for all papers .* --max-total-cost"):
+            ask(model, "3", paper="arxiv:third")
+    assert desk.asked == 2
+
+
 def test_calls_under_way_count_with_what_they_may_cost(desk: Desk) -> None:
     """Of many calls at once only so many are begun as the budget would bear, and the others follow if it does."""
     cheap = Said(json.dumps(GOOD), input_tokens=10, output_tokens=10)
@@ -401,7 +411,7 @@ def test_calls_under_way_count_with_what_they_may_cost(desk: Desk) -> None:
 
 
 def test_no_budget_holds_for_a_model_without_a_price(desk: Desk) -> None:
-    with pytest.raises(ConfigError, match=r"llm\.max_cost cannot hold for mine, .* llm\.prices"):
+    with pytest.raises(ConfigError, match=r"a budget cannot hold for mine, .* llm\.prices"):
         desk.open(code_model="mine", max_cost=1)
     desk.script(GOOD)
     with desk.open(model="mine") as model:

@@ -12,23 +12,39 @@ from xkg.errors import InputError, XkgError
 
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
+    from xkg.config import Settings
+
+SOME_FAILED = 3
 
 
 def build(
     context: typer.Context,
     paper: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address."),
-    ],
+    ] = None,
     repo: Annotated[
         list[str] | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
+    papers: Annotated[
+        Path | None,
+        typer.Option(help="File of papers, one a line: paper, repository and id, separated by tabs; or JSON lines."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Papers of --papers that are built at the same time.")] = 1,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Build papers of --papers anew that failed before.")
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Write the report of --papers as a page, to this file.")] = None,
     llm: Annotated[
         str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' is static analysis, without key.")
     ] = None,
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
+    ] = None,
+    max_total_cost: Annotated[
+        float | None,
+        typer.Option(min=0, help="At most so many dollars for the whole graph, earlier builds too."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
@@ -44,11 +60,21 @@ def build(
     """Build the graph of a paper and its repository, and publish it.
 
     Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
-    keep the others. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
+    keep the others. --papers builds a list, --jobs papers at a time, and does what is missing or changed; it exits with
+    3 where some failed. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
     from xkg.cli.progress import json_lines, text_lines
     from xkg.commands import build
 
-    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost))
+    if papers is not None:
+        if paper or repo or paper_id or dry_run:
+            raise typer.BadParameter(
+                "it stands alone: put paper, repository and id into its lines", context, param_hint="--papers"
+            )
+        _build_list(settings, papers, jobs, retry_failed=retry_failed, html=html, as_json=as_json)
+        return
+    if not paper:
+        raise typer.BadParameter("give a paper, or a list of them with --papers", context, param_hint="--paper")
     pairs = _pairs(paper, repo or [], paper_id)
     if dry_run:
         plans = [build.plan(settings, source, repository, paper_id=paper_id) for source, repository in pairs]
@@ -75,6 +101,28 @@ def build(
         raise InputError(
             failures[0] if len(pairs) == 1 else f"{len(failures)} of {len(pairs)} papers failed; run again to go on"
         )
+
+
+def _build_list(
+    settings: "Settings", papers: Path, jobs: int, *, retry_failed: bool, html: Path | None, as_json: bool
+) -> None:
+    from xkg.cli.batch_display import display, page, show
+    from xkg.commands.batch.paper_list import read_list
+    from xkg.commands.batch.run import run
+
+    listed = read_list(papers)
+    for line, first in listed.repeated.items():
+        print_text(f"note: line {line} repeats line {first}", err=True)
+    with display(len(listed.papers) + len(listed.broken), jobs) as notify:
+        report = run(settings, listed, jobs, retry_failed=retry_failed, notify=notify)
+    if html is not None:
+        page(report, html)
+    if as_json:
+        print_result(report, as_json)
+    else:
+        show(report)
+    if report.failed:
+        raise typer.Exit(SOME_FAILED)
 
 
 def verify(

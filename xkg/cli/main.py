@@ -1,4 +1,5 @@
-"""The `xkg` command, its commands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage.
+"""The `xkg` command, its commands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage, 3
+some papers of a list failed.
 
 Commands are thin: parse arguments, call one function, print. They are in the modules beside this one."""
 

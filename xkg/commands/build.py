@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,6 +117,71 @@ class BuildPlan(Value):
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
+class Builder(AbstractContextManager["Builder"]):
+    """Builds papers one after another with one embedder, one sandbox and one language model."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        notify: "Callable[[object], None]" = lambda _: None,
+        roots: Sequence[Path] | None = None,
+    ) -> None:
+        """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
+        lies, with all that its `.git` leads to, under `roots`, if there are any. Raises `ModelUnavailableError` where a
+        model is wanted and no key is there, and `StoreError` for a graph that cannot be written."""
+        from xkg.build.context import BuildContext
+        from xkg.build.parsing.parsers import Parsers
+        from xkg.build.sources.arxiv import ArxivSource
+        from xkg.sandbox.packages.environments import UvEnvironments
+
+        self._settings = settings
+        require_folder(settings.kg)
+        with open_store(settings) as store:
+            store.require_writable()
+        with ExitStack() as opened:
+            parsers = opened.enter_context(Parsers())
+            parsers.start()  # it imports while the sandbox is tried and the model is loaded
+            runner = runner_in_force(settings)
+            environments = (
+                UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
+            )
+            sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
+            model = opened.enter_context(language_model(settings, notify)) if settings.llm.model != "none" else None
+            embed = opened.enter_context(embedder(settings))
+            self._context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots)
+            self._opened = opened.pop_all()
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def build(self, paper: str | Path, repository: str | None, paper_id: str | None = None) -> BuildResult:
+        """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
+        that, or holds it whole and this build was stopped. Later verification results of the same code stay.
+
+        Raises what `build_paper` and `GraphStore.publish` raise, and `InputError` for an id that no paper can have."""
+        from xkg.build.pipeline import build_paper
+        from xkg.build.verify import apply, newer_evidence
+        from xkg.sandbox.select import warmed
+
+        settings, context = self._settings, self._context
+        if paper_id is not None and not re.fullmatch(r"[^\s#]+", paper_id):
+            raise InputError(f"{paper_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+        with ExitStack() as opened:
+            if context.model is not None and context.runner is not None:
+                context = replace(context, runner=opened.enter_context(warmed(context.runner)))
+            built = build_paper(paper, repository, context, given_id=paper_id)
+        with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
+            known = stored_paper(store, built.bundle.paper.id)
+            if known is not None:
+                if built.stopped is not None and known[1].paper.state == "complete":
+                    return _result(built, known[0], published=False)
+                bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
+                built = replace(built, bundle=bundle)
+                if known[1] == bundle:
+                    return _result(built, known[0], published=False)
+            return _result(built, store.publish([built.bundle]), published=True)
+
+
 def build(
     settings: Settings,
     paper: str | Path,
@@ -126,48 +191,9 @@ def build(
     notify: "Callable[[object], None]" = lambda _: None,
     roots: Sequence[Path] | None = None,
 ) -> BuildResult:
-    """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-    that, or holds it whole and this build was stopped. Later verification results of the same code stay. `notify`
-    receives stages, their progress, and calls of the language model. A repository that is a folder lies, with all that
-    its `.git` leads to, under `roots`, if there are any.
-
-    Raises what `build_paper` and `GraphStore.publish` raise, `ModelUnavailableError` where a model is wanted and no
-    key is there, and `InputError` for an id that no paper can have."""
-    from xkg.build.context import BuildContext
-    from xkg.build.parsing.parsers import Parsers
-    from xkg.build.pipeline import build_paper
-    from xkg.build.sources.arxiv import ArxivSource
-    from xkg.build.verify import apply, newer_evidence
-    from xkg.sandbox.packages.environments import UvEnvironments
-    from xkg.sandbox.select import warmed
-
-    if paper_id is not None and not re.fullmatch(r"[^\s#]+", paper_id):
-        raise InputError(f"{paper_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
-    require_folder(settings.kg)
-    with open_store(settings) as store:
-        store.require_writable()
-    with ExitStack() as opened:
-        parsers = opened.enter_context(Parsers())
-        parsers.start()  # it imports while the sandbox is tried and the model is loaded
-        runner = runner_in_force(settings)
-        environments = UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
-        sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
-        model = opened.enter_context(language_model(settings, notify)) if settings.llm.model != "none" else None
-        embed = opened.enter_context(embedder(settings))
-        if model is not None and runner is not None:
-            runner = opened.enter_context(warmed(runner))
-        context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots)
-        built = build_paper(paper, repository, context, given_id=paper_id)
-    with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
-        known = stored_paper(store, built.bundle.paper.id)
-        if known is not None:
-            if built.stopped is not None and known[1].paper.state == "complete":
-                return _result(built, known[0], published=False)
-            bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
-            built = replace(built, bundle=bundle)
-            if known[1] == bundle:
-                return _result(built, known[0], published=False)
-        return _result(built, store.publish([built.bundle]), published=True)
+    """Builds one paper and publishes it: `Builder` for a single one. Raises as that does."""
+    with Builder(settings, notify, roots) as builder:
+        return builder.build(paper, repository, paper_id)
 
 
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:

@@ -110,7 +110,7 @@ class LanguageModel:
         self._settings = settings
         self._notify = notify
         self._prices = Prices(settings.prices)
-        if settings.max_cost is not None:
+        if settings.max_cost is not None or settings.max_total_cost is not None:
             self._prices.require(models_of(settings))
         where = access(settings)
         self._at = where.at
@@ -301,9 +301,9 @@ class LanguageModel:
             while True:
                 self._require_open()
                 try:
-                    call = self._ledger.begin(question, dollars, self._settings.max_cost)
+                    call = self._ledger.begin(question, dollars, self._settings.max_cost, self._settings.max_total_cost)
                 except BudgetError:
-                    if not self._under_way[question.paper]:
+                    if not any(self._under_way.values()):
                         raise
                     self._changed.wait()
                 else:

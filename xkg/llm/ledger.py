@@ -98,14 +98,19 @@ class Ledger:
         """The stored answer, or None."""
         return self._run(lambda db: _stored_answer(db, key))
 
-    def begin(self, question: Question, dollars: float | None, limit: float | None) -> int:
+    def begin(
+        self, question: Question, dollars: float | None, limit: float | None, total_limit: float | None = None
+    ) -> int:
         """Enters a call that is about to be made, at its estimated cost, and returns its number. Raises `BudgetError`
-        where that exceeds what is left of the paper's `limit`; calls under way count with their estimates."""
+        where that exceeds what is left of the paper's `limit`, or of `total_limit` for all that the ledger holds; calls
+        under way count with their estimates."""
         call = random.getrandbits(62)
 
         def enter(db: sqlite3.Connection) -> None:
             if limit is not None:
-                self._require_left(db, question, dollars or 0.0, limit)
+                self._require_left(db, question, dollars or 0.0, limit, of_all=False)
+            if total_limit is not None:
+                self._require_left(db, question, dollars or 0.0, total_limit, of_all=True)
             _enter(db, call, question, _NOTHING, dollars, "open", b"")
 
         self._transaction(enter)
@@ -149,32 +154,36 @@ class Ledger:
 
     def spent(self, paper: str) -> float | None:
         """Dollars for a paper, all its builds together; None where a price is unknown."""
-        return self._run(lambda db: self._sum(db, paper, "outcome != 'open'"))
+        return self._run(lambda db: self._sum(db, "paper = ? AND outcome != 'open'", encodable(paper)))
 
-    def _sum(self, db: sqlite3.Connection, paper: str, condition: str) -> float | None:
+    def _sum(self, db: sqlite3.Connection, condition: str, *values: str) -> float | None:
         query = (
             "SELECT model, dollars IS NULL, SUM(input_tokens), SUM(cached_tokens), SUM(output_tokens), SUM(dollars) "
-            f"FROM calls WHERE paper = ? AND {condition} GROUP BY 1, 2"
+            f"FROM calls WHERE {condition} GROUP BY 1, 2"
         )
         total = 0.0
-        for model, unpriced, *counts, dollars in db.execute(query, (encodable(paper),)):
+        for model, unpriced, *counts, dollars in db.execute(query, values):
             cost = self._prices.dollars(model, *counts) if unpriced else dollars
             if cost is None:
                 return None
             total += cost
         return total
 
-    def _require_left(self, db: sqlite3.Connection, question: Question, dollars: float, limit: float) -> None:
-        spent = self._sum(db, question.paper, "TRUE")
+    def _require_left(
+        self, db: sqlite3.Connection, question: Question, dollars: float, limit: float, *, of_all: bool
+    ) -> None:
+        spent = self._sum(db, "TRUE") if of_all else self._sum(db, "paper = ?", encodable(question.paper))
+        setting, spender = ("max_total_cost", "all papers") if of_all else ("max_cost", question.paper)
         if spent is None:
             raise ConfigError(
-                f"llm.max_cost cannot hold for {question.paper}, since earlier calls have no price: `xkg costs --by "
+                f"llm.{setting} cannot hold for {spender}, since earlier calls have no price: `xkg costs --by "
                 "model` says of which models; give theirs in llm.prices, or leave out the limit"
             )
         if spent + dollars > limit:
             raise BudgetError(
-                f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {question.paper} are spent, and the "
-                f"next call may take ${dollars:.3f}; what is done is kept: run again with a higher --max-cost to go on"
+                f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {spender} are spent, and the next "
+                f"call may take ${dollars:.3f}; what is done is kept: run again with a higher "
+                f"--{setting.replace('_', '-')} to go on"
             )
 
     def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:

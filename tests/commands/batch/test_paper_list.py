@@ -1,0 +1,102 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.commands.batch.paper_list import MOST_LINES, ListedPaper, read_list
+from xkg.errors import InputError
+
+
+def listed(folder: Path, text: str) -> tuple[tuple[str, str | None, str | None], ...]:
+    path = folder / "list.txt"
+    path.write_text(text, encoding="utf-8")
+    return tuple((p.paper, p.repository, p.paper_id) for p in read_list(path).papers)
+
+
+def test_text_columns_and_json_lines_mix(tmp_path: Path) -> None:
+    text = (
+        "\ufeff# the corpus\n\n1608.04471\n"
+        "https://arxiv.org/abs/2006.10726 # tent\n"
+        "1203.01234\thttps://github.com/a/b@main\n"
+        "2402.17135\t\tarxiv:2402.17135\n"
+        '{"paper": "2006.01234", "repository": "https://x.org/r#x", "id": "fre"}\n'
+    )
+    assert listed(tmp_path, text) == (
+        ("1608.04471", None, None),
+        ("https://arxiv.org/abs/2006.10726", None, None),
+        ("1203.01234", "https://github.com/a/b@main", None),
+        ("2402.17135", None, "arxiv:2402.17135"),
+        ("2006.01234", "https://x.org/r#x", "fre"),
+    )
+
+
+def test_a_head_of_columns_is_no_paper(tmp_path: Path) -> None:
+    assert listed(tmp_path, "paper\trepository\tid\n1608.04471\n") == (("1608.04471", None, None),)
+
+
+def test_paths_are_those_from_the_list(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "main.tex").touch()
+    found = listed(tmp_path, "one/main.tex\tone@0123abc\nelsewhere.tex\n")
+    assert found == ((f"{tmp_path}/one/main.tex", f"{tmp_path}/one@0123abc", None), ("elsewhere.tex", None, None))
+
+
+def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    path.write_text('1608.04471\na\tb\tc\td\n1608.04471\n{"paper": 3}\n{\nx\t\tan id\n' + "y" * 5000)
+    found = read_list(path)
+    assert [p.line for p in found.papers] == [1]
+    assert found.repeated == {3: 1}
+    assert [(b.line, b.reason.partition(":")[0]) for b in found.broken] == [
+        (2, "4 columns"),
+        (4, "paper"),
+        (5, "it is not valid JSON"),
+        (6, "'an id' cannot be an id"),
+        (7, "the line has 5,000 characters, more than 4,000"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "names no paper"),
+        (b"# nothing\n", "names no paper"),
+        (b"a\tb\tc\td\n", "line 1: 4 columns"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b"x\n" * (MOST_LINES + 1), "split it"),
+    ],
+)
+def test_an_unusable_list_is_one_line(tmp_path: Path, text: bytes, reason: str) -> None:
+    (tmp_path / "list").write_bytes(text)
+    with pytest.raises(InputError, match=reason) as refused:
+        read_list(tmp_path / "list")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_list_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_list(tmp_path / "list")
+
+
+_NAMES = st.text(st.characters(blacklist_categories=("Cs", "Cc", "Z")), min_size=1, max_size=20).filter(
+    lambda name: not name.startswith(("#", "{")) and "/" not in name and not name.startswith(".")
+)
+
+
+@given(st.lists(st.tuples(_NAMES, st.none() | _NAMES), min_size=1, max_size=8, unique=True), st.booleans())
+def test_what_is_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, papers: list[tuple[str, str | None]], as_json: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("list")
+    lines = [
+        json.dumps({"paper": paper, "repository": repository})
+        if as_json
+        else "\t".join(filter(None, (paper, repository)))
+        for paper, repository in papers
+    ]
+    (folder / "list").write_text("first-paper\n" + "\n".join(lines), encoding="utf-8")
+    found = read_list(folder / "list")
+    expected = [ListedPaper(line=i, paper=p, repository=r) for i, (p, r) in enumerate(papers, start=2)]
+    assert list(found.papers[1:]) == expected

@@ -1,0 +1,136 @@
+"""Batches of small papers, built by real processes, without a model."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from xkg.build.stage_cache import StageReport
+from xkg.commands.batch.paper_list import PaperList, read_list
+from xkg.commands.batch.records import FILE, Row
+from xkg.commands.batch.run import Event, Report, run
+from xkg.commands.open import open_store
+from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.model import Level
+
+PAPER = """\\documentclass{{article}}\\title{{The {name} filter}}\\begin{{document}}\\maketitle
+\\section{{Method}}\\subsection{{{name} smoothing}}
+We propose {name} smoothing, which averages each window of a signal after it was sorted, so that spikes are lost.
+\\begin{{equation}} y_t = \\frac{{1}}{{w}} \\sum_i x_{{t-i}} \\end{{equation}}
+\\end{{document}}
+"""
+
+
+def settings(kg: Path, **changes: object) -> Settings:
+    return Settings(
+        kg=kg,
+        llm=LlmSettings(model="none"),
+        environment=EnvironmentSettings(max_mb=0),
+        prune=PruneSettings(min_level=Level.PARSED),
+        **changes,  # type: ignore[arg-type]
+    )
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A list of three papers and one that is missing."""
+    names = ("Sorted", "Folded", "Braided")
+    for name in names:
+        (tmp_path / f"{name}.tex").write_text(PAPER.format(name=name))
+    path = tmp_path / "list.txt"
+    path.write_text("".join(f"{name}.tex\t\ttitle:{name}\n" for name in names) + "missing.tex\nx\ty\tz\tbroken\n")
+    return path
+
+
+def states(report: Report) -> dict[int, str]:
+    return {row.line: row.state for row in report.rows}
+
+
+def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus: Path) -> None:
+    chosen = settings(tmp_path / "kg")
+    first = run(chosen, read_list(corpus), 2)
+    assert states(first) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
+    assert first.failed == 2
+    assert "does not exist" in first.rows[3].reason
+    assert first.rows[0].techniques > 0
+    again = run(chosen, read_list(corpus), 2)
+    assert states(again) == {1: "unchanged", 2: "unchanged", 3: "unchanged", 4: "failed", 5: "failed"}
+    assert "--retry-failed" in again.rows[3].reason
+    (corpus.parent / "Folded.tex").write_text(PAPER.format(name="Doubly folded"))
+    with open_store(chosen) as store:
+        store.remove(["title:Braided"])
+    (corpus.parent / "missing.tex").write_text(PAPER.format(name="Missing"))
+    third = run(chosen, read_list(corpus), 1)
+    assert states(third) == {1: "unchanged", 2: "built", 3: "built", 4: "built", 5: "failed"}
+
+
+def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
+    (tmp_path / "empty.tex").write_text("\\documentclass{article}\\begin{document}\\end{document}")
+    (tmp_path / "list").write_text("empty.tex\n")
+    tried: list[object] = []
+
+    def notify(event: Event) -> None:
+        tried.append(event[1])
+
+    for retry, stages in ((False, True), (False, False), (True, True)):
+        tried.clear()
+        report = run(settings(tmp_path / "kg"), read_list(tmp_path / "list"), 1, retry_failed=retry, notify=notify)
+        assert states(report) == {1: "failed"}
+        assert any(isinstance(event, StageReport) for event in tried) is stages
+        assert isinstance(tried[-1], Row)
+
+
+def test_a_process_that_is_killed_takes_only_its_paper(tmp_path: Path, corpus: Path) -> None:
+    killed = threading.Event()
+
+    def kill_once(event: Event) -> None:
+        if isinstance(event[1], StageReport) and event[0].line == 1 and not killed.is_set():
+            killed.set()
+            for child in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+                for pid in child.read_text().split():
+                    if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                        os.kill(int(pid), signal.SIGKILL)
+
+    report = run(settings(tmp_path / "kg"), read_list(corpus), 1, notify=kill_once)
+    assert states(report) == {1: "failed", 2: "built", 3: "built", 4: "failed", 5: "failed"}
+    assert "signal 9" in report.rows[0].reason
+    again = run(settings(tmp_path / "kg"), read_list(corpus), 1, retry_failed=True)
+    assert states(again)[1] == "built"
+
+
+def test_an_interrupted_batch_goes_on_from_there(tmp_path: Path, corpus: Path) -> None:
+    kg = tmp_path / "kg"
+    start = [sys.executable, "-c", "from xkg.cli.main import main; main()", "--kg", str(kg)]
+    command = [*start, "build", "--papers", str(corpus), "--llm", "none"]
+    environment = {**os.environ, "XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    until = time.monotonic() + 120
+    while not ((kg / FILE).exists() and (kg / FILE).read_text().count("built")):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode in (130, 3), errors  # 3 where it was done by then
+    assert "Traceback" not in errors
+    ended = subprocess.run(
+        [*command, "--json"], capture_output=True, text=True, env=environment, timeout=240, check=False
+    )
+    assert ended.returncode == 3
+    rows = json.loads(ended.stdout)["rows"]
+    assert [row["state"] for row in rows[:3]].count("unchanged") >= 1
+    assert {row["state"] for row in rows[:3]} <= {"unchanged", "built"}
+
+
+def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:
+    chosen = settings(tmp_path / "kg")
+    only = PaperList(papers=read_list(corpus).papers[:1])
+    run(chosen, only, 1)
+    (chosen.kg / FILE).write_text("{\n\x00")
+    assert states(run(chosen, only, 1)) == {1: "unchanged"}  # the graph holds exactly that

@@ -1,0 +1,135 @@
+"""A batch for a person: what is at work on stderr, and the report as a table and as a page."""
+
+import io
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from xkg.build.stage_cache import Progress, StageReport
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.batch.records import Row
+from xkg.commands.batch.run import Event, Report
+from xkg.errors import InputError
+from xkg.llm.client import Call
+from xkg.unicode import printable_line
+
+_STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": "red"}
+
+
+@contextmanager
+def display(papers: int, jobs: int) -> Iterator[Callable[[Event], None]]:
+    """Shows a batch of so many papers: each as it ends, one line, and below them, on a terminal, the papers at work and
+    counts, calls, dollars and the time left."""
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    state = _State(console, papers, jobs)
+    if not console.is_terminal:
+        yield state.take
+        return
+    with Live(get_renderable=state.live, console=console, refresh_per_second=4, transient=True):
+        yield state.take
+
+
+class _State:
+    def __init__(self, console: Console, papers: int, jobs: int) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._papers, self._jobs = papers, jobs
+        self._started = time.monotonic()
+        self._at: dict[int, tuple[str, str, float]] = {}
+        self._ended = self._failed = self._calls = 0
+        self._seconds: list[float] = []
+        self._dollars = 0.0
+
+    def take(self, event: Event) -> None:
+        listed, value = event
+        with self._lock:
+            name, _, since = self._at.get(listed.line, (printable_line(listed.paper), "", time.monotonic()))
+            match value:
+                case Row():
+                    self._end(listed, value)
+                case StageReport():
+                    self._at[listed.line] = (name, f"after {value.name}", since)
+                case Progress():
+                    self._at[listed.line] = (name, f"{value.stage} {value.done}/{value.total}", since)
+                case Call():
+                    self._calls += not value.cached
+                    self._dollars += value.dollars or 0.0
+
+    def live(self) -> Table:
+        """The papers at work and the state of the whole."""
+        with self._lock:
+            table = Table.grid(padding=(0, 2))
+            for name, stage, since in self._at.values():
+                table.add_row("", Text(name[-50:]), Text(stage, style="dim"), _duration(time.monotonic() - since))
+            table.add_row("", Text(self._summary(), style="dim"))
+            return table
+
+    def _end(self, listed: ListedPaper, row: Row) -> None:
+        self._at.pop(listed.line, None)
+        self._ended += 1
+        self._failed += row.state in ("failed", "partial")
+        if row.seconds:
+            self._seconds.append(row.seconds)
+        what = printable_line(row.reason) if row.reason else f"{row.techniques} techniques"
+        self._console.print(
+            f"  {self._ended:>5}/{self._papers:<5} {row.state:<10}{row.seconds:7.1f} s  "
+            f"{printable_line(row.paper or row.name)}: {what}"
+        )
+
+    def _summary(self) -> str:
+        bill = f", {self._calls} calls, ${self._dollars:.2f}" if self._calls else ""
+        left = self._papers - self._ended
+        mean = sum(self._seconds) / len(self._seconds) if self._seconds else None
+        rest = f", about {_duration(mean * left / self._jobs)} left" if mean is not None and left else ""
+        gone = _duration(time.monotonic() - self._started)
+        return f"{self._ended}/{self._papers} papers, {self._failed} failed{bill}, {gone}{rest}"
+
+
+def _duration(seconds: float) -> str:
+    whole = int(seconds)
+    hours = f"{whole // 3600}:{whole // 60 % 60:02}" if whole >= 3600 else f"{whole // 60}"
+    return f"{hours}:{whole % 60:02}"
+
+
+def lines(report: Report) -> Iterator[Text]:
+    """The rows of a report and its sum, a line each, with the reason of a failure below."""
+    for row in report.rows:
+        code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
+        found = f"{row.techniques} techniques{f', code: {code}' if code else ''}" if row.paper else ""
+        cost = f", ${row.cost_usd:.2f}" if row.cost_usd else ""
+        line = Text(f"{row.line:>5}  ")
+        line.append(f"{row.state:<10}", style=_STYLES[row.state])
+        line.append(f"{row.seconds:7.1f} s  {printable_line(row.title or row.name)}")
+        yield line
+        for more in (f"{row.paper}: {found}{cost}" if row.paper else "", row.reason):
+            if more:
+                yield Text(f"{'':27}{printable_line(more)}", style="dim")
+    yield Text(str(report))
+
+
+def show(report: Report) -> None:
+    """Prints a report on stdout."""
+    _print(Console(file=sys.stdout, highlight=False, emoji=False, soft_wrap=True), report)
+
+
+def page(report: Report, path: Path) -> None:
+    """Writes a report as a page of HTML without scripts. Raises `InputError` where the file cannot be written."""
+    console = Console(record=True, file=io.StringIO(), width=10_000, emoji=False, highlight=False)
+    _print(console, report)
+    try:
+        path.write_text(console.export_html(), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"the report {path} cannot be written ({error.strerror}): name another file") from error
+
+
+def _print(console: Console, report: Report) -> None:
+    for line in lines(report):
+        console.print(line)

@@ -1,0 +1,142 @@
+"""A list of papers to build, from a file: one paper a line, as text, tab-separated columns, or JSON lines."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from xkg.errors import InputError
+from xkg.files import read_regular
+from xkg.value import Value
+
+MOST_BYTES = 32_000_000
+MOST_LINES = 100_000
+_LONGEST = 4_000  # characters of a line
+_HEADS = {"paper", "repository", "repo", "id"}
+
+
+class ListedPaper(Value):
+    """A paper of a list: a path, an arXiv id or an address; its repository and its id, if they are given. `line` is
+    1-based."""
+
+    line: int
+    paper: str
+    repository: str | None = None
+    paper_id: str | None = None
+
+
+class BrokenLine(Value):
+    """A line of a list that names no paper, and why."""
+
+    line: int
+    text: str
+    reason: str
+
+
+class PaperList(Value):
+    """The papers of a list in its order, each once; `repeated` maps the lines that repeat one to the line that they
+    repeat."""
+
+    papers: tuple[ListedPaper, ...] = ()
+    broken: tuple[BrokenLine, ...] = ()
+    repeated: Mapping[int, int] = {}
+
+
+class _Fields(Value):
+    """A JSON line."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    paper: str = Field(min_length=1)
+    repository: str | None = None
+    id: str | None = None
+
+
+def read_list(path: Path) -> PaperList:
+    """The papers of a file. `#` begins a comment; columns are paper, repository and id, the last two may be missing.
+    Relative paths are those from the folder of the list. Raises `InputError` for a file that cannot be read or names
+    no paper."""
+    try:
+        text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"the list {path} cannot be read ({reason}): give a text file, one paper a line") from error
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES:
+        raise InputError(f"the list {path} has {len(lines):,} lines: split it, at most {MOST_LINES:,} are read")
+    papers: list[ListedPaper] = []
+    broken: list[BrokenLine] = []
+    repeated: dict[int, int] = {}
+    first: dict[tuple[str, str | None, str | None], int] = {}
+    for number, line in enumerate(lines, start=1):
+        bare = line.strip()
+        if not bare or bare.startswith("#") or (not papers and not broken and _is_head(bare)):
+            continue
+        try:
+            listed = _parsed(bare, number, path.parent)
+        except InputError as error:
+            broken.append(BrokenLine(line=number, text=bare[:200], reason=str(error)))
+            continue
+        same = (listed.paper, listed.repository, listed.paper_id)
+        if same in first:
+            repeated[number] = first[same]
+        else:
+            first[same] = number
+            papers.append(listed)
+    if not papers:
+        bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
+        raise InputError(f"the list {path} names no paper{bad}")
+    return PaperList(papers=tuple(papers), broken=tuple(broken), repeated=repeated)
+
+
+def _is_head(line: str) -> bool:
+    columns = [column.strip().casefold() for column in line.split("\t")]
+    return columns[0] == "paper" and set(columns) <= _HEADS
+
+
+def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
+    if len(line) > _LONGEST:
+        raise InputError(f"the line has {len(line):,} characters, more than {_LONGEST:,}")
+    if line.startswith("{"):
+        try:
+            fields = _Fields.model_validate(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise InputError(_json_reason(error)) from error
+        columns = [fields.paper, fields.repository or "", fields.id or ""]
+    else:
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) > 3:
+            raise InputError(f"{len(columns)} columns: paper, repository and id are three")
+        # A comment after text begins with a space: an address may hold "#".
+        columns[-1] = columns[-1].partition(" #")[0].strip()
+    paper, repository, paper_id = [*columns, "", ""][:3]
+    if not paper:
+        raise InputError("the paper is missing")
+    if paper_id and any(c.isspace() or c == "#" for c in paper_id):
+        raise InputError(f"{paper_id!a} cannot be an id: leave out spaces and '#'")
+    return ListedPaper(
+        line=number,
+        paper=_from(folder, paper),
+        repository=_from(folder, repository) if repository else None,
+        paper_id=paper_id or None,
+    )
+
+
+def _json_reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}; the fields are paper, repository and id"
+    return "it is not valid JSON"
+
+
+def _from(folder: Path, name: str) -> str:
+    """A path from the folder of the list; anything that is no file there stays as it is."""
+    path, at, commit = name.rpartition("@")
+    for candidate, suffix in ((name, ""), (path, f"{at}{commit}")):
+        try:
+            if candidate and "://" not in candidate and (folder / candidate).exists():
+                return f"{folder / candidate}{suffix}"
+        except OSError:  # too long a name
+            continue
+    return name

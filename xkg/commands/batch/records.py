@@ -1,0 +1,158 @@
+"""What earlier batches built, kept in the folder of the graph, so that a batch does what is missing or changed."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.config import Settings
+from xkg.errors import StoreError
+from xkg.files import private_folder, sync_file, write_whole
+from xkg.unicode import encodable
+from xkg.value import Value
+
+FILE = "batch.jsonl"
+_MOST_FILES = 50_000
+
+State = Literal["built", "unchanged", "partial", "failed"]
+
+
+class Row(Value):
+    """The outcome of one listed paper. `paper` is the graph's id, None where the build failed before it had one;
+    `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `levels` counts code nodes;
+    `reason` says why the state is `partial` or `failed`."""
+
+    line: int
+    name: str
+    repository: str | None = None
+    state: State
+    paper: str | None = None
+    title: str = ""
+    techniques: int = 0
+    levels: Mapping[str, int] = {}
+    generation: int | None = None
+    cost_usd: float = 0.0
+    seconds: float = 0.0
+    reason: str = ""
+
+
+class Record(Value):
+    """A row with the listed paper's key and a digest of all that decided it."""
+
+    key: str
+    inputs: str
+    row: Row
+
+
+class Records:
+    """The last record of each listed paper of a graph, in `batch.jsonl`. A damaged line is passed over: its paper is
+    built again."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises `StoreError` where the folder cannot be made."""
+        self._path = folder / FILE
+        try:
+            private_folder(folder)
+            self._records = {record.key: record for record in _read(self._path)}
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct it, or remove it") from error
+
+    def of(self, listed: ListedPaper) -> Record | None:
+        return self._records.get(key(listed))
+
+    def enter(self, records: Iterable[Record]) -> None:
+        """Stores records, on disk when it returns. Raises `StoreError`."""
+        new = {record.key: record for record in records}
+        self._records |= new
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(f"{encodable(record.model_dump_json())}\n" for record in new.values())
+            sync_file(self._path)
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be written ({error.strerror})") from error
+
+    def compact(self) -> None:
+        """Rewrites the file without records that later ones replace."""
+        lines = (f"{encodable(record.model_dump_json())}\n" for record in self._records.values())
+        try:
+            write_whole(self._path, "".join(lines).encode(), 0o600)
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be written ({error.strerror})") from error
+
+
+def _read(path: Path) -> Iterator[Record]:
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                yield Record.model_validate_json(line)
+            except ValidationError:
+                continue
+
+
+def key(listed: ListedPaper) -> str:
+    """Names a listed paper, whatever line it is on."""
+    return _digest([listed.paper, listed.repository, listed.paper_id])
+
+
+def inputs(listed: ListedPaper, decided: str) -> str:
+    """A digest of what decides a paper's build: its files and those of its repository, by size and time of change, and
+    `decided`, what all papers share (`deciding_settings`). What lies elsewhere (arXiv, an address) counts as unchanged:
+    new versions are asked for by building that paper."""
+    repository = listed.repository and _files(listed.repository)
+    return _digest([decided, _files(listed.paper), repository, listed.paper_id])
+
+
+def deciding_settings(settings: Settings) -> str:
+    """A digest of the settings, the code and the prompts that decide what a build gives."""
+    from xkg.build.stage_cache import pipeline_version
+
+    llm = settings.llm
+    models = [llm.model, llm.paper_model, llm.code_model, llm.verifier_model, llm.expert_model, llm.base_url]
+    prompts = [path.read_text("utf-8") for path in sorted(_prompts().glob("*.md"))] if llm.model != "none" else []
+    store = [str(settings.store.url), settings.store.database]
+    rest = [settings.environment.max_mb, settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
+    return _digest([pipeline_version(), models, prompts, store, rest])
+
+
+def _prompts() -> Path:
+    import xkg.build.guided
+
+    return Path(xkg.build.guided.__file__).parent / "prompts"
+
+
+def _files(name: str) -> object:
+    """The files behind a name, as far as they lie here."""
+    path, _, _ = name.rpartition("@")
+    place = Path(name) if Path(name).exists() else Path(path) if path and Path(path).exists() else None
+    if place is None:
+        return name
+    if not place.is_dir():
+        return [name, _state(place)]
+    states: list[object] = []
+    for folder, folders, files in os.walk(place):
+        folders[:] = sorted(f for f in folders if f not in ("objects", "__pycache__"))
+        states.extend([f"{folder}/{file}", _state(Path(folder, file))] for file in sorted(files))
+        if len(states) > _MOST_FILES:
+            # Too many to look at each time: the folder counts as changed.
+            return [name, os.urandom(8).hex()]
+    return [name, states]
+
+
+def _state(path: Path) -> Mapping[str, int] | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return {"size": status.st_size, "changed": status.st_mtime_ns, "inode": status.st_ino}
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,165 @@
+"""`xkg build --papers`: builds the papers of a list side by side; what fails for one does not keep the others."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import get_args
+
+from xkg.commands.batch.paper_list import ListedPaper, PaperList
+from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key
+from xkg.commands.batch.workers import BuildFailed, Worker
+from xkg.commands.build import BuildResult
+from xkg.commands.open import open_store, require_folder
+from xkg.config import Settings
+from xkg.value import Value
+
+Event = tuple[ListedPaper, object]
+
+
+class Report(Value):
+    """The outcome of a batch, a row a line of its list."""
+
+    rows: tuple[Row, ...]
+    seconds: float
+    jobs: int
+
+    def count(self, state: State) -> int:
+        return sum(row.state == state for row in self.rows)
+
+    @property
+    def failed(self) -> int:
+        """Papers that are missing or not whole."""
+        return self.count("failed") + self.count("partial")
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{self.count(state)} {state}" for state in get_args(State))
+        cost = sum(row.cost_usd for row in self.rows)
+        return f"{len(self.rows)} papers: {counts}; ${cost:.2f}, {self.seconds:.0f} s"
+
+
+def run(
+    settings: Settings,
+    papers: PaperList,
+    jobs: int,
+    *,
+    retry_failed: bool = False,
+    notify: Callable[[Event], None] = lambda _: None,
+) -> Report:
+    """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers that failed
+    before with the same inputs are not built again unless `retry_failed`. `notify` receives, from several threads, a
+    listed paper with each of its events, and with its row at the end. Raises `StoreError` where the graph's folder
+    cannot be written; an interrupt ends all builds, and the next run goes on from there."""
+    started = time.monotonic()
+    require_folder(settings.kg)
+    records = Records(settings.kg)
+    records.compact()
+    decided = deciding_settings(settings)
+    present = _stored(settings)
+    rows: dict[int, Row] = {
+        line.line: Row(line=line.line, name=line.text, state="failed", reason=line.reason) for line in papers.broken
+    }
+    waiting: queue.SimpleQueue[tuple[ListedPaper, str]] = queue.SimpleQueue()
+    for listed in papers.papers:
+        digest = inputs(listed, decided)
+        row = _known(records.of(listed), digest, present, retry_failed=retry_failed)
+        if row is None:
+            waiting.put((listed, digest))
+        else:
+            rows[listed.line] = row.model_copy(update={"line": listed.line})
+            notify((listed, rows[listed.line]))
+    lock = threading.Lock()
+    stopped = threading.Event()
+    errors: list[BaseException] = []
+
+    def work(worker: Worker) -> None:
+        with worker, _collected(errors, stopped):
+            while not stopped.is_set():
+                try:
+                    listed, digest = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                row = _built(worker, listed, notify)
+                if stopped.is_set() and row.state == "failed":
+                    return
+                with lock:
+                    rows[listed.line] = row
+                    records.enter([Record(key=key(listed), inputs=digest, row=row)])
+                notify((listed, row))
+
+    workers = [Worker(settings) for _ in range(min(jobs, waiting.qsize()))]
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:  # an interrupt comes here while threads work
+        stopped.set()
+        for worker in workers:
+            worker.stop()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+    ordered = tuple(rows[line] for line in sorted(rows))
+    return Report(rows=ordered, seconds=round(time.monotonic() - started, 3), jobs=jobs)
+
+
+@contextmanager
+def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterator[None]:
+    """Keeps an error of one thread for the caller, and stops the others."""
+    try:
+        yield
+    except BaseException as error:
+        errors.append(error)
+        stopped.set()
+
+
+def _stored(settings: Settings) -> frozenset[str]:
+    """The ids of the papers that the graph holds."""
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        return frozenset(paper.id for paper in snapshot.papers())
+
+
+def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
+    """The row of a paper that need not be built."""
+    if record is None or record.inputs != digest:
+        return None
+    if record.row.state == "failed":
+        reason = record.row.reason.removesuffix(_AGAIN) + _AGAIN
+        return None if retry_failed else record.row.model_copy(update={"reason": reason, "seconds": 0.0})
+    if record.row.state == "partial" or record.row.paper not in present:
+        return None
+    return record.row.model_copy(update={"state": "unchanged", "seconds": 0.0})
+
+
+_AGAIN = " (failed before; --retry-failed tries it again)"
+
+
+def _built(worker: Worker, listed: ListedPaper, notify: Callable[[Event], None]) -> Row:
+    started = time.monotonic()
+    outcome: BuildResult | str
+    try:
+        outcome = worker.build(listed, lambda event: notify((listed, event)))
+    except BuildFailed as error:
+        outcome = str(error)
+    row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed")
+    seconds = round(time.monotonic() - started, 3)
+    if isinstance(outcome, str):
+        return row.model_copy(update={"seconds": seconds, "reason": outcome})
+    state = "partial" if outcome.unfinished else "built" if outcome.published else "unchanged"
+    return row.model_copy(
+        update={
+            "state": state,
+            "paper": outcome.paper,
+            "title": outcome.title,
+            "techniques": outcome.techniques,
+            "levels": outcome.levels,
+            "generation": outcome.generation,
+            "cost_usd": outcome.cost_usd,
+            "seconds": seconds,
+            "reason": outcome.unfinished,
+        }
+    )
