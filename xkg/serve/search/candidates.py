@@ -75,9 +75,13 @@ def candidates(
     whole, rest = fused[0], fused[1:]
     strength = dict(whole)
     if rest:
-        for technique in set().union(*fused):
-            best = max(part.get(technique, 0.0) for part in rest)
-            strength[technique] = (1 - PARTS) * whole.get(technique, 0.0) + PARTS * best
+        best: dict[str, float] = {}
+        for part in rest:
+            for technique, value in part.items():
+                if value > best.get(technique, -1.0):
+                    best[technique] = value
+        for technique in whole | best:
+            strength[technique] = (1 - PARTS) * whole.get(technique, 0.0) + PARTS * best.get(technique, 0.0)
     cosines = {hit.id: hit.score for hit in by_vector[0]}
     weakest = min(cosines.values(), default=0.0)  # what vector search did not return is no closer than this
     return Candidates(
