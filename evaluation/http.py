@@ -82,8 +82,8 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def bare() -> Iterator[Server]:
-    process = subprocess.Popen([sys.executable, "-c", BARE], stderr=subprocess.PIPE, text=True)
+def bare(program: str = BARE) -> Iterator[Server]:
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         yield Server(int(process.stderr.readline()), (process.pid,))

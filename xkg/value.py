@@ -1,7 +1,15 @@
 """The base of most values: frozen, without unknown fields."""
 
+import functools
+
 from pydantic import BaseModel, ConfigDict
 
 
 class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@functools.cache
+def fields_of(model: type[BaseModel]) -> tuple[tuple[str, bool], ...]:
+    """The name of each field, and whether it is required, which pydantic works out anew each time."""
+    return tuple((name, field.is_required()) for name, field in model.model_fields.items())

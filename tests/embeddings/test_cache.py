@@ -57,6 +57,38 @@ def test_a_text_is_embedded_once(tmp_path: Path) -> None:
     assert np.array_equal(second, [inner.vector("a"), inner.vector("c")])
 
 
+def test_beyond_a_bound_what_was_not_used_for_the_longest_time_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner, path = Counting(), tmp_path / "cache.sqlite"
+    hours = iter(range(1, 100))
+    monkeypatch.setattr("xkg.embeddings.cache.time.time", lambda: 3600.0 * next(hours))
+
+    def embed(*texts: str) -> list[str]:
+        """The texts that went through the model."""
+        inner.asked.clear()
+        with CachedEmbedder(lambda: inner, path, inner.model, most=10) as cached:
+            assert np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts])
+        return sorted(inner.asked)
+
+    with opened(inner, path) as cached:
+        cached.embed(["from before there was a bound"])
+    assert embed("b") == ["b"]
+    assert embed(*"acde") == [*"acde"]
+    assert embed(*"fghi") == [*"fghi"]
+    assert embed("a") == []
+    assert embed("j") == ["j"], "the eleventh: the two oldest go"
+    assert embed(*"acdefghij") == []
+    assert embed("from before there was a bound", "b") == ["b", "from before there was a bound"]
+    for number in range(30):
+        embed(*(f"{number} {n}" for n in range(7)))
+    with sqlite3.connect(path) as connection:
+        counts = [connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in ("vectors", "uses")]
+    connection.close()
+    assert max(counts) <= 10
+    assert len(embed(*(f"a folder of {n} files" for n in range(40)))) == 40, "more at once than the bound"
+
+
 def test_known_texts_need_no_model(tmp_path: Path) -> None:
     with opened(Counting(), tmp_path / "c") as cached:
         stored = cached.embed(["x", "y"])

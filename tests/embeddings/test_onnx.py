@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from xkg.embeddings.base import Passage
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import MINILM, find_weights
 from xkg.errors import EmbeddingError
@@ -164,6 +165,24 @@ def test_texts_in_one_row_are_read_as_they_are_alone(real: OnnxEmbedder, texts: 
         assert np.abs(together.vector - reading.vector).max() < 1e-6
         assert together.words == reading.words
         assert np.bitwise_count(together.codes ^ reading.codes).sum() <= 2  # a number about 0 has either sign
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder, together: bool) -> None:
+    segments = ["clip the gradient of each example", "add noise to the gradient", "an example " * 300]
+    encode = real.encode_together if together else real.encode
+    whole, first, second, third = encode([Passage("clip and add noise", segments), *segments])
+    for reading, alone in zip((first, second, third), real.encode(segments), strict=True):
+        assert np.abs(reading.vector - alone.vector).max() < 1e-6
+        assert reading.words == alone.words
+    assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
+    assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
+    # the third has most of the tokens
+    assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
+    only = first.words.index("clip")
+    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2
+    (single,) = encode([Passage("another text", segments[:1])])
+    assert np.abs(single.vector - first.vector).max() < 1e-6
 
 
 def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:

@@ -73,16 +73,22 @@ class IndexReport(Value):
 
 
 def import_graphs(settings: Settings, folder: Path) -> ImportResult:
-    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. Raises what
-    `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
+    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. What the graph has
+    proven of the same code stays. Raises what `GraphStore.publish` raises, and `InputError` where the folder has no
+    graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
-    from xkg.store.exchange import import_folder
+    from xkg.store.exchange import import_folder, with_stored_evidence
 
     bundles, problems = import_folder(folder, check_parsed)
     generation = 0
     if bundles:
         with outbox_when_unreachable(settings, bundles), open_store(settings) as store:
-            generation = store.publish(bundles)
+            stored = {bundle.paper.id: stored_paper(store, bundle.paper.id) for bundle in bundles}
+            proven = [
+                bundle if (known := stored[bundle.paper.id]) is None else with_stored_evidence(bundle, known[1])
+                for bundle in bundles
+            ]
+            generation = store.publish(proven)
     return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
 
 

@@ -56,6 +56,20 @@ class Text(str):
     end: int
 
 
+class Passage(str):
+    """A text in `segments`, each of which may be read alone: the vector of the whole is then the mean over their
+    tokens, and its words are theirs, so that the whole and its segments cost no more than the whole."""
+
+    __slots__ = ("segments",)
+
+    def __new__(cls, text: str, segments: Sequence[str]) -> Self:
+        instance = super().__new__(cls, text)
+        instance.segments = tuple(segments)
+        return instance
+
+    segments: tuple[str, ...]
+
+
 class EncodedDocuments(NamedTuple):
     """Vectors of shape (texts, dimension), and the codes of each text's words as bytes."""
 
@@ -101,11 +115,34 @@ def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocumen
     return EncodedDocuments(embedder.embed(texts), [b""] * len(texts))
 
 
+class WordSums(NamedTuple):
+    """The own words of a text, different and in lower case; row i of `sums` is the sum of the vectors of the tokens of
+    words[i]."""
+
+    words: tuple[str, ...]
+    sums: NDArray[np.float32]
+
+    @property
+    def codes(self) -> NDArray[np.uint8]:
+        """The signs (`EncodedText`)."""
+        import numpy as np
+
+        return np.packbits(self.sums > 0, axis=1)
+
+
 def words_of(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    """The own words of a text and their codes, from row i of `hidden`, the vector of token i: `word_ids` has the
-    word of each token (None for special tokens), `offsets` its span in the text."""
+    """The own words of a text and their codes; arguments as of `word_sums`."""
+    found = word_sums(text, hidden, word_ids, offsets)
+    return found.words, found.codes
+
+
+def word_sums(
+    text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
+) -> WordSums:
+    """The own words of a text, from row i of `hidden`, the vector of token i: `word_ids` has the word of each token
+    (None for special tokens), `offsets` its span in the text."""
     import numpy as np
 
     spans: dict[int, tuple[int, int]] = {}
@@ -119,9 +156,9 @@ def words_of(
         name = text[start:end].lower()
         if any(map(str.isalnum, name)):
             rows[word] = places.setdefault(name, len(places))
-    counted = [(token, rows[word]) for token, word in enumerate(word_ids) if word is not None and word in rows]
-    sums = np.zeros((len(places), hidden.shape[1]), np.float32)
-    if counted:
-        tokens, own = zip(*counted, strict=True)
-        np.add.at(sums, list(own), hidden[list(tokens)])
-    return tuple(places), np.packbits(sums > 0, axis=1)
+    counted = [(rows[word], token) for token, word in enumerate(word_ids) if word is not None and word in rows]
+    if not counted:
+        return WordSums((), np.zeros((0, hidden.shape[1]), np.float32))
+    own, tokens = np.array(sorted(counted)).T
+    starts = np.searchsorted(own, np.arange(len(places)))
+    return WordSums(tuple(places), np.add.reduceat(hidden[tokens], starts, axis=0))

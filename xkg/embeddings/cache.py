@@ -7,8 +7,9 @@ import hashlib
 import logging
 import sqlite3
 import threading
+import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -32,6 +33,12 @@ _SCHEMA = {
     "crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
     for table, column in (("vectors", "vector"), ("words", "codes"))
 }
+_USES = {
+    "uses": "CREATE TABLE IF NOT EXISTS uses (model TEXT NOT NULL, text BLOB NOT NULL, at REAL NOT NULL, "
+    "PRIMARY KEY (model, text)) WITHOUT ROWID"
+}
+_SPARED = 0.1
+"""The share of the bound that is made free at a time, so that not every new text costs a search for the oldest."""
 _T = TypeVar("_T")
 
 
@@ -41,14 +48,19 @@ class CachedEmbedder:
     The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored as soon as its
     chunk is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is set aside
     (`<name>.corrupt-<time>`) and replaced by an empty one, one that cannot be written is only read, and without any the
-    vectors are cached in memory; each is logged once as a warning. Safe to call from several threads and processes at
+    vectors are cached in memory; each is logged once as a warning. With `most`, those of the texts beyond so many that
+    were not used for the longest time are deleted. Safe to call from several threads and processes at
     once: a hit never waits for a miss of another thread, and a miss for at most one chunk.
 
     Raises `EmbeddingError` when `make` does, or when it gives another model than `model`.
     """
 
-    def __init__(self, make: Callable[[], Embedder], path: Path, model: str = MINILM) -> None:
+    def __init__(
+        self, make: Callable[[], Embedder], path: Path, model: str = MINILM, *, most: int | None = None
+    ) -> None:
         self.model = model
+        self._most = most
+        self._schema = _SCHEMA if most is None else _SCHEMA | _USES
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
@@ -81,6 +93,7 @@ class CachedEmbedder:
                     fresh = dict(zip(absent, self._loaded().embed([wanted[key] for key in absent]), strict=True))
                     self._store("vectors", {key: _bytes(vector) for key, vector in fresh.items()})
                     vectors |= fresh
+        self._used(wanted)
         return _rows(vectors, keys, dimension)
 
     def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments:
@@ -108,6 +121,7 @@ class CachedEmbedder:
                     self._store("words", fresh)
                     vectors |= {key: reading.vector for key, reading in readings.items()}
                     codes |= fresh
+        self._used(wanted)
         return EncodedDocuments(_rows(vectors, keys, dimension), [codes[key] for key in keys])
 
     def _drop_vectors(self) -> int:
@@ -164,6 +178,29 @@ class CachedEmbedder:
 
         self._try("write", insert)
 
+    def _used(self, keys: Iterable[bytes]) -> None:
+        """Notes that these texts were used, and deletes what was not for the longest time, where there is a bound."""
+        if self._most is None:
+            return
+        most, at = self._most, time.time()
+        uses = [(self.model, key, at) for key in keys]
+
+        def note(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                connection.executemany("INSERT OR REPLACE INTO uses VALUES (?, ?, ?)", uses)
+                count = max(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in _SCHEMA)
+                if count <= most:
+                    return
+                oldest = (
+                    "SELECT model, text FROM (SELECT model, text FROM vectors UNION SELECT model, text FROM words) "
+                    "LEFT JOIN uses USING (model, text) ORDER BY coalesce(at, 0) LIMIT ?"
+                )
+                gone = connection.execute(oldest, (count - most + int(_SPARED * most),)).fetchall()
+                for table in self._schema:
+                    connection.executemany(f"DELETE FROM {table} WHERE model = ? AND text = ?", gone)
+
+        self._try("write", note)
+
     def _try(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """The result of the operation, or None where the file cannot be used."""
         with self._lock:
@@ -184,7 +221,7 @@ class CachedEmbedder:
     def _open(self) -> sqlite3.Connection:
         try:
             private_folder(self._path.parent)
-            return open_wal(self._path, _SCHEMA, "NORMAL")
+            return open_wal(self._path, self._schema, "NORMAL")
         except (sqlite3.OperationalError, OSError) as error:
             return self._read_only(error)
         except sqlite3.DatabaseError as error:
@@ -201,14 +238,14 @@ class CachedEmbedder:
         except (sqlite3.Error, OSError):
             self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not kept")
             connection = sqlite3.connect(":memory:", check_same_thread=False)
-            for statement in _SCHEMA.values():
+            for statement in self._schema.values():
                 connection.execute(statement)
         return connection
 
     def _reopened(self, error: Exception) -> sqlite3.Connection:
         """A sound file in place of a corrupt one: another process may have put it there already."""
         try:
-            with set_aside(self._path, _SCHEMA, "NORMAL") as (connection, aside):
+            with set_aside(self._path, self._schema, "NORMAL") as (connection, aside):
                 if aside is not None:
                     log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
                 return connection

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
+from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, WordSums, word_sums
 from xkg.embeddings.onnx_weights import (
     MINILM,
     PACKAGES,
@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer befor
     from tokenizers import Encoding
 
 _BATCH_TOKENS = 1024
-_PACK_TOKENS = 128
+_PACK_TOKENS = 192
+_FEW = 16
 _APART = -1e9
 
 
@@ -78,30 +79,41 @@ class OnnxEmbedder:
         return vectors
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """As `embed`, with the words of each text."""
-        encodings = self._tokenized(texts)
-        return self._results(texts, encodings, self._apart(encodings))
+        """As `embed`, with the words of each text; a `Passage` by its segments."""
+        return self._encoded(texts, self._apart)
 
     def encode_together(self, texts: Sequence[str]) -> list[EncodedText]:
-        """As `read`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
+        """As `encode`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
         stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
         Cross-contamination", arXiv:2107.02027, 2021."""
-        if "mask" not in self._inputs or len(texts) < 2:
-            return self.encode(texts)
-        encodings = self._tokenized(texts)
-        return self._results(texts, encodings, self._packed(encodings))
+        return self._encoded(texts, self._packed if "mask" in self._inputs else self._apart)
 
-    def _results(
-        self, texts: Sequence[str], encodings: Sequence[Encoding], rows: Iterable[tuple[int, NDArray[np.float32]]]
+    def _encoded(
+        self, texts: Sequence[str], read: Callable[[Sequence[Encoding]], Iterable[tuple[int, NDArray[np.float32]]]]
     ) -> list[EncodedText]:
-        readings: dict[int, EncodedText] = {}
-        for row, hidden in rows:
-            encoding = encodings[row]
-            words, codes = words_of(texts[row], hidden, encoding.word_ids, encoding.offsets)
-            readings[row] = EncodedText(_pooled(hidden), words, codes)
-        return [readings[row] for row in range(len(texts))]
+        import numpy as np
+
+        passages = [text for text in texts if isinstance(text, Passage)]
+        inside = {segment for text in passages for segment in text.segments}
+        each = {_identity(text): text for text in (*inside, *texts) if not isinstance(text, Passage)}
+        encodings = self._tokenized(list(each.values()))
+        identities = list(each)
+        encoded: dict[object, EncodedText] = {}
+        sums: dict[object, _Sums] = {}  # only of segments, since a graph has many texts
+        for row, hidden in read(encodings):
+            identity = identities[row]
+            words = word_sums(each[identity], hidden, encodings[row].word_ids, encodings[row].offsets)
+            own = _Sums(hidden.sum(axis=0, dtype=np.float64), len(hidden), words)
+            encoded[identity] = own.encoded()
+            if identity in inside:
+                sums[identity] = own
+        for text in passages:
+            encoded[_identity(text)] = _joined([sums[segment] for segment in text.segments]).encoded()
+        return [encoded[_identity(text)] for text in texts]
 
     def _tokenized(self, texts: Sequence[str]) -> list[Encoding]:
+        if len(texts) <= _FEW:  # a pool of threads is woken for a batch
+            return [self._tokenizer.encode(_readable(text)) for text in texts]
         encodings: list[Encoding] = self._tokenizer.encode_batch([_readable(text) for text in texts])
         return encodings
 
@@ -147,12 +159,53 @@ class OnnxEmbedder:
         return result
 
 
+class _Sums(NamedTuple):
+    """What a text consists of: the sum of the vectors of its tokens, their number, and its words."""
+
+    total: NDArray[np.float64]
+    tokens: int
+    words: WordSums
+
+    def encoded(self) -> EncodedText:
+        return EncodedText(_unit(self.total / self.tokens), self.words.words, self.words.codes)
+
+
+def _joined(segments: Sequence[_Sums]) -> _Sums:
+    """Of all segments as one text."""
+    import numpy as np
+
+    places: dict[str, int] = {}
+    rows = [places.setdefault(word, len(places)) for segment in segments for word in segment.words.words]
+    sums = np.zeros((len(places), len(segments[0].total)), np.float32)
+    every = np.concatenate([segment.words.sums for segment in segments])
+    for row, words in zip(rows, every, strict=True):
+        sums[row] += words
+    total = np.sum([segment.total for segment in segments], axis=0)
+    return _Sums(total, sum(segment.tokens for segment in segments), WordSums(tuple(places), sums))
+
+
+def _identity(text: str) -> object:
+    """Equal for texts that are read alike."""
+    match text:
+        case Text():
+            return str(text), text.start, text.end
+        case Passage():
+            return text.segments
+        case _:
+            return text
+
+
 def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
     """The mean of the vectors of tokens, of unit length."""
     import numpy as np
 
-    mean = hidden.mean(axis=0, dtype=np.float64)
-    unit: NDArray[np.float32] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+    return _unit(hidden.mean(axis=0, dtype=np.float64))
+
+
+def _unit(vector: NDArray[np.float64]) -> NDArray[np.float32]:
+    import numpy as np
+
+    unit: NDArray[np.float32] = (vector / max(float(np.linalg.norm(vector)), 1e-12)).astype(np.float32)
     return unit
 
 

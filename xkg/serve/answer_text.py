@@ -1,5 +1,6 @@
 """Answers as text, for people and for models, with quoted text separate from the server's own lines."""
 
+import operator
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -304,13 +305,16 @@ def _flattened(value: Any, field: str = "") -> Any:
     """The value with every text in one line, but for blocks and code: so no text can pass for a line of another."""
     match value:
         case BaseModel():
-            changed = {name: _flattened(getattr(value, name), name) for name in type(value).model_fields}
-            return value.model_copy(update=changed)
+            changed = {
+                name: flat for name, item in value.__dict__.items() if (flat := _flattened(item, name)) is not item
+            }
+            return value.model_copy(update=changed) if changed else value
         case Enum():
             return value
         case str():
             return value if field in SOURCE or field in BLOCKS else one_line(value)
         case tuple():
-            return tuple(_flattened(item, field) for item in value)
+            flat = [_flattened(item, field) for item in value]
+            return value if all(map(operator.is_, flat, value)) else tuple(flat)
         case _:
             return value

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ANSWERS = 256
 """Cached answers of one snapshot, some ten kilobytes each."""
 SHORT_IDS = 10_000
+USER_TEXTS = 50_000
+"""Texts whose vectors stay in the user's cache, which no graph is removed with: about 100 MB."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
 """A graph of a million techniques is loaded within so many."""
@@ -357,10 +359,14 @@ class Service:
             if self._cached is None:
                 from xkg.embeddings.cache import CachedEmbedder
 
-                folder = self.folder if self.folder.is_dir() else user_cache_folder()
+                own = self.folder.is_dir()
+                folder = self.folder if own else user_cache_folder()
                 with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
                     private_folder(folder)
                 self._cached = CachedEmbedder(
-                    self._model, folder / "embeddings.sqlite", self._settings.embedding.vectors
+                    self._model,
+                    folder / "embeddings.sqlite",
+                    self._settings.embedding.vectors,
+                    most=None if own else USER_TEXTS,
                 )
             return self._cached

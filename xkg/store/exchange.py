@@ -7,7 +7,7 @@ from typing import Literal
 
 from xkg.errors import CorruptStoreError, InputError
 from xkg.files import read_regular, write_whole
-from xkg.model import PaperBundle, slug
+from xkg.model import Code, PaperBundle, slug
 from xkg.store import bundles as bundle_files
 from xkg.store.peer_format import MOST_TECHNIQUES, Check, peer_bytes, read_peer
 
@@ -57,6 +57,25 @@ def read_file(path: Path, check: Check) -> PaperBundle:
     if len(bundle.techniques) > MOST_TECHNIQUES:
         raise InputError(f"{path}: has more than {MOST_TECHNIQUES:,} techniques, which no paper has; leave it out")
     return bundle
+
+
+def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
+    """The bundle with what `stored` proves of the same code: evidence of a run, where the bundle has none, and of a
+    check that came to the same at another time."""
+    known = {code.id: code for code in stored.code}
+    code = tuple(_proven(node, known[node.id]) if node.id in known else node for node in bundle.code)
+    return bundle.model_copy(update={"code": code})
+
+
+def _proven(code: Code, stored: Code) -> Code:
+    if not code.evidence or not stored.evidence or any(evidence.runner for evidence in code.evidence):
+        return code
+    at = stored.evidence[-1].checked_at
+    again = tuple(evidence.model_copy(update={"checked_at": at}) for evidence in code.evidence)
+    ran = any(evidence.runner for evidence in stored.evidence)
+    if not ran and again != stored.evidence:
+        return code
+    return code.model_copy(update={"level": stored.level, "evidence": stored.evidence})
 
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:

@@ -190,7 +190,8 @@ class GraphStore(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
     def publish(self, new: Sequence[PaperBundle]) -> int:
-        """Adds or replaces these papers; gives the new generation's number. Raises `InputError` for a bundle that
+        """Adds or replaces these papers; gives the number of the generation that has them, the current one where all
+        are stored as they are. Raises `InputError` for a bundle that
         contradicts itself, and `StoreError` where it cannot be written."""
         ...
 

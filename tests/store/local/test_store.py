@@ -162,6 +162,21 @@ def test_a_revision_is_of_what_is_stored_at_its_turn_and_of_nothing_else(tmp_pat
     assert store.check() == []
 
 
+def test_papers_that_are_stored_as_they_are_publish_nothing(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    assert store.publish([a_paper(1), a_paper(2)]) == 1
+    again = EmbeddedStore(tmp_path, no_embedder)
+    assert again.publish([a_paper(2)]) == 1
+    (damaged,) = (tmp_path / "bundles").glob("arxiv-2101.00001-*")
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:-9])
+    assert again.publish([a_paper(1)]) == 1
+    assert damaged.read_bytes() == whole, "a damaged file is written anew"
+    assert store.publish([a_paper(1), a_paper(2, note="changed")]) == 2
+    assert store.publish([a_paper(1), a_paper(2)]) == 3
+    assert [p.name for p in sorted((tmp_path / "generations").iterdir())] == ["1", "2", "3"]
+
+
 def test_two_earlier_generations_are_retained(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for n in range(5):

@@ -90,6 +90,23 @@ def test_what_was_published_is_read_back_and_served(store: Neo4jStore) -> None:
     assert store.check() == []
 
 
+def test_papers_that_are_stored_as_they_are_publish_nothing(store: Neo4jStore) -> None:
+    store.publish([FIRST, SECOND])
+    store.connect()
+    at = store.position()
+    assert store.publish([SECOND, FIRST]) == at.counter
+    assert store.position() == at
+    rows(store, "MATCH (t:Technique {id: $id}) SET t.definition = 'by hand'", id=FIRST.techniques[0].id)
+    assert store.publish([FIRST, SECOND]) == at.counter + 1
+    assert list(store.bundles()) == [FIRST, SECOND]
+    changed = a_paper(2, note="changed")
+    assert store.publish([FIRST, changed]) == at.counter + 2
+    assert list(store.bundles()) == [FIRST, changed]
+    store.remove([changed.paper.id])
+    assert store.publish([changed]) == at.counter + 4
+    assert list(store.bundles()) == [FIRST, changed]
+
+
 def test_the_same_papers_are_the_same_graph_on_both_stores(
     store: Neo4jStore, embedded: EmbeddedStore, published: Path
 ) -> None:

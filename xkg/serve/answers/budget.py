@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from xkg.llm.prices import tokens
@@ -73,12 +74,23 @@ def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
         if parts.takes(limits) > room:
             continue
         low = least
+        takes = _prose_takes(parts) if kind == "prose" else partial(_takes, parts, limits, kind)
         while high - low > 1:
             middle = (low + high) // 2
-            fits = parts.takes(replace(limits, **{kind: middle})) <= room
-            low, high = (middle, high) if fits else (low, middle)
+            low, high = (middle, high) if takes(middle) <= room else (low, middle)
         return replace(limits, **{kind: low})
     return limits
+
+
+def _takes(parts: Part, limits: Limits, kind: Kind, limit: int) -> int:
+    return parts.takes(replace(limits, **{kind: limit}))
+
+
+def _prose_takes(parts: Part) -> Callable[[int], int]:
+    """As `_takes` for texts, which are cut first and alone: of all parts only these need be looked at."""
+    texts = parts.texts("prose")
+    rest = parts.takes(Limits()) - sum(text.characters for text in texts)
+    return lambda limit: rest + sum(text.takes(Limits(prose=limit)) for text in texts)
 
 
 _LOSSES: dict[Kind, str] = {

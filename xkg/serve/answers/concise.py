@@ -30,8 +30,8 @@ def _ids(value: Any, name: str = "") -> Iterator[str]:
         case str() if name in _FIELDS:
             yield value
         case BaseModel():
-            for field in type(value).model_fields:
-                yield from _ids(getattr(value, field), field)
+            for field, item in value.__dict__.items():
+                yield from _ids(item, field)
         case dict():
             for field, item in value.items():
                 yield from _ids(item, field)
@@ -49,8 +49,8 @@ def _shortened(value: Any, name: str, short: Mapping[str, str]) -> Any:
         case Relative():
             return Relative(id=short.get(value.id, value.id), relation=value.relation)
         case BaseModel():
-            names = type(value).model_fields
-            return value.model_copy(update={field: _shortened(getattr(value, field), field, short) for field in names})
+            changed = {field: _shortened(item, field, short) for field, item in value.__dict__.items()}
+            return value.model_copy(update=changed)
         case tuple():
             return tuple(_shortened(item, name, short) for item in value)
         case _:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from xkg.serve.answers.quoting import encodable, hidden_in, visible
 from xkg.serve.answers.types import SOURCE
-from xkg.value import Value
+from xkg.value import Value, fields_of
 
 
 def structured(answer: Value) -> dict[str, Any]:
@@ -34,20 +34,20 @@ def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
     if type(value) is str:  # most are
         if source:
             hidden.update(hidden_in(value))
-        return encodable(value) if source else visible(value)
+            return encodable(value)
+        return visible(value)
+    if isinstance(value, tuple | list):
+        return [_plain(item, source, hidden) for item in value]
+    if isinstance(value, BaseModel):
+        held = value.__dict__  # what `getattr` of a field looks up
+        return {
+            name: _plain(item, name in SOURCE, hidden)
+            for name, required in fields_of(type(value))
+            if (item := held[name]) or required or item == 0
+        }
     match value:
-        case BaseModel():
-            fields = type(value).model_fields
-            named = {name: getattr(value, name) for name in fields}
-            return {
-                name: _plain(item, name in SOURCE, hidden)
-                for name, item in named.items()
-                if fields[name].is_required() or item or item == 0
-            }
         case Mapping():
             return {visible(str(key)): _plain(item, False, hidden) for key, item in value.items()}
-        case tuple() | list():
-            return [_plain(item, source, hidden) for item in value]
         case Enum():
             return value.value
         case str():

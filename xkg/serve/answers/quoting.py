@@ -57,12 +57,15 @@ def _marks(text: str) -> tuple[str, str]:
 
 def visible(text: str) -> str:
     """Prose without invisible characters; every line break is a newline."""
+    if text.isascii() and text.isprintable():  # most are
+        return text
     return _HIDDEN.sub("", _BREAK.sub("\n", text)) if _SUSPECT.search(text) else text
 
 
 def one_line(text: str) -> str:
     """Prose in one line, without invisible characters."""
-    return " ".join(visible(text).split())
+    line = " ".join(visible(text).split())
+    return text if line == text else line
 
 
 def quoted(text: str) -> str:

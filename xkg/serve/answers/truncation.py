@@ -1,14 +1,15 @@
 """Cuts answers to limits on texts, lists, rows and code, and measures what remains."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
+from json.encoder import encode_basestring
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from xkg.serve.answers.types import PROSE, SOURCE, UNCUT
+from xkg.value import fields_of
 
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 
@@ -47,6 +48,12 @@ class Part:
             return self.characters
         return self.until[limit] if self.until else self.characters * limit // self.length
 
+    def texts(self, kind: Kind) -> list["Part"]:
+        """The parts of a kind that have none inside."""
+        return (
+            [text for part in self.inside for text in part.texts(kind)] if self.inside else [self] * (self.kind == kind)
+        )
+
     def longest(self) -> dict[Kind, int]:
         """The greatest length of each kind."""
         longest: dict[Kind, int] = {} if self.kind is None else {self.kind: self.length}
@@ -61,11 +68,10 @@ def part(value: Any, name: str = "answer") -> Part:
     kind = _kind(value, name)
     match value:
         case BaseModel():
-            fields = type(value).model_fields
             inside = [
                 _named(part(item, counts_as), key)
-                for key, counts_as, item in _fields(value)
-                if item or item == 0 or fields[key].is_required()
+                for key, counts_as, item, required in _fields(value)
+                if item or required or item == 0
             ]
             return Part(kind, 0, 2, inside)
         case tuple() | list():
@@ -88,9 +94,10 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
     limit = limits.of(kind)
     match value:
         case BaseModel():
-            return value.model_copy(update={key: cut(item, limits, of) for key, of, item in _fields(value)})
+            changed = {key: now for key, of, item, _ in _fields(value) if (now := cut(item, limits, of)) is not item}
+            return value.model_copy(update=changed) if changed else value
         case tuple() | list():
-            return type(value)(cut(item, limits, _of(name)) for item in value[:limit])
+            return type(value)([cut(item, limits, _of(name)) for item in value[:limit]])
         case dict():
             return {key: cut(item, limits, name) for key, item in value.items()}
         case str() if limit is not None and kind == "lines":
@@ -117,11 +124,12 @@ def _kind(value: Any, name: str) -> Kind | None:
             return None
 
 
-def _fields(value: BaseModel) -> Iterator[tuple[str, str, Any]]:
-    """The fields of a value: name, the name whose limit applies, and value."""
+def _fields(value: BaseModel) -> Iterator[tuple[str, str, Any, bool]]:
+    """The fields of a value: name, the name whose limit applies, value, and whether it is required."""
     paged = getattr(type(value), "paged", "")
-    for name in type(value).model_fields:
-        yield name, "paged" if name == paged else name, getattr(value, name)
+    held = value.__dict__
+    for name, required in fields_of(type(value)):
+        yield name, "paged" if name == paged else name, held[name], required
 
 
 def _of(name: str) -> str:
@@ -138,4 +146,4 @@ def _named(inside: Part, key: str) -> Part:
 
 
 def _written(text: str) -> int:
-    return len(json.dumps(text, ensure_ascii=False))
+    return len(encode_basestring(text))

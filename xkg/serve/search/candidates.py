@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 
-from xkg.embeddings.base import EncodedText
+from xkg.embeddings.base import EncodedText, Passage
 from xkg.fusion import convex_combination
 from xkg.model import paper_of
 from xkg.serve.background import beside
@@ -53,13 +53,14 @@ def candidates(
 ) -> Candidates:
     """At least `wanted` techniques if the graph has as many: where filters leave too few, the searches go deeper.
     Raises what `encode` raises."""
-    texts = [query, *parts(query)]
+    clauses = parts(query)
+    texts = [query, *clauses]
     encoded: Sequence[EncodedText] = ()
     depth = max(DEPTH, wanted)
     while True:
         search = partial(_by_text, snapshot, texts, depth, papers)
         with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as text_hits:
-            encoded = encoded or encode(texts)
+            encoded = encoded or encode([passage(query, clauses), *clauses])
             by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
             by_text = text_hits()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
@@ -74,9 +75,13 @@ def candidates(
     whole, rest = fused[0], fused[1:]
     strength = dict(whole)
     if rest:
-        for technique in set().union(*fused):
-            best = max(part.get(technique, 0.0) for part in rest)
-            strength[technique] = (1 - PARTS) * whole.get(technique, 0.0) + PARTS * best
+        best: dict[str, float] = {}
+        for part in rest:
+            for technique, value in part.items():
+                if value > best.get(technique, -1.0):
+                    best[technique] = value
+        for technique in whole | best:
+            strength[technique] = (1 - PARTS) * whole.get(technique, 0.0) + PARTS * best.get(technique, 0.0)
     cosines = {hit.id: hit.score for hit in by_vector[0]}
     weakest = min(cosines.values(), default=0.0)  # what vector search did not return is no closer than this
     return Candidates(
@@ -144,6 +149,8 @@ def _in_company(strength: dict[str, float]) -> dict[str, float]:
 LONG_QUERY_WORDS = 18
 PART_WORDS = 4
 MOST_PARTS = 8
+ENCODED_WORDS = 180
+"""Words of a query that are encoded: about as many as the model reads of one text."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
@@ -153,6 +160,20 @@ def parts(query: str) -> list[str]:
     """The sentences and clauses of a long query that can stand alone; none for a short query or a single clause."""
     if len(query.split()) <= LONG_QUERY_WORDS:
         return []
-    clauses = [clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence)]
-    long_enough = [clause for clause in dict.fromkeys(clauses) if len(clause.split()) >= PART_WORDS]
+    long_enough = [clause for clause in _clauses(query) if len(clause.split()) >= PART_WORDS]
     return long_enough[:MOST_PARTS] if len(long_enough) > 1 else []
+
+
+def passage(query: str, parts: Sequence[str]) -> str:
+    """The query to be encoded by its `parts` and what is left beside them, as far as the model would read it whole."""
+    if not parts:
+        return query
+    rest = " ".join(clause for clause in _clauses(query) if clause not in parts)
+    room = max(0, ENCODED_WORDS - sum(len(part.split()) for part in parts))
+    return Passage(query, [*parts, *([" ".join(rest.split()[:room])] if rest and room else [])])
+
+
+def _clauses(query: str) -> list[str]:
+    """Each once."""
+    clauses = (clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence))
+    return [clause for clause in dict.fromkeys(clauses) if clause]

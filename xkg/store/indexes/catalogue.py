@@ -27,6 +27,7 @@ _MOST_TITLES = 50
 
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
+CACHED_CODES = 4096
 """So much of what was read stays in memory: about 20 MB each."""
 _CACHED_YEARS = 16
 _LINKS = (
@@ -48,6 +49,7 @@ class Catalogue:
         self._ids_of_years = functools.lru_cache(_CACHED_YEARS)(self._read_years)
         self._ids: dict[int, str] = {}
         self._rows: dict[str, int] = {}
+        self._codes: dict[int, bytes] = {}
         self._count: int | None = None
 
     def close(self) -> None:
@@ -177,7 +179,14 @@ class Catalogue:
 
     def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
         """The codes of the words of those of these rows that have any."""
-        return dict(self._among("SELECT technique, codes FROM words WHERE technique IN ({})", rows))
+        wanted, known = list(rows), self._codes
+        missing = [row for row in wanted if row not in known]
+        if missing:
+            read = dict(self._among("SELECT technique, codes FROM words WHERE technique IN ({})", missing))
+            known.update((row, read.get(row, b"")) for row in missing)
+            if len(known) > CACHED_CODES:
+                self._codes = {}  # as in `ids`
+        return {row: known[row] for row in wanted if known[row]}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
         """Numbers of those of `papers` that are here."""

@@ -46,14 +46,20 @@ def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mappi
     import numpy as np
 
     width = reading.codes.shape[1]
-    found: dict[str, Coverage] = {}
+    known: dict[str, bytes] = {}
     for text, codes in texts.items():
         words = len(dict.fromkeys(_WORD.findall(names[text].lower())))
-        if not width or len(codes) % width or not (own := codes[: words * width]):
-            continue
-        nearest = _differing(np.frombuffer(own, np.uint8).reshape(-1, width), reading.codes).min(axis=1)
-        shares = 1 - 2 * nearest / (8 * width)
-        found[text] = Coverage(float(shares.mean()), float(shares.min()))
+        if width and len(codes) % width == 0 and (own := codes[: words * width]):
+            known[text] = own
+    if not known:
+        return {}
+    every = np.frombuffer(b"".join(known.values()), np.uint8).reshape(-1, width)
+    nearest = 1 - _differing(every, reading.codes).min(axis=1) / (4 * width)
+    found: dict[str, Coverage] = {}
+    start = 0
+    for text, own in known.items():
+        shares = nearest[start : (start := start + len(own) // width)].tolist()
+        found[text] = Coverage(sum(shares) / len(shares), min(shares))
     return found
 
 

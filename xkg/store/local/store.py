@@ -58,7 +58,8 @@ class EmbeddedStore:
         return self._generations.snapshot()
 
     def publish(self, new: Sequence[PaperBundle]) -> int:
-        """Adds or replaces papers in one step, and gives the new generation's number.
+        """Adds or replaces papers in one step, and gives the number of the generation that has them: a new one, if they
+        are not all stored as they are.
 
         Raises `InputError` for a bundle that contradicts itself, `StoreBusyError` when another writer does not finish,
         `ModelMismatchError` when the indexes are of another model, `CorruptStoreError` when another paper's bundle is
@@ -72,7 +73,7 @@ class EmbeddedStore:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper, bundle in by_paper.items():
                 known[paper] = bundles.write(self._generations.bundles, bundle)
-            return self._build(current, opened, known)
+            return self._build_changed(current, opened, known)
 
     def require_writable(self) -> None:
         """Raises `StoreError` where the folder cannot be made."""
@@ -101,9 +102,7 @@ class EmbeddedStore:
                 revised = change(bundles.read(self._generations.bundles / known[paper].name, paper))
                 bundles.validate(revised)
                 known[paper] = bundles.write(self._generations.bundles, revised)
-            if opened is None or known == opened.manifest.bundles:
-                return current.generation
-            return self._build(current, opened, known)
+            return current.generation if opened is None else self._build_changed(current, opened, known)
 
     def remove(self, papers: Sequence[str]) -> int:
         """Takes papers out in one step, and gives the new generation's number. Raises as `publish` does, and
@@ -209,6 +208,11 @@ class EmbeddedStore:
     def _check_model(self, opened: Generation) -> None:
         if self._model is not None and opened.manifest.model not in ("", self._model):
             raise ModelMismatchError(_mismatch(opened.manifest.model, self._model))
+
+    def _build_changed(self, current: Current, opened: Generation | None, known: Mapping[str, BundleFile]) -> int:
+        if opened is not None and known == opened.manifest.bundles:
+            return current.generation
+        return self._build(current, opened, known)
 
     def _build(
         self,

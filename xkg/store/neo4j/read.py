@@ -32,6 +32,7 @@ _BUNDLES = (
     f"UNWIND $keys AS id {seek('b', 'Bundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
     "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
 )
+_WRITTEN = f"UNWIND $keys AS id {seek('b', 'Bundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
 # As in `write`: one plan, whatever the sizes. One record a kind: the driver takes longer for thousands of small records
@@ -115,6 +116,17 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
         if stored is not None:
             result[paper_key] = stored
     return result
+
+
+def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:
+    """Those of these papers that the graph does not hold as they are, in a transaction that holds the write lock."""
+    keys = {key(bundle.paper.id): bundle for bundle in new}
+    written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
+    alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
+    # What was written may have been changed by hand since.
+    found = _look(transaction, alike) if alike else {}
+    same = {at for at, stored in found.items() if isinstance(stored, Stored) and stored.bundle == keys[at]}
+    return [bundle for paper_key, bundle in keys.items() if paper_key not in same]
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:

@@ -61,8 +61,8 @@ class Neo4jStore:
             yield self._direct(self.position()) if snapshot is None else snapshot
 
     def publish(self, new: Sequence[PaperBundle]) -> int:
-        """Adds or replaces papers, and gives the number of the commit. A batch that is too large for one transaction
-        is written in several, each of whole papers.
+        """Adds or replaces papers, and gives the number of the commit, that of the last one where all are stored as
+        they are. A batch that is too large for one transaction is written in several, each of whole papers.
 
         Raises `InputError` for a bundle that contradicts itself, `StoreUnreachableError`, `SchemaVersionError`,
         `ModelMismatchError` where the graph is linked with another model, and `StoreError`."""
@@ -92,14 +92,14 @@ class Neo4jStore:
                 if changed[paper_key][1] != stored.bundle:
                     revised.append(changed[paper_key][1])
             if not revised:
-                raise _Unchanged
+                raise _Unchanged(state.generation - 1)
             write.replace(transaction, state, revised, (), self._model)
             return state.generation
 
         try:
             return self._write(work)
-        except _Unchanged:
-            return self.position().counter
+        except _Unchanged as unchanged:
+            return unchanged.generation
 
     def decide(self, new: Iterable[Decision]) -> int:
         """Adds decisions about pairs of techniques, which replace older ones, and draws the edges that follow. Raises
@@ -239,10 +239,15 @@ class Neo4jStore:
     def _replace(self, new: Sequence[PaperBundle], removed: Sequence[str]) -> int:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
-            write.replace(transaction, state, new, removed, self._model)
+            if not write.replace(transaction, state, new, removed, self._model):
+                raise _Unchanged(state.generation - 1)
             return state.generation
 
-        return self._write(work)
+        try:
+            return self._write(work)
+        except _Unchanged as unchanged:
+            self._written = True  # whoever wrote them may have died before their edges were drawn
+            return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
         done = self.connection.write(work)
@@ -251,7 +256,11 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """A revision changes nothing: nothing is to be committed."""
+    """A write changes nothing after the commit `generation`: nothing is to be committed."""
+
+    def __init__(self, generation: int) -> None:
+        super().__init__(generation)
+        self.generation = generation
 
 
 def _parts(new: Sequence[PaperBundle]) -> Iterator[list[PaperBundle]]:

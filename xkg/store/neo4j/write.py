@@ -18,7 +18,7 @@ from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
-from xkg.store.neo4j import name_lookup
+from xkg.store.neo4j import name_lookup, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
@@ -55,14 +55,18 @@ def replace(
     new: Sequence[PaperBundle],
     removed: Sequence[str],
     model: str,
-) -> None:
-    """Adds or replaces papers and takes others out, at the commit `state`. Raises `ModelMismatchError` where the graph
-    is linked with another embedding model."""
+) -> bool:
+    """Adds or replaces papers, where they are not stored as they are, and takes others out, at the commit `state`.
+    False where that changes nothing. Raises `ModelMismatchError` where the graph is linked with another embedding
+    model."""
     if new and state.model not in ("", model):
         raise ModelMismatchError(
             f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set the "
             "first again, or run `xkg index rebuild` to link it anew"
         )
+    new = read.changed(transaction, new) if new else new
+    if not new and not removed:
+        return False
     papers = [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed]
     earlier = _earlier(transaction, papers)
     rows = _Rows()
@@ -86,6 +90,7 @@ def replace(
     }
     transaction.run(_WRITE, all=everything)
     _drop_shared(transaction, earlier.values(), rows, papers)
+    return True
 
 
 def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:
