@@ -285,7 +285,7 @@ def test_export_and_import_carry_papers_over(xkg: Run, published: Path, tmp_path
     )
     assert len(written["files"]) == 1
     result = json.loads(xkg("import", tmp_path / "out", "--json", kg=tmp_path / "other").out)
-    assert result == {"papers": [EXAMPLE_ID], "problems": [], "generation": 1}
+    assert result == {"papers": [EXAMPLE_ID], "problems": [], "generation": 1, "published": True}
     before, after = (xkg("show", EXAMPLE_ID, kg=kg).out for kg in (published, tmp_path / "other"))
     assert before == after
 

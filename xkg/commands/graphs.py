@@ -24,16 +24,20 @@ from xkg.commands.open import chosen_papers, open_service, open_store, outbox_wh
 
 
 class ImportResult(Value):
-    """Imported papers, and one line for each file that was left out. `generation` is 0 where nothing was imported."""
+    """Imported papers, and one line for each file that was left out. `generation` is 0 where nothing was imported;
+    `published` is False where the graph had all of it."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
     generation: int
+    published: bool
 
     def __str__(self) -> str:
         if not self.papers:
             return "nothing was imported"
         left_out = f", {len(self.problems)} files left out" if self.problems else ""
+        if not self.published:
+            return f"the graph has all {len(self.papers)} papers{left_out}; it stays generation {self.generation}"
         return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
 
 
@@ -80,7 +84,7 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
     from xkg.store.exchange import import_folder, with_stored_evidence
 
     bundles, problems = import_folder(folder, check_parsed)
-    generation = 0
+    generation = before = 0
     if bundles:
         with outbox_when_unreachable(settings, bundles), open_store(settings) as store:
             stored = {bundle.paper.id: stored_paper(store, bundle.paper.id) for bundle in bundles}
@@ -88,8 +92,15 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
                 bundle if (known := stored[bundle.paper.id]) is None else with_stored_evidence(bundle, known[1])
                 for bundle in bundles
             ]
+            with store.snapshot() as snapshot:
+                before = snapshot.generation
             generation = store.publish(proven)
-    return ImportResult(papers=tuple(b.paper.id for b in bundles), problems=tuple(problems), generation=generation)
+    return ImportResult(
+        papers=tuple(b.paper.id for b in bundles),
+        problems=tuple(problems),
+        generation=generation,
+        published=generation != before,
+    )
 
 
 def push(settings: Settings) -> PushResult:

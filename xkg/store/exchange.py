@@ -63,11 +63,14 @@ def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundl
     """The bundle with what `stored` proves of the same code: evidence of a run, where the bundle has none, and of a
     check that came to the same at another time."""
     known = {code.id: code for code in stored.code}
-    code = tuple(_proven(node, known[node.id]) if node.id in known else node for node in bundle.code)
+    code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return bundle.model_copy(update={"code": code})
 
 
-def _proven(code: Code, stored: Code) -> Code:
+def _proven(code: Code, stored: Code | None) -> Code:
+    # Ids of a file may be anything: what counts is the code itself.
+    if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
+        return code
     if not code.evidence or not stored.evidence or any(evidence.runner for evidence in code.evidence):
         return code
     at = stored.evidence[-1].checked_at
