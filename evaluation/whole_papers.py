@@ -81,6 +81,10 @@ _BACK = re.compile(
     r".*?(?=\\section|\\appendix|\\bibliography|\Z)",
     re.DOTALL,
 )
+_REFERENCES = re.compile(
+    r"(?:^#+\s*References\s*$|^\\section\*?\{References\}).*?(?=^#+ |^\\section|\Z)", re.MULTILINE | re.DOTALL
+)
+_SHOWN_FORMULA = re.compile(r"(?<!\\)\$(?:[^$\\\n]|\\.)*(?<!\\)\$")
 _WITHOUT_SPACES = re.compile(r"[\u3000-\u9fff]")
 
 
@@ -129,6 +133,8 @@ def body_of(document: Document) -> str:
     text = text[start + len("\\begin{document}") if start >= 0 else 0 :]
     text = text.partition("\\end{document}")[0]
     text = _printed(re.sub(r"(?<!\\)%[^\n]*", "", text), document)
+    if document.format != "latex":
+        text = _REFERENCES.sub(" ", text)
     abstract = re.search(r"\\begin\{abstract\}|\\abstract\{", text)
     text = text[abstract.end() :] if abstract else text
     text = _UNREAD.sub(" ", text)
@@ -239,7 +245,7 @@ def measure(document: Document) -> tuple[Count, list[str]]:
         missing("lines", line)
     for row in rows_in(body):
         missing("rows", row)
-    prose = re.sub(r"\$[^$]*\$", " ", shown)
+    prose = _SHOWN_FORMULA.sub(" ", shown)
     words = _WORD.findall(prose)
     pairs = Counter(pairwise(words))
     expected: Counter[tuple[str, str]] = Counter()
@@ -255,7 +261,7 @@ def measure(document: Document) -> tuple[Count, list[str]]:
         elif sum(pairs[pair] > expected[pair] for pair in own) > 0.8 * len(own):
             out["sentences_repeated"] += 1
             remarks.append(f"sentence repeated: {' '.join(sentence)[:150]}")
-    text = re.sub(r"\$[^$]*\$", "M", text)
+    text = _SHOWN_FORMULA.sub("M", text)
     for match in _LEAK.finditer(text):
         out["leaks"] += 1
         remarks.append(f"leak: {text[max(0, match.start() - 40) : match.end() + 30]!r}")

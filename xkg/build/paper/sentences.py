@@ -62,6 +62,7 @@ _STATEMENT_BLOCK = re.compile(
 _BRACED = re.compile(
     r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
 )
+_SKIP = re.compile(r"\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)")  # may stand in a sentence
 _UNREAD = re.compile(
     r"\\(begin|end)\{(thebibliography|keywords|IEEEkeywords|CCSXML|comment|acks?|acknowledge?ments?|Acknowledgements?"
     r"|titlepage|teaserfigure|icmlauthorlist|tikzpicture|filecontents)\*?\}"
@@ -164,8 +165,12 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
 def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
     """What a LaTeX paper has beside its running text and headings, its front matter included."""
     text = document.text
-    marks = {"footnote": _GLUE, "statement": _PARAGRAPH}
-    yield from ((a.start, a.end, marks.get(a.kind, _FLOAT)) for a in document.asides)
+    marks = {"footnote": _GLUE, "statement": _PARAGRAPH, "listing": _PARAGRAPH, "table": _PARAGRAPH}
+    floated = -1
+    for aside in document.asides:
+        inside = aside.end <= floated
+        yield aside.start, aside.end, _FLOAT if inside and aside.kind != "footnote" else marks.get(aside.kind, _FLOAT)
+        floated = max(floated, aside.end if aside.kind == "float" else -1)
     opened: dict[str, list[int]] = {}
     for match in _UNREAD.finditer(text):
         starts = opened.setdefault(match[2], [])
@@ -265,7 +270,12 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
         # An unfinished sentence that continues in lower case was cut by a page; a formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
-        if not match[0].isspace() or before in (".!?" if more == "q" else ".!?:") or _STARTS.match(shadow, match.end()):
+        ended = before in (".!?" if more == "q" else ".!?:")
+        if _SKIP.fullmatch(match[0]):
+            starts = ended
+        else:
+            starts = ended or not match[0].isspace() or _STARTS.match(shadow, match.end()) is not None
+        if starts:
             out[match.end()] = True
     return sorted(out.items())
 
@@ -296,7 +306,8 @@ def sentences(document: Document) -> list[Sentence]:
             spans = ((number.end(), spans[0][1]), *spans[1:])
         if end - at > LONGEST:
             spans = ()
-        text = " ".join(filter(None, (plain(document, start, stop) for start, stop in spans)))
+        read = {span: text for span in spans if (text := plain(document, *span))}
+        spans, text = tuple(read), " ".join(read.values())
         if re.search(r"\w", text):
             i = bisect_right(displays, end) - 1
             out.append(Sentence(text, spans, paragraph, first, i >= 0 and displays[i] >= at))

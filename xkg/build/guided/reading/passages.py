@@ -14,6 +14,7 @@ from xkg.build.paper.document import Algorithm, Document
 from xkg.build.paper.latex.algorithms import LABEL
 from xkg.build.paper.latex.tables import rows
 from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tokens import Tex
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence
 from xkg.build.techniques.definitions import Reader, excerpt_of, read
@@ -30,6 +31,12 @@ _TABLE = re.compile(
 )
 _SETTINGS = re.compile(
     r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
+)
+# Captions and footnotes in Markdown, as Mathpix and the PDF reader write them.
+_BESIDE = re.compile(
+    r"^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]{0,6}[.:|][^\n]*$"
+    r"|\\(?P<command>caption|footnotetext|footnote)\{",
+    re.MULTILINE,
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
@@ -130,7 +137,7 @@ def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
     punctuation."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
-    return kind != "text" or any("$" in p.text or len(_WORD.findall(p.text)) > 2 for p in pieces)
+    return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)
 
 
 def _paragraphs(sentences: Sequence[Sentence], part_of: Sequence[Part | None]) -> Iterator[_Block]:
@@ -171,8 +178,16 @@ def _is_settings(part: Part | None, table: str) -> bool:
 
 
 def _gaps_of(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
-    """Blocks between the paragraphs of a part: statements of theorems, tables."""
+    """Blocks between the paragraphs of a part: statements of theorems, tables, captions, footnotes."""
     text = document.text
+    tex = Tex(text)
+    for match in _BESIDE.finditer(text):
+        group = tex.group(match.end() - 1) if match["command"] else None
+        start, end = (group.start, group.end) if group is not None else match.span()
+        words = " ".join(latex_text(text[start:end]).split())
+        if _WORD.search(words):
+            kind: Kind = "footnote" if match["command"] and match["command"].startswith("foot") else "caption"
+            yield kind, part_at(parts, match.start()), (Piece(words, ((start, end),)),), False
     covered = [span for s in sentences for span in s.spans]
     covered += [(a.start, a.end) for a in document.algorithms]
     for part in (p for top in parts for p in top.walk()):
