@@ -62,10 +62,10 @@ _MARKUP = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LINE = re.compile(
-    r"\\(?:State|STATE|Statex|For|FOR|ForAll|ForEach|While|WHILE|If|IF|Else|ELSE|ElsIf|ELSIF|EndFor|EndWhile|EndIf|"
+    r"\\(?:State|STATE|Statex|For|FOR|FORALL|ForAll|ForEach|While|WHILE|If|IF|Else|ELSE|ElsIf|ELSIF|EndFor|EndWhile|EndIf|"
     r"ENDFOR|ENDWHILE|ENDIF|Require|REQUIRE|Ensure|ENSURE|Return|RETURN|KwIn|KwOut|KwData|KwResult|Input|Output|INPUT|"
-    r"OUTPUT|Repeat|Until|Function|Procedure|EndFunction|EndProcedure|Comment|COMMENT|tcp|tcc|caption|"
-    r"begin|end)\*?(?![a-zA-Z])|\\;|\\\\|\n[ \t]*\n"
+    r"OUTPUT|Repeat|Until|Function|Procedure|EndFunction|EndProcedure|Comment|COMMENT|caption|"
+    r"begin|end)\*?(?![a-zA-Z])|\\tc[pc]\*?(?:\[[^\[\]]{0,9}\])?|\\;|\\\\|\n[ \t]*\n"
 )
 _LEAK = re.compile(
     r"\\[a-zA-Z@]+|(?<![\w.])-?\d*\.?\d+\s?(?:pt|em|ex|bp|mm|cm)(?![a-z])(?!\s+[a-z]{2,})|\b\w+=[\d.]*\\?\w*width|"
