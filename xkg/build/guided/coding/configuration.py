@@ -30,7 +30,6 @@ _OF_CONTAINERS = frozenset(
     "get items keys values update pop copy to_dict as_dict to_container merge setdefault add_argument parse_args "
     "lock".split()
 )
-_FLAG = re.compile(r"(?:^|_)(?:string|integer|float|bool|boolean|enum|list|multi_\w+|spaceseplist)$", re.IGNORECASE)
 _PARAMETER = re.compile(r"[(,]\s*\*{0,2}(\w+)(?=\s*[:=,)])")
 # What only runs an experiment: places, devices, logs.
 _PLUMBING = re.compile(
@@ -285,7 +284,9 @@ def _declared(module: Module, tree: ast.Module) -> Iterator[Setting]:
         match node:
             case ast.Call(func=ast.Attribute(attr="add_argument")):
                 yield from _argument(module, node)
-            case ast.Call(func=function, args=[ast.Constant(value=str(name)), default, *_]) if _is_flag(function):
+            case ast.Call(func=function, args=[ast.Constant(value=str(name)), default, *_]) if _last(
+                function
+            ).startswith("DEFINE_"):
                 yield _setting(module, node, name, default)
             case ast.Call(func=ast.Attribute(attr="set_defaults"), keywords=keywords):
                 yield from (_setting(module, node, k.arg, k.value) for k in keywords if k.arg)
@@ -296,11 +297,6 @@ def _declared(module: Module, tree: ast.Module) -> Iterator[Setting]:
                     yield _setting(module, node, ".".join(path), value)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _HOLDER.match(name):
                 yield from _entries(module, value, "")
-
-
-def _is_flag(function: ast.expr) -> bool:
-    name = _last(function)
-    return name.startswith("DEFINE_") and _FLAG.search(name) is not None
 
 
 def _is_dataclass(node: ast.ClassDef) -> bool:

@@ -41,8 +41,8 @@ _SETTING = re.compile(r"\\(?:Set[A-Z]|ResetInOut|algrenewcommand|algnewcommand|a
 _KEYWORD = re.compile(r"\\SetKw(?P<kind>[A-Za-z]*)\s*+\{\s*+\\?(?P<name>[a-zA-Z]{1,40})\s*+\}")
 _MATH = "|".join(re.escape(name) for name in sorted(MATH_ENVIRONMENTS))
 _COMMAND = re.compile(
-    r"(?P<math>\$\$?(?:[^$\\]|\\.){1,4000}+\$\$?|\\\((?:[^\\]|\\[^)]){0,4000}+\\\)|\\\[(?:[^\\]|\\[^\]]){0,8000}+\\\]"
-    rf"|\\begin\{{(?P<display>{_MATH})\}}.{{0,8000}}?\\end\{{(?P=display)\}})"
+    r"(?P<math>\$\$?(?:[^$\\]|\\.){1,4000}+\$\$?|\\\((?:[^\\]|\\[^()]){0,4000}+\\\)|\\\[(?:[^\\]|\\[^\[\]]){0,8000}+\\\]"
+    rf"|\\begin\{{(?P<display>{_MATH})\}}(?:(?!\\begin\{{(?P=display)\}}).){{0,8000}}?\\end\{{(?P=display)\}})"
     r"|\\(?P<border>begin|end)\s*+\{[^{}]{1,60}\}|\\(?P<word>[a-zA-Z]+\*?)|\\\\\*?(?:\[[^\[\]\n]{0,20}\])?|\\;"
     r"|(?P<brace>[{}])[ \t]*+\n|(?P<escape>\\[^a-zA-Z\\;])",
     re.DOTALL,

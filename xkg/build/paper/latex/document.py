@@ -16,10 +16,11 @@ from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.flatten import flatten
+from xkg.build.paper.latex.formulas import math
 from xkg.build.paper.latex.labels import printed, theorems_in
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros, unprinted
-from xkg.build.paper.latex.text import latex_text, math
+from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
 from xkg.unicode import one_line
 

@@ -10,10 +10,8 @@ from functools import cache
 from pylatexenc import latex2text
 
 from xkg.build.paper.latex.commands import (
-    ALIGNED,
     ENVIRONMENT_ARGUMENTS,
     FIRST_SILENT,
-    GATHERED,
     HEADINGS,
     MATH_ENVIRONMENTS,
     NOT_READ,
@@ -22,6 +20,7 @@ from xkg.build.paper.latex.commands import (
     SILENT,
     SPACES,
 )
+from xkg.build.paper.latex.formulas import math
 from xkg.build.paper.latex.macros import expand, find_macros
 from xkg.build.paper.latex.tokens import Environment, Group, Tex, environments
 
@@ -39,21 +38,12 @@ _TOKEN = re.compile(
 )
 _INLINE = re.compile(r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
-# Layout in formulas; line ends come first, so that `\\\\!` stays one.
-_MATH_NOISE = re.compile(
-    r"(\\\\)|\\(?:label|tag|[vh]space|vphantom|hphantom)\*?\s*+\{[^{}]*+\}"
-    r"|\\(?:[vh]skip|m?kern|mskip)\s*+=?\s*+-?\d{0,5}\.?\d{0,5}\s*+(?:[a-z]{2}|\\[a-z]++)"
-    r"|\\(?:nonumber|notag|displaystyle|textstyle|limits|ensuremath|xspace|allowdisplaybreaks|tiny|scriptsize"
-    r"|footnotesize|small|normalsize|large|Large|centering|noindent)(?![a-zA-Z])|\\!"
-)
 _LENGTH = (
     r"[ \t]*+=?[ \t]*+[-+]?(?:\d{0,5}\.?\d{1,5}[ \t]*+(?:(?:pt|em|ex|cm|mm|in|bp|pc|sp|mu|fil{1,3})(?![a-zA-Z])"
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill|paper[a-z]{5,6})(?![a-zA-Z]))"
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
-_ROWS = re.compile(r"\\\\|(?<!\\)&")
-_DOLLAR = re.compile(r"\\.|\$", re.DOTALL)
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
@@ -92,23 +82,6 @@ def _accent(snippet: str) -> str:
 
 _ACCENTS = frozenset("'`^\"~=.")
 _WORD_ACCENTS = frozenset(["c", "v", "u", "H", "k", "r", "d", "b", "t"])
-
-
-def math(body: str, environment: str = "") -> str:
-    r"""A formula's TeX on one line, without labels and layout, valid where `environment` is not around it: rows of an
-    `align` stand in `aligned`, and `$x$` in its text is `\(x\)`."""
-    formula = " ".join(_MATH_NOISE.sub(lambda m: m[1] or " ", body).split())
-    if environment in ENVIRONMENT_ARGUMENTS:
-        tex = Tex(formula)
-        group = tex.group(0)
-        formula = formula[group.after :].lstrip() if group else formula
-    if "$" in formula:
-        sides = iter(range(10**6))
-        formula = _DOLLAR.sub(lambda m: m[0] if m[0] != "$" else ("\\(", "\\)")[next(sides) % 2], formula)
-    inner = "aligned" if environment in ALIGNED else "gathered" if environment in GATHERED else ""
-    if inner and formula.endswith("\\\\"):
-        formula = formula[:-2].rstrip()
-    return f"\\begin{{{inner}}} {formula} \\end{{{inner}}}" if inner and _ROWS.search(formula) else formula
 
 
 def latex_text(
