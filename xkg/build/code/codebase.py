@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from xkg.build.code.settings import Setting
 from xkg.model import Repository, Symbol
 from xkg.value import Value
 
@@ -68,7 +69,8 @@ class Skipped(Value):
 
 class Codebase(Value):
     """`files` lists every path of the commit; `requirements` are lines as `requirement_lines` gives them; `roots` are
-    the folders that a name means by which the repository imports itself, as `root_packages` gives them."""
+    the folders that a name means by which the repository imports itself, as `root_packages` gives them; `settings` are
+    the values in its configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
@@ -76,6 +78,7 @@ class Codebase(Value):
     readme: str = ""
     requirements: tuple[str, ...] = ()
     roots: dict[str, tuple[str, ...]] = Field(default={})
+    settings: tuple[Setting, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def symbols(self) -> dict[str, SourceSymbol]:

@@ -15,6 +15,7 @@ from xkg.build.code.imports import ModuleIndex
 from xkg.build.code.notebook import notebook_source
 from xkg.build.code.python import Analysis, analyse
 from xkg.build.code.root_packages import UnresolvedImport, root_packages
+from xkg.build.code.settings import is_settings, likeliest, settings_in
 from xkg.build.code.source_files import Skips, decode, is_source, is_wanted, suffix, unread_languages
 from xkg.build.code.symbols import Outline, outline
 from xkg.build.declared_packages import declared_packages
@@ -49,11 +50,12 @@ def parse_repository(
     requirements = {f.path for f in known if f.kind == "file" and _REQUIREMENTS.match(f.path)}
     readmes = sorted(f.path for f in known if f.kind == "file" and _README.match(f.path))[:1]
     candidates = {f.path for f in wanted}
-    sought = candidates | requirements | set(readmes)
+    configuring = likeliest([f.path for f in known if f.kind == "file" and is_settings(f.path, f.size)])
+    sought = candidates | requirements | set(readmes) | set(configuring)
     parsed = _Parsed(checkout.repository.id, mark)
     texts: dict[str, str] = {}
     for path, content in _contents(checkout, [f for f in known if f.path in sought]):
-        if path in requirements or path in readmes:
+        if path in requirements or path in readmes or path in configuring:
             texts[path] = decode(content or b"")
         if path not in candidates:
             continue
@@ -70,6 +72,7 @@ def parse_repository(
         raise InputError(_nothing_to_read(checkout, skipped))
     stated = {path: texts[path] for path in sorted(requirements) if path in texts}
     lines = requirement_lines(stated, mark)
+    settings = settings_in({path: texts[path] for path in configuring if path in texts}, mark)
     mark("")
     modules, roots = [], parsed.roots(declared_packages(stated), lines)
     for module in parsed.modules(roots):
@@ -82,6 +85,7 @@ def parse_repository(
         readme=texts.get(readmes[0], "") if readmes else "",
         requirements=tuple(lines),
         roots=roots,
+        settings=settings,
         skipped=skipped.listed(),
     )
 

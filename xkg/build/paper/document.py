@@ -47,6 +47,17 @@ class Algorithm(Value):
     label: str | None = None
 
 
+class Aside(Value):
+    """A block of LaTeX beside the running text, and its readable text: a `table` (its caption, then a row a line, cells
+    between bars), a `caption` or a `footnote`, a `statement` (a theorem or a proof, by its printed name), a `listing`,
+    or a `float` with what else it holds, which is often nothing. A `float` covers the others in it."""
+
+    kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
+    start: int
+    end: int
+    text: str
+
+
 class Emphasis(Value):
     """A term that the author emphasized in running text; `text` is readable, offsets include the markup."""
 
@@ -71,7 +82,8 @@ class Document(Value):
     `text` has the author's markup (a LaTeX paper with its inputs in place and comments removed; a Markdown paper
     unchanged; a PDF or HTML paper converted to Markdown, see `pdf_html.pdf` and `pdf_html.html`); `spans` (ascending,
     not overlapping) map every offset to a file and a line.
-    `xkg.build.paper.plain` gives readable text for a span. `macros` maps a name to (number of arguments, body);
+    `xkg.build.paper.plain` gives readable text for a span. `asides` are complete for LaTeX alone; `labels` are what it
+    prints for a reference ("Algorithm 2", "Equation 3"), by label. `macros` maps a name to (number of arguments, body);
     `macro_defaults` to the default of its first argument where that is optional.
     """
 
@@ -87,7 +99,9 @@ class Document(Value):
     sections: tuple[Section, ...] = ()
     equations: tuple[Equation, ...] = ()
     algorithms: tuple[Algorithm, ...] = ()
+    asides: tuple[Aside, ...] = ()
     emphases: tuple[Emphasis, ...] = ()
+    labels: dict[str, str] = Field(default={})
     references: tuple[Reference, ...] = ()
     macros: dict[str, tuple[int, str]] = Field(default={})
     macro_defaults: dict[str, str] = Field(default={})

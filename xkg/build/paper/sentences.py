@@ -62,6 +62,17 @@ _STATEMENT_BLOCK = re.compile(
 _BRACED = re.compile(
     r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
 )
+_SKIP = re.compile(r"\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)")  # may stand in a sentence
+_UNREAD = re.compile(
+    r"\\(begin|end)\{(thebibliography|keywords|IEEEkeywords|CCSXML|comment|acks?|acknowledge?ments?|Acknowledgements?"
+    r"|titlepage|teaserfigure|icmlauthorlist|tikzpicture|filecontents)\*?\}"
+)
+_FRONT = re.compile(
+    r"\\(?:title|author|icmltitle|icmltitlerunning|icmlauthor|icmlaffiliation|icmlcorrespondingauthor|icmlkeywords|thanks"
+    r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?\{"
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FEWEST_WORDS = 30  # of text before the first section: fewer are front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]*\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]*\])?"
@@ -121,6 +132,8 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(document, s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
+    if document.format == "latex":
+        return sorted([*cuts, *_latex_cuts(document)])
     opened: dict[str, list[int]] = {}
     for match in _ENVIRONMENT.finditer(text):
         starts = opened.setdefault(match[2].lower(), [])
@@ -139,10 +152,6 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
             continue
         mark = _FLOAT if match[1] in ("footnotetext", "caption") else _GLUE
         cuts.append((match.start(), closings.get(match.end() - 1, match.end()), mark))
-    names = unprinted(document.macros)
-    if names:
-        for match in re.finditer(rf"\\(?:{'|'.join(map(re.escape, sorted(names)))})\s*+\{{", text):
-            cuts.append((match.start(), closings.get(match.end() - 1, match.end()), _GLUE))
     first = min((s.start for s in document.sections), default=None)
     if document.abstract_span is not None:
         cuts.append((0, document.abstract_span[0], _PARAGRAPH))
@@ -151,6 +160,46 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
     elif first is not None and document.format != "markdown":
         cuts.append((0, first, _PARAGRAPH))
     return sorted(cuts)
+
+
+def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
+    """What a LaTeX paper has beside its running text and headings, its front matter included."""
+    text = document.text
+    marks = {"footnote": _GLUE, "statement": _PARAGRAPH, "listing": _PARAGRAPH, "table": _PARAGRAPH}
+    floated = -1
+    for aside in document.asides:
+        inside = aside.end <= floated
+        yield aside.start, aside.end, _FLOAT if inside and aside.kind != "footnote" else marks.get(aside.kind, _FLOAT)
+        floated = max(floated, aside.end if aside.kind == "float" else -1)
+    opened: dict[str, list[int]] = {}
+    for match in _UNREAD.finditer(text):
+        starts = opened.setdefault(match[2], [])
+        if match[1] == "begin":
+            starts.append(match.start())
+        elif starts:
+            yield starts.pop(), match.end(), _FLOAT
+    closings = _closings(text)
+    for match in _FRONT.finditer(text):
+        yield match.start(), closings.get(match.end() - 1, match.end()), _GLUE
+    names = unprinted(document.macros)
+    if names:
+        for match in re.finditer(rf"\\(?:{'|'.join(map(re.escape, sorted(names)))})\s*+\{{", text):
+            yield match.start(), closings.get(match.end() - 1, match.end()), _GLUE
+    begin = text.find("\\begin{document}")
+    start = begin + len("\\begin{document}") if begin >= 0 else 0
+    end = text.rfind("\\end{document}")
+    if end > start:
+        yield end, len(text), _PARAGRAPH
+    first = min((s.start for s in document.sections), default=end if end > start else len(text))
+    if document.abstract_span is not None:
+        yield 0, document.abstract_span[0], _PARAGRAPH
+        start = document.abstract_span[1]
+    elif (made := text.find("\\maketitle", start, first)) >= 0:
+        start = made + len("\\maketitle")
+    if start < first and len(_WORD.findall(plain(document, start, first))) < _FEWEST_WORDS:
+        yield start, first, _PARAGRAPH
+    if document.abstract_span is None:
+        yield 0, start, _PARAGRAPH
 
 
 @dataclass(frozen=True)
@@ -221,7 +270,12 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
         before = shadow[max(0, match.start() - 400) : match.start()].rstrip(_MARKS)[-1:]
         # An unfinished sentence that continues in lower case was cut by a page; a formula may follow a colon.
         more = shadow[match.end() : match.end() + 3].lstrip(_MARKS)[:1]
-        if not match[0].isspace() or before in (".!?" if more == "q" else ".!?:") or _STARTS.match(shadow, match.end()):
+        ended = before in (".!?" if more == "q" else ".!?:")
+        if _SKIP.fullmatch(match[0]):
+            starts = ended
+        else:
+            starts = ended or not match[0].isspace() or _STARTS.match(shadow, match.end()) is not None
+        if starts:
             out[match.end()] = True
     return sorted(out.items())
 
@@ -252,7 +306,8 @@ def sentences(document: Document) -> list[Sentence]:
             spans = ((number.end(), spans[0][1]), *spans[1:])
         if end - at > LONGEST:
             spans = ()
-        text = " ".join(filter(None, (plain(document, start, stop) for start, stop in spans)))
+        read = {span: text for span in spans if (text := plain(document, *span))}
+        spans, text = tuple(read), " ".join(read.values())
         if re.search(r"\w", text):
             i = bisect_right(displays, end) - 1
             out.append(Sentence(text, spans, paragraph, first, i >= 0 and displays[i] >= at))

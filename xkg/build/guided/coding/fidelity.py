@@ -37,6 +37,7 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
         "implementation": draft.implementation,
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
+        "configuration": draft.configuration,
         "sources": room_for(draft.excerpt, draft.implementation),
     }
     answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)

@@ -66,6 +66,7 @@ def revise(
     inputs = {
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
+        "configuration": draft.configuration,
         "sources": room_for(draft.excerpt, draft.implementation, draft.test),
     }
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.python import parse_ast
 from xkg.build.fidelity import omitted
+from xkg.build.guided.coding.configuration import configuration
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.draft import Draft, prompt
@@ -63,6 +64,7 @@ def modularize_with_model(
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
     found = material(codebase, located)
+    configured = configuration(codebase, tuple(dict.fromkeys([*found.used, *found.sources])))
     parts = [Part(component.name, component.implementation) for component in components]
     allowed = _allowed(found, components)
     inputs = {
@@ -71,6 +73,7 @@ def modularize_with_model(
         "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
         "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
         "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
+        "configuration": configured,
         "packages": ", ".join(allowed),
         "components": rendered(parts),
     }
@@ -91,6 +94,7 @@ def modularize_with_model(
         documentation=answer.documentation.strip(),
         sources=tuple(dict.fromkeys([*found.sources, *(source for c in called for source in c.sources)])),
         excerpt=_joined(found.code, (component.excerpt for component in called)),
+        configuration=configured,
     )
 
 

@@ -187,7 +187,7 @@ class _Enrichment:
         settings, which retrieval seldom finds."""
         for top in range(TOP, 0, -1):
             if self._size(union := self._union(batch, top)) <= self.room:
-                tables = {p.number: frozenset(range(len(p.pieces))) for p in self.passages.listed if p.kind == "table"}
+                tables = {p.number: frozenset(range(len(p.pieces))) for p in self.passages.listed if p.settings}
                 return both if self._size(both := {**union, **tables}) <= self.room else union
         union, remaining = self._union(batch, 1), self.room
         fitted: dict[int, frozenset[int]] = {}

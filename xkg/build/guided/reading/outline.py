@@ -6,7 +6,7 @@ omissions are marked."""
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from xkg.build.guided.reading.passages import Passage, Passages
+from xkg.build.guided.reading.passages import Kind, Passage, Passages
 from xkg.build.techniques.section_roles import Part, Role
 
 CUT = "[…]"
@@ -29,7 +29,10 @@ _DISTANCE = {
     Role.BACK: (4.0, 1.0),
 }
 _FARTHEST = 3.5  # sentences beyond are omitted even where there is room
-_APART = {"text": 0.0, "algorithm": -0.5, "statement": 0.6, "table": 9.0}
+_APART: Mapping[Kind, float] = {
+    "text": 0.0, "algorithm": -0.5, "statement": 0.6, "caption": 0.8, "footnote": 1.0, "float": 1.0, "listing": 1.4,
+    "table": 1.4,
+}  # fmt: skip
 
 
 def condensed(passages: Passages, room: int) -> str:
@@ -80,7 +83,7 @@ def _numbered(passage: Passage, pieces: AbstractSet[int]) -> str:
             texts.append(piece.text)
         elif not texts or texts[-1] != CUT:
             texts.append(CUT)
-    label = "" if passage.kind != "algorithm" else "Algorithm: "
+    label = "Algorithm: " if passage.kind == "algorithm" and not passage.text.startswith("Algorithm ") else ""
     return f"[{passage.number}] {label}{' '.join(texts)}"
 
 
@@ -105,5 +108,7 @@ def _by_distance(passages: Passages) -> list[tuple[Passage, int]]:
         nth = seen[id(passage.part)] = seen.get(id(passage.part), -1) + 1
         # The method is included to its end; of other parts the first paragraphs matter most.
         first += _APART[passage.kind] + (0.0 if passage.role in (Role.ABSTRACT, Role.METHOD) else 0.1 * nth)
+        if passage.kind == "table":  # results last, settings before them
+            first = _FARTHEST - (0.5 if passage.settings else 0.0)
         ranked += [(first + step * i, passage.number, i) for i in range(len(passage.pieces))]
     return [(passages[number], i) for distance, number, i in sorted(ranked) if distance <= _FARTHEST]

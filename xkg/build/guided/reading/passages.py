@@ -1,4 +1,5 @@
-"""A paper as numbered passages: its paragraphs, statements, algorithms and small tables as readable text.
+"""A paper as numbered passages: its paragraphs, statements, algorithms, tables, captions and footnotes as readable
+text, formulas as LaTeX.
 
 A model cites passages by number, so that its answer leads back to offsets of the paper without quotes."""
 
@@ -9,7 +10,11 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
-from xkg.build.paper.document import Document
+from xkg.build.paper.document import Algorithm, Document
+from xkg.build.paper.latex.algorithms import LABEL
+from xkg.build.paper.latex.tables import rows
+from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tokens import Tex
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence
 from xkg.build.techniques.definitions import Reader, excerpt_of, read
@@ -27,10 +32,13 @@ _TABLE = re.compile(
 _SETTINGS = re.compile(
     r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
 )
-_WORD = re.compile(r"[^\W\d_]{2,}")
-_SPACING = re.compile(
-    r"\\(?:hline|toprule|midrule|bottomrule|cmidrule|centering)\b(?:\([^)]{0,200}\))?(?:\{[^}]{0,200}\})?"
+# Captions and footnotes in Markdown, as Mathpix and the PDF reader write them.
+_BESIDE = re.compile(
+    r"^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]{0,6}[.:|][^\n]*$"
+    r"|\\(?P<command>caption|footnotetext|footnote)\{",
+    re.MULTILINE,
 )
+_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True)
@@ -41,14 +49,18 @@ class Piece:
     spans: tuple[Span, ...]
 
 
+Kind = Literal["text", "statement", "algorithm", "table", "caption", "footnote", "float", "listing"]
+
+
 @dataclass(frozen=True)
 class Passage:
     """`number` counts from 1 in reading order; `part` is None before the first heading."""
 
     number: int
-    kind: Literal["text", "statement", "algorithm", "table"]
+    kind: Kind
     part: Part | None
     pieces: tuple[Piece, ...]
+    settings: bool = False  # a table of hyper-parameters, an architecture, notation
 
     @cached_property
     def text(self) -> str:
@@ -110,13 +122,14 @@ class Passages:
 def read_passages(document: Document) -> Passages:
     """The passages of a paper. References and acknowledgements have none."""
     reader, parts = read(document)
-    blocks = [*_paragraphs(reader.sentences, reader.part_of), *_other_blocks(document, reader.sentences, parts)]
-    ordered = sorted((b for b in blocks if _has_content(*b)), key=lambda b: b[2][0].spans[0][0])
-    listed = tuple(Passage(n, kind, part, pieces) for n, (kind, part, pieces) in enumerate(ordered, start=1))
+    beside = _asides(document, parts) if document.format == "latex" else _gaps_of(document, reader.sentences, parts)
+    blocks = [*_paragraphs(reader.sentences, reader.part_of), *_algorithms(document, parts), *beside]
+    ordered = sorted((b for b in blocks if _has_content(*b[:3])), key=lambda b: b[2][0].spans[0][0])
+    listed = tuple(Passage(n, kind, part, pieces, s) for n, (kind, part, pieces, s) in enumerate(ordered, start=1))
     return Passages(reader, parts, listed)
 
 
-_Block = tuple[Literal["text", "statement", "algorithm", "table"], Part | None, tuple[Piece, ...]]
+_Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
@@ -124,37 +137,84 @@ def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
     punctuation."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
-    return kind != "text" or any("$" in p.text or len(_WORD.findall(p.text)) > 2 for p in pieces)
+    return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)
 
 
 def _paragraphs(sentences: Sequence[Sentence], part_of: Sequence[Part | None]) -> Iterator[_Block]:
     for _, group in groupby(range(len(sentences)), key=lambda i: (sentences[i].paragraph, id(part_of[i]))):
         members = list(group)
-        yield "text", part_of[members[0]], tuple(Piece(sentences[i].text, sentences[i].spans) for i in members)
+        yield "text", part_of[members[0]], tuple(Piece(sentences[i].text, sentences[i].spans) for i in members), False
 
 
-def _other_blocks(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
-    """Algorithms, and blocks between the paragraphs of a part: statements of theorems, small tables."""
-    text = document.text
-    covered = [span for s in sentences for span in s.spans]
+def _algorithms(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
     for algorithm in document.algorithms:
-        covered.append((algorithm.start, algorithm.end))
-        body = f"{algorithm.title}\n{algorithm.body}".strip()
+        name = document.labels.get(algorithm.label or "", "")
+        title = f"{name}: {algorithm.title}" if name and algorithm.title else name or algorithm.title
+        body = f"{title}\n{_numbered_lines(document, algorithm)}".strip()
         if body:
             part = part_at(parts, algorithm.start)
-            yield "algorithm", part, (Piece(body, ((algorithm.start, algorithm.end),)),)
+            yield "algorithm", part, (Piece(body, ((algorithm.start, algorithm.end),)),), False
+
+
+def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
+    """The steps, with numbers where the paper refers to one of them."""
+    labels = LABEL.findall(document.text, algorithm.start, algorithm.end)
+    if not any(document.labels.get(label.strip(), "").startswith("line ") for label in labels):
+        return algorithm.body
+    return "\n".join(f"{n}: {line}" for n, line in enumerate(algorithm.body.split("\n"), start=1))
+
+
+def _asides(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
+    """Tables, captions, footnotes, statements and listings of a LaTeX paper."""
+    for aside in document.asides:
+        if aside.text:
+            part = part_at(parts, aside.start)
+            settings = aside.kind == "table" and _is_settings(part, aside.text)
+            yield aside.kind, part, (Piece(aside.text, ((aside.start, aside.end),)),), settings
+
+
+def _is_settings(part: Part | None, table: str) -> bool:
+    return len(table) <= LONGEST_TABLE and _SETTINGS.search(f"{part.title if part else ''} {table}") is not None
+
+
+def _gaps_of(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
+    """Blocks between the paragraphs of a part: statements of theorems, tables, captions, footnotes."""
+    text = document.text
+    tex = Tex(text)
+    for match in _BESIDE.finditer(text):
+        group = tex.group(match.end() - 1) if match["command"] else None
+        start, end = (group.start, group.end) if group is not None else match.span()
+        words = " ".join(latex_text(text[start:end]).split())
+        if _WORD.search(words):
+            kind: Kind = "footnote" if match["command"] and match["command"].startswith("foot") else "caption"
+            yield kind, part_at(parts, match.start()), (Piece(words, ((start, end),)),), False
+    covered = [span for s in sentences for span in s.spans]
+    covered += [(a.start, a.end) for a in document.algorithms]
     for part in (p for top in parts for p in top.walk()):
         if part.role is Role.ABSTRACT:
             continue
         inner = [(c.start, c.end) for c in part.children]
         for start, end in _gaps(part.body_start, part.end, sorted([*covered, *inner])):
-            table = _TABLE.search(text, start, end)
-            if table:
-                if len(table[0]) <= LONGEST_TABLE and _SETTINGS.search(part.title + text[start:end]):
-                    cells = " ".join(_SPACING.sub("", table[0]).split())
-                    yield "table", part, (Piece(cells, (table.span(),)),)
-            elif end - start >= _LEAST and len(statement := plain(document, start, end)) >= _LEAST:
-                yield "statement", part, (Piece(" ".join(statement.split()), ((start, end),)),)
+            at = start
+            for table in _TABLE.finditer(text, start, end):
+                yield from _statement(document, part, at, table.start())
+                cells = _cells(table[0])
+                settings = len(cells) <= LONGEST_TABLE and _SETTINGS.search(part.title + text[start:end]) is not None
+                yield "table", part, (Piece(cells, (table.span(),)),), settings
+                at = table.end()
+            yield from _statement(document, part, at, end)
+
+
+def _statement(document: Document, part: Part, start: int, end: int) -> Iterator[_Block]:
+    if end - start >= _LEAST and len(statement := plain(document, start, end)) >= _LEAST:
+        yield "statement", part, (Piece(" ".join(statement.split()), ((start, end),)),), False
+
+
+def _cells(table: str) -> str:
+    """The rows of a table, which is LaTeX, Markdown or HTML."""
+    if begin := re.match(r"\\begin\{(\w+\*?)\}", table):
+        return rows(table[begin.end() : table.rindex("\\end{")], begin[1], latex_text)
+    return "\n".join(" ".join(line.split()) for line in table.splitlines() if line.strip())
 
 
 def _gaps(start: int, end: int, covered: Sequence[Span]) -> Iterator[Span]:

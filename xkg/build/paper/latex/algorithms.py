@@ -1,62 +1,121 @@
 """Pseudocode as readable steps, one per line, from the LaTeX packages for it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from xkg.build.paper.document import Algorithm
+from xkg.build.paper.latex.commands import MATH_ENVIRONMENTS
 from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tokens import Environment, Tex
 
 LABEL = re.compile(r"\\label\s*\{([^{}]{1,200})\}")
+CAPTION = re.compile(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])")
 _NUMBERED = re.compile(r"(?i)^(?:algorithm|procedure|listing|alg\.)\s*[\dA-Z]{0,3}(?:\.\d+)?\s*[.:—–-]*\s+")
 _WORDS = {
     "state": "", "statex": "", "item": "", "require": "Require:", "ensure": "Ensure:",
     "input": "Input:", "output": "Output:", "kwin": "Input:", "kwout": "Output:", "kwdata": "Data:",
     "kwresult": "Result:", "kwinput": "Input:", "kwoutput": "Output:", "return": "return", "kwret": "return",
-    "for": "for", "forall": "for all",
-    "foreach": "for each", "forpar": "for", "while": "while", "if": "if", "eif": "if", "uif": "if", "elsif": "else if",
-    "elseif": "else if", "uelseif": "else if", "else": "else", "uelse": "else", "repeat": "repeat", "until": "until",
+    "for": "for", "forall": "for all", "lfor": "for", "lforeach": "for each", "lforall": "for all",
+    "foreach": "for each", "forpar": "for", "while": "while", "lwhile": "while", "if": "if", "lif": "if", "eif": "if",
+    "leif": "if", "uif": "if", "elsif": "else if",
+    "elseif": "else if", "uelseif": "else if", "lelseif": "else if", "else": "else", "uelse": "else", "lelse": "else",
+    "repeat": "repeat", "until": "until", "switch": "switch", "case": "case", "ucase": "case", "lcase": "case",
+    "other": "otherwise", "uother": "otherwise",
     "loop": "loop", "procedure": "procedure", "function": "function", "print": "print", "endfor": "end for",
     "endwhile": "end while", "endif": "end if", "endloop": "end loop", "endprocedure": "end procedure",
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
-_COMMENTS = frozenset(("comment", "tcp", "tcc", "tcp*", "tcc*", "leftcomment", "rcomment"))
-_SETTING = re.compile(r"\\(?:Set[A-Z]|ResetInOut|algrenewcommand)\w*")
-_COMMAND = re.compile(r"\\([a-zA-Z]+\*?)|\\\\|\\;|([{}])[ \t]*+\n")
-_PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print"])
+# Blocks of algorithm2e, whose last argument is what they hold, and how they end.
+_BLOCKS = {
+    "for": "end for", "forall": "end for", "foreach": "end for", "forpar": "end for", "while": "end while",
+    "if": "end if", "uif": "", "elseif": "end if", "uelseif": "", "else": "end if", "uelse": "", "eif": "end if",
+    "loop": "end loop", "repeat": "end repeat", "switch": "end switch", "case": "", "ucase": "", "other": "",
+    "uother": "", "function": "end function", "procedure": "end procedure",
+}  # fmt: skip
+_BARE_BLOCKS = frozenset(("else", "uelse", "loop", "other", "uother"))  # without a condition
+_GIVEN = frozenset(("input", "output", "kwin", "kwout", "kwdata", "kwresult", "kwinput", "kwoutput", "kwret"))
+_AT_END = re.compile(r"[ \t]*+\n")
+_COMMENTS = frozenset(("comment", "tcp", "tcc", "tcp*", "tcc*", "leftcomment", "rcomment", "lcomment"))
+_SETTING = re.compile(r"\\(?:Set[A-Z]|ResetInOut|algrenewcommand|algnewcommand|algsetup|algdef)\w*")
+_KEYWORD = re.compile(r"\\SetKw(?P<kind>[A-Za-z]*)\s*+\{\s*+\\?(?P<name>[a-zA-Z]{1,40})\s*+\}")
+_MATH = "|".join(re.escape(name) for name in sorted(MATH_ENVIRONMENTS))
+_COMMAND = re.compile(
+    r"(?P<math>\$\$?(?:[^$\\]|\\.){1,4000}+\$\$?|\\\((?:[^\\]|\\[^()]){0,4000}+\\\)|\\\[(?:[^\\]|\\[^\[\]]){0,8000}+\\\]"
+    rf"|\\begin\{{(?P<display>{_MATH})\}}(?:(?!\\begin\{{(?P=display)\}}).){{0,8000}}?\\end\{{(?P=display)\}})"
+    r"|\\(?P<border>begin|end)\s*+\{[^{}]{1,60}\}|\\(?P<word>[a-zA-Z]+\*?)|\\\\\*?(?:\[[^\[\]\n]{0,20}\])?|\\;"
+    r"|(?P<brace>[{}])[ \t]*+\n|(?P<escape>\\[^a-zA-Z\\;])",
+    re.DOTALL,
+)
+_PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print", "case", "other", "switch"])
+_BREAK = "\n\n"
+_MARK = "\ue000"  # private: no text has it, and it is no space
+_MARKED = re.compile(rf"{_MARK}(\d{{1,6}}){_MARK}")
+_BESIDE = re.compile(r"\s*\\label\s*\{([^{}]{1,200})\}")
 
 
-def latex_algorithm(
-    source: str, start: int, end: int, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
-) -> Algorithm:
-    r"""The algorithm in `source`, which is `start` to `end` of the paper and begins with `\begin`."""
-    tex = Tex(source)
+def latex_algorithms(
+    source: str,
+    start: int,
+    inner: Sequence[Environment],
+    macros: Mapping[str, tuple[int, str]],
+    defaults: Mapping[str, str],
+    title: str = "",
+    labels: Mapping[str, str] | None = None,
+) -> dict[Algorithm, dict[str, int]]:
+    r"""The algorithms in `source`, which begins with `\begin` at `start` of the paper: one, or, where as many captions
+    as environments `algorithmic` are `inner` to it, that many; each with the labels of its lines, which count from 1.
+    `title` is for one without a caption."""
+    parts = _parts(source, start, inner)
+    found: dict[Algorithm, dict[str, int]] = {}
+    for left, right in parts:
+        part = source[left:right]
+        own, cut = caption(part, macros, defaults)
+        label = _own_label(part, cut)
+        body, lines = numbered_steps("".join(_outside(part, cut)), macros, defaults, labels)
+        lines.pop(label or "", None)
+        found[
+            Algorithm(
+                start=start + left,
+                end=start + right,
+                title=unnumbered(own or (title if len(parts) == 1 else "")),
+                body=body,
+                label=label,
+            )
+        ] = lines
+    return found
+
+
+def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
+    """The label of an algorithm, not of a line in it: in its caption, beside that, or else its first."""
+    for start, end in captions:
+        if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
+            return label[1].strip()
+        before = list(LABEL.finditer(source, max(0, start - 200), start))
+        if before and not source[before[-1].end() : start].strip():
+            return before[-1][1].strip()
     label = LABEL.search(source)
-    title, cut = caption(source, macros, defaults)
-    for match in re.finditer(r"\\(?:begin|end)\s*\{([^{}]{1,60})\}", source):
-        after = match.end()
-        if match[1] not in ("algorithm", "algorithm*", "algorithmic", "algorithm2e") and "math" not in match[1]:
-            if match[1].rstrip("*") in ("figure", "minipage", "center", "small"):
-                cut.append((match.start(), tex.skip_options(after)))
-            continue
-        cut.append((match.start(), tex.skip_options(after)))
-    for match in _SETTING.finditer(source):
-        after = match.end()
-        while group := tex.group(after):
-            after = group.after
-        cut.append((match.start(), after))
-    body, at = [], 0
-    for left, right in sorted(cut):
-        body.append(source[at:left] if left > at else "")
+    return label[1].strip() if label else None
+
+
+def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[int, int]]:
+    """The spans of the algorithms in a float with several, each with its caption."""
+    captions = [m.start() for m in CAPTION.finditer(source)]
+    if len(inner) < 2 or len(captions) != len(inner):
+        return [(0, len(source))]
+    above = captions[0] < inner[0].start - start
+    cuts = captions[1:] if above else [e.start - start for e in inner[1:]]
+    edges = [0, *cuts, len(source)]
+    spans = list(pairwise(edges))
+    return spans if all(a < b for a, b in spans) else [(0, len(source))]
+
+
+def _outside(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
+    out, at = [], 0
+    for left, right in sorted(spans):
+        out.append(text[at:left] if left > at else "")
         at = max(at, right)
-    body.append(source[at:])
-    return Algorithm(
-        start=start,
-        end=end,
-        title=unnumbered(title),
-        body=steps("".join(body), macros, defaults),
-        label=label[1].strip() if label else None,
-    )
+    return [*out, text[at:]]
 
 
 def caption(
@@ -66,7 +125,7 @@ def caption(
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []
-    for match in re.finditer(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])", source):
+    for match in CAPTION.finditer(source):
         at = tex.skip_options(match.end())
         group = tex.group(at)
         if group is not None and match.group().endswith("captionof"):
@@ -84,20 +143,146 @@ def unnumbered(title: str) -> str:
 
 def steps(source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]) -> str:
     """The steps as readable lines."""
-    own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
+    return numbered_steps(source, macros, defaults, None)[0]
 
-    def line(match: re.Match[str]) -> str:
-        if match[2]:
-            return match[2] + "\n\n"
-        word = match[1]
-        if word is None:
-            return "\n\n"
+
+def numbered_steps(
+    source: str,
+    macros: Mapping[str, tuple[int, str]],
+    defaults: Mapping[str, str],
+    labels: Mapping[str, str] | None,
+) -> tuple[str, dict[str, int]]:
+    """The steps as readable lines, and the lines that have a label, from 1."""
+    own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
+    written, keywords = _without_settings(source)
+    marked: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        marked.append(match[1].strip())
+        return f"{_MARK}{len(marked) - 1}{_MARK}"
+
+    lines = LABEL.sub(mark, _Lines(written.replace(_MARK, " "), keywords).run())
+    text = latex_text(lines, own | keywords, defaults, keep_algorithms=True, labels=labels)
+    out: list[str] = []
+    numbers: dict[str, int] = {}
+    for part in text.split(_BREAK):
+        line = _MARKED.sub("", part).strip()
+        if re.search(r"\w", line):
+            out.append(re.sub(r" {2,}", " ", line))
+            numbers |= {marked[int(m[1])]: len(out) for m in _MARKED.finditer(part) if int(m[1]) < len(marked)}
+    return "\n".join(out), numbers
+
+
+def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
+    r"""The source without settings, and the words that they define, as macros: `\SetKwFunction{FSum}{Sum}`."""
+    tex = Tex(source)
+    keywords: dict[str, tuple[int, str]] = {}
+    for match in _KEYWORD.finditer(source):
+        text = tex.group(match.end())
+        if text is not None and match["name"].lower() not in _WORDS and len(tex.inner(text)) < 200:
+            written = tex.inner(text)
+            kind = match["kind"]
+            if kind == "Function":
+                keywords[match["name"]] = (1, f"{written}(#1)")
+            elif kind in ("InOut", "Input", "Output", "Data"):
+                mark = "" if kind == "Data" else f"{_BREAK}{written}: "
+                keywords[match["name"]] = (1, f"{mark}#1") if mark else (0, written)
+            elif kind in ("", "Prog", "Block", "For"):
+                keywords[match["name"]] = (0, written)
+    cut = []
+    for match in _SETTING.finditer(source):
+        after = match.end()
+        while group := tex.group(after):
+            after = group.after
+        cut.append((match.start(), after))
+    return "".join(_outside(source, cut)), keywords
+
+
+class _Lines:
+    """Marks where lines end, with the words of commands, and the ends of blocks."""
+
+    def __init__(self, source: str, keywords: Mapping[str, tuple[int, str]]) -> None:
+        self.source = source
+        self.tex = Tex(source)
+        self.ended = "\\;" in source
+        self.blocks = {name for name, (count, _) in keywords.items() if count == 0}
+        self.edits: list[tuple[int, int, str]] = []
+
+    def run(self) -> str:
+        for match in _COMMAND.finditer(self.source):
+            if match["math"] or match["escape"]:
+                continue
+            start, end = match.span()
+            word = match["word"]
+            if match["brace"]:
+                if self.ended:
+                    self.edits.append((start + 1, start + 1, _BREAK))
+            elif match["border"]:
+                self.edits.append((start, start, _BREAK))
+            elif word is None:
+                self.edits.append((start, end, _BREAK))
+            else:
+                self._command(word, start, end)
+        out, at = [], 0
+        for left, right, text in sorted(self.edits, key=lambda edit: edit[:2]):
+            if left >= at:
+                out += [self.source[at:left], text]
+                at = right
+        return "".join([*out, self.source[at:]])
+
+    def _command(self, word: str, start: int, end: int) -> None:
         known = word.lower()
         if known in _COMMENTS:
-            return " # "
+            self.edits.append((start, self.tex.skip_options(end), " # "))
+            self._ends_line(self.tex.skip_options(end))
+            return
+        if known == "call":
+            self._call(end)
+            self.edits.append((start, end, " "))
+            return
+        if word in self.blocks:
+            self._block(end, "", bare=False)
+            return
         if known not in _WORDS or (known in _PLAIN_WORD and word == known and known != "item"):
-            return match.group()
-        return f"\n\n{_WORDS[known]} "
+            return
+        self.edits.append((start, end, f"{_BREAK}{_WORDS[known]} "))
+        if known in ("function", "procedure") and self._call(end):
+            return
+        if known in _GIVEN:
+            self._ends_line(end)
+        if known in _BLOCKS:
+            self._block(end, _BLOCKS[known], bare=known in _BARE_BLOCKS)
 
-    text = latex_text(_COMMAND.sub(line, source), own, defaults, keep_algorithms=True)
-    return "\n".join(part.strip() for part in text.split("\n\n") if re.search(r"\w", part))
+    def _ends_line(self, at: int) -> None:
+        """A braced argument with nothing behind it on its line ends one."""
+        group = self.tex.group(at)
+        if group is not None and _AT_END.match(self.source, group.after):
+            self.edits.append((group.after, group.after, _BREAK))
+
+    def _call(self, at: int) -> bool:
+        r"""`{name}{arguments}` of a call or a head; False for a block."""
+        name = self.tex.group(at)
+        given = self.tex.group(name.after) if name is not None else None
+        if given is None or re.search(r"\\;|\\[A-Z][a-zA-Z]*\s*\{|\n[ \t]*\n", self.tex.inner(given)):
+            return False
+        self.edits += [(given.start - 1, given.start, "("), (given.end, given.after, ") ")]
+        return True
+
+    def _block(self, at: int, ending: str, *, bare: bool) -> None:
+        """The ends of the lines of a block with braces around it: after its condition, and after what it holds."""
+        at = self.tex.skip_options(at)
+        if self.source.startswith("(", at):  # a comment beside the condition
+            close = self.source.find(")", at, at + 300)
+            at = close + 1 if close > 0 else at
+        condition = None if bare else self.tex.group(at)
+        if condition is None and not bare:
+            return
+        held = self.tex.group(condition.after if condition is not None else at)
+        while held is not None and held.after > held.end:
+            following = self.tex.group(held.after)
+            self.edits.append((held.start - 1, held.start, _BREAK))
+            goes_on = following is not None or re.match(r"\s*\\[ul]?[eE]lse", self.source[held.after : held.after + 40])
+            self.edits.append(
+                (held.end, held.after, f"{_BREAK}{'else' if following else '' if goes_on else ending}{_BREAK}")
+            )
+            held = following

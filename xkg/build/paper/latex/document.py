@@ -9,14 +9,18 @@ from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation
 from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_year
 from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
-from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
+from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
+from xkg.build.paper.latex.asides import asides_in
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
+from xkg.build.paper.latex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.flatten import flatten
+from xkg.build.paper.latex.formulas import math
+from xkg.build.paper.latex.labels import printed, theorems_in
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros, unprinted
-from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES, latex_text, math
+from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
 from xkg.unicode import one_line
 
@@ -47,6 +51,7 @@ _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
 _LONGEST_TITLE = 1000
+_LONGEST_ALGORITHM = 100_000
 _LONGEST_EMPHASIS = 300
 
 
@@ -55,6 +60,7 @@ class _Structure:
     headings: list[Heading] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     algorithms: list[Algorithm] = field(default_factory=list)
+    algorithm_sources: list[tuple[int, int, str]] = field(default_factory=list)
     emphases: list[Emphasis] = field(default_factory=list)
     abstract: tuple[int, int] | None = None
     warnings: list[str] = field(default_factory=list)
@@ -74,6 +80,27 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     front = text[: structure.headings[0].start if structure.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
+    cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as}
+    theorems = theorems_in(text)
+    names = printed(
+        text, scan.start, scan.end, scan.environment_list, theorems, scan.heading_aliases, scan.numbers.labels
+    )
+    structure.algorithms = scan.algorithms(names.labels)
+
+    def render(source: str, inside: bool) -> str:
+        return latex_text(source, table, defaults, keep_algorithms=inside, cited_as=cited_as, labels=names.labels)
+
+    read_from = structure.abstract[0] if structure.abstract else scan.start
+    asides = asides_in(
+        text,
+        (read_from, scan.end),
+        scan.environment_list,
+        structure.algorithms,
+        theorems,
+        names,
+        macros.definitions,
+        render,
+    )
     document = Document(
         format="latex",
         title=title or posixpath.splitext(posixpath.basename(main))[0],
@@ -87,6 +114,8 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         sections=tree(numbered(structure.headings), scan.end),
         equations=tuple(structure.equations),
         algorithms=tuple(structure.algorithms),
+        asides=tuple(asides),
+        labels=names.labels,
         emphases=tuple(structure.emphases),
         references=references,
         macros=dict(table),
@@ -130,16 +159,18 @@ class _Scan:
         self.text, self.macros = text, macros
         self.tex = Tex(text)
         self.borders, self.heading_aliases = aliases(macros)
-        environment_list = environments(text, self.borders)
-        self.environments = {e.start: e for e in environment_list}
-        self.algorithm_list = [e for e in environment_list if e.name in ALGORITHMS and e.closed]
-        self.listings = [e for e in environment_list if e.name in VERBATIM]
-        body = next((e for e in environment_list if e.name == "document"), None)
+        self.environment_list = environments(text, self.borders)
+        self.environments = {e.start: e for e in self.environment_list}
+        self.algorithm_list = [e for e in self.environment_list if e.name in ALGORITHMS and e.closed]
+        self.listings = [e for e in self.environment_list if e.name in VERBATIM]
+        body = next((e for e in self.environment_list if e.name == "document"), None)
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
         self.definitions = dict(macros.definitions)
         self.unprinted = unprinted(macros.table)
-        self.numbers = EquationNumbers(text, [e for e in environment_list if e.name == "subequations" and e.closed])
+        self.numbers = EquationNumbers(
+            text, [e for e in self.environment_list if e.name == "subequations" and e.closed]
+        )
         self.structure = _Structure()
         self.appendix = False
         self.no_display_end = False
@@ -226,15 +257,8 @@ class _Scan:
             self._listing(environment)
             return environment.end
         if name in FLOATS:
-            if self._listing(environment):
-                return environment.end
-            last = environment.start
-            for algorithm in self.algorithm_list:
-                if environment.start < algorithm.start < environment.end and algorithm.start >= last:
-                    self._algorithm(environment if name.startswith(("figure", "wrapfigure")) else algorithm)
-                    last = algorithm.end
-                    if name.startswith(("figure", "wrapfigure")):
-                        break
+            if not self._listing(environment):
+                self._algorithms_in(environment)
             return environment.end
         if name in VERBATIM:
             listing = listing_algorithm(self.text, environment, self.macros.table, self.macros.defaults)
@@ -254,14 +278,38 @@ class _Scan:
         self.structure.algorithms += [algorithm] if algorithm else []
         return algorithm is not None
 
-    def _algorithm(self, environment: Environment) -> None:
+    def _algorithms_in(self, outer: Environment) -> None:
+        """The algorithms in a float that is none itself: its caption is the title of a single one."""
+        inside: list[Environment] = []
+        for algorithm in self.algorithm_list:
+            if outer.start < algorithm.start < outer.end and (not inside or algorithm.start >= inside[-1].end):
+                inside.append(algorithm)
+        source = self.text[outer.start : outer.end]
+        captions = list(CAPTION.finditer(source)) if inside else []
+        title = ""
+        if len(inside) == 1 and len(captions) == 1 and len(source) < _LONGEST_ALGORITHM:
+            title, _ = caption(source, self.macros.table, self.macros.defaults)
+        for algorithm in inside:
+            self._algorithm(algorithm, title)
+
+    def _algorithm(self, environment: Environment, title: str = "") -> None:
         if any(environment.start < e.start < environment.end for e in self.listings) and self._listing(environment):
             return
-        source = self.text[environment.start : environment.end]
-        if len(source) < 100_000:
-            table, defaults = self.macros.table, self.macros.defaults
-            algorithm = latex_algorithm(source, environment.start, environment.end, table, defaults)
-            self.structure.algorithms.append(algorithm)
+        if environment.end - environment.start < _LONGEST_ALGORITHM:
+            self.structure.algorithm_sources.append((environment.start, environment.end, title))
+
+    def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
+        """All algorithms in order, with `labels` for their references; the labels of their lines are added to these."""
+        found = list(self.structure.algorithms)
+        for start, end, title in self.structure.algorithm_sources:
+            inner = [e for e in self.algorithm_list if e.name.startswith("algorithmic") and start < e.start < end]
+            read = latex_algorithms(
+                self.text[start:end], start, inner, self.macros.table, self.macros.defaults, title, labels
+            )
+            for algorithm, lines in read.items():
+                labels |= {label: f"line {line}" for label, line in lines.items()}
+                found.append(algorithm)
+        return sorted(found, key=lambda a: a.start)
 
     def _equation(self, start: int, end: int, body_start: int, body_end: int, environment: str = "") -> None:
         body = self.text[body_start:body_end]
@@ -361,5 +409,5 @@ def readable_latex(document: Document, start: int, end: int) -> str:
     """See `plain`."""
     macros: Mapping[str, tuple[int, str]] = document.macros
     text = document.text[start:end]
-    cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "cite" in text else {}
-    return latex_text(text, macros, document.macro_defaults, cited_as=cited_as)
+    cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "ite" in text else {}
+    return latex_text(text, macros, document.macro_defaults, cited_as=cited_as, labels=document.labels)

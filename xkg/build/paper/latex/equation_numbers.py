@@ -8,6 +8,8 @@ from xkg.build.paper.latex.tokens import Environment
 _ROWS = frozenset(("align", "gather", "eqnarray", "flalign", "alignat", "xalignat"))
 _NUMBERED = _ROWS | {"equation", "multline", "dmath"}
 _TAG = re.compile(r"\\tag\*?\s*+\{\(?([^{}]{1,40}?)\)?\}")
+_LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
+_STEPS = re.compile(r"\\refstepcounter\s*+\{equation\}")
 _SILENT = re.compile(r"\\(?:nonumber|notag)(?![a-zA-Z])")
 _PIECE = re.compile(r"\\(begin|end)\s*+\{[^{}]{1,60}\}|\\\\")
 _WITHIN = re.compile(
@@ -25,6 +27,8 @@ class EquationNumbers:
         self._group: Environment | None = None
         self._count = self._letter = self._section = 0
         self._appendix = False
+        self.labels: dict[str, str] = {}
+        """The number of each label so far."""
 
     def section(self, *, appendix: bool) -> None:
         """A numbered section begins."""
@@ -35,12 +39,20 @@ class EquationNumbers:
 
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
         r"""The numbers of a display at `start` with `body`; `name` is its environment, "" for `\[` and `$$`."""
-        numbers = []
+        numbers: list[str] = []
+        waiting: list[str] = []  # labels of rows without a number have that of the next
         for row in _rows(body) if name in _ROWS else [body]:
+            waiting += [label.strip() for label in _LABEL.findall(row)]
             if tag := _TAG.search(row):
                 numbers.append(tag[1].strip())
-            elif name in _NUMBERED and not _SILENT.search(row) and row.strip():
+            elif _STEPS.search(row) or (name in _NUMBERED and not _SILENT.search(row) and row.strip()):
                 numbers.append(self._next(start))
+            else:
+                continue
+            self.labels |= dict.fromkeys(waiting, numbers[-1])
+            waiting.clear()
+        if numbers:
+            self.labels |= dict.fromkeys(waiting, numbers[-1])
         return tuple(numbers)
 
     def _next(self, start: int) -> str:

@@ -6,12 +6,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xkg.build.paper.latex.commands import FIRST_SILENT, SILENT
 from xkg.build.paper.latex.tokens import Group, Tex
 
 _DEFINITION = re.compile(
-    r"\\(?:(?P<command>(?:re|provide|new)command|DeclareRobustCommand)\*?\s*+\{?\s*+\\(?P<a>[a-zA-Z@]+)\s*+\}?"
+    r"\\(?:(?P<command>(?:re)?new(?:command|robustcmd)|providecommand|DeclareRobustCommand)"
+    r"\*?\s*+\{?\s*+\\(?P<a>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<def>[gex]?def)\s*+\\(?P<b>[a-zA-Z@]+)(?P<parameters>(?:#\d)*)"
     r"|(?P<operator>DeclareMathOperator\*?)\s*+\{?\s*+\\(?P<c>[a-zA-Z@]+)\s*+\}?"
+    r"|(?P<document>(?:Re)?NewDocumentCommand|DeclareDocumentCommand|NewExpandableDocumentCommand)"
+    r"\s*+\{?\s*+\\(?P<e>[a-zA-Z@]+)\s*+\}?\s*+\{(?P<m>[m\s]*+)\}"
+    r"|(?P<paired>DeclarePairedDelimiter)\s*+\{?\s*+\\(?P<f>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
     r"|(?P<environment>(?:re)?newenvironment|newtheorem)\*?(?=\s*+\{))"
 )
@@ -24,10 +29,16 @@ _RESERVED = frozenset(
      "Cref", "autoref", "cite", "citep", "citet", "footnote", "emph", "textbf", "textit", "textsc", "texttt",
      "bf", "it", "em", "sc", "tt", "input", "include", "bibliography", "bibitem", "newblock", "documentclass",
      "usepackage", "includegraphics", "left", "right", "frac", "par", "relax", "url", "href", "thanks", "and",)
-)  # fmt: skip
+) | SILENT.keys() | FIRST_SILENT.keys()  # fmt: skip
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _PARAMETER = re.compile(r"#(\d)")
-_DEEPEST = 12
+_DEEPEST = 24  # macros in macros, arguments in arguments
+# What takes the next token alone: where `\F` is `\mathcal{F}`, `\hat \F` is `\hat {\mathcal{F}}`.
+_TAKES_ONE = re.compile(
+    r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
+    r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
+)
+_ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +62,7 @@ def find_macros(text: str) -> Macros:
     at = 0
     while match := _DEFINITION.search(text, at):
         at = match.end()
-        name = match["a"] or match["b"] or match["c"] or match["d"]
+        name = next(match[group] for group in ("a", "b", "c", "d", "e", "f", "environment") if match[group])
         if match["let"]:
             spans.append(match.span())
             same = match["same"][1:]
@@ -65,7 +76,15 @@ def find_macros(text: str) -> Macros:
             spans.append((match.start(), end))
             at = end
             continue
-        count, default = len(match["parameters"] or "") // 2, None
+        if match["paired"]:
+            left, right = tex.group(at), None
+            right = tex.group(left.after) if left is not None else None
+            if left is not None and right is not None and name not in _RESERVED:
+                spans.append((match.start(), right.after))
+                at = right.after
+                table[name] = (1, f"{tex.inner(left)} #1 {tex.inner(right)}")
+            continue
+        count, default = len(match["parameters"] or "") // 2 or (match["m"] or "").count("m"), None
         if match["command"]:
             if number := _COUNT.match(text, at):
                 count, at = int(number[1]), number.end()
@@ -141,8 +160,9 @@ def _expand(
     defaults: Mapping[str, str],
     inside: frozenset[str],
     budget: _Budget,
+    depth: int = 0,
 ) -> str:
-    if "\\" not in text or len(inside) >= _DEEPEST:
+    if "\\" not in text or depth >= _DEEPEST:
         return text
     tex: Tex | None = None
     out: list[str] = []
@@ -159,12 +179,17 @@ def _expand(
         if arguments is None:
             continue
         budget.expansions -= 1
-        replaced = _filled(body, arguments)
+        # Arguments first: a macro may stand in its own argument, but not in its own body.
+        given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
+        replaced = _filled(body, given)
         budget.characters -= len(replaced)
-        out.append(text[done : match.start()])
-        replaced = _expand(replaced, table, defaults, inside | {name}, budget)
+        before = text[done : match.start()]
+        out.append(before)
+        replaced = _expand(replaced, table, defaults, inside | {name}, budget, depth + 1)
         follows = text[after : after + 1]
-        if count == 0 and follows.isalpha() and re.search(r"\\[a-zA-Z@]+$", replaced[-40:]):
+        if _TAKES_ONE.search(text, max(0, match.start() - 30), match.start()) and not _ONE_TOKEN.fullmatch(replaced):
+            replaced = f"{{{replaced}}}"
+        elif count == 0 and follows.isalpha() and re.search(r"\\[a-zA-Z@]+$", replaced[-40:]):
             replaced += " "
         out.append(replaced)
         done = after

@@ -4,13 +4,25 @@ Symbols and accents are those of `pylatexenc`; its own walker recurses and gets 
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from pylatexenc import latex2text
 
+from xkg.build.paper.latex.commands import (
+    ENVIRONMENT_ARGUMENTS,
+    FIRST_SILENT,
+    HEADINGS,
+    MATH_ENVIRONMENTS,
+    NOT_READ,
+    PICTURES,
+    REFERENCES,
+    SILENT,
+    SPACES,
+)
+from xkg.build.paper.latex.formulas import math
 from xkg.build.paper.latex.macros import expand, find_macros
-from xkg.build.paper.latex.tokens import Environment, Tex, environments
+from xkg.build.paper.latex.tokens import Environment, Group, Tex, environments
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
@@ -26,10 +38,23 @@ _TOKEN = re.compile(
 )
 _INLINE = re.compile(r"((?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+)\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
-_MATH_NOISE = re.compile(
-    r"\\(?:label|tag)\*?\s*\{[^{}]*\}|\\(?:nonumber|notag|displaystyle|limits|ensuremath|xspace)(?![a-zA-Z])"
+_LENGTH = (
+    r"[ \t]*+=?[ \t]*+[-+]?(?:\d{0,5}\.?\d{1,5}[ \t]*+(?:(?:pt|em|ex|cm|mm|in|bp|pc|sp|mu|fil{1,3})(?![a-zA-Z])"
+    r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill|paper[a-z]{5,6})(?![a-zA-Z]))"
+    r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
-_DIMENSION = re.compile(r"[ \t]*+=?[ \t]*+-?\d{0,5}\.?\d{1,5}[ \t]*+(?:pt|em|ex|cm|mm|in|bp|pc|sp)(?![a-zA-Z])")
+_DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
+_LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
+_TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
+_DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
+# Words that a citation completes: without it the sentence would break off.
+_NEEDS_CITED = re.compile(
+    r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
+    r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
+    r"|since|when|recently,?|however,?|similarly,?|instead,?|later,?|specifically,?|moreover,?|additionally,?"
+    r"|also,?)\Z"
+)
+_GOES_ON = re.compile(r"(?:['’]s?)?[ \t~]*+\n?[ \t]*+(?:[a-z]{2}|\\(?:emph|textit)\{[a-z])")
 _LONGEST_MATH = 20_000
 _BREAK = "\x1d"
 
@@ -59,11 +84,6 @@ _ACCENTS = frozenset("'`^\"~=.")
 _WORD_ACCENTS = frozenset(["c", "v", "u", "H", "k", "r", "d", "b", "t"])
 
 
-def math(body: str) -> str:
-    """A formula's TeX on one line, without labels."""
-    return " ".join(_MATH_NOISE.sub("", body).split())
-
-
 def latex_text(
     source: str,
     macros: Mapping[str, tuple[int, str]] | None = None,
@@ -71,15 +91,17 @@ def latex_text(
     *,
     keep_algorithms: bool = False,
     cited_as: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> str:
     """Paragraphs of readable text, separated by blank lines: macros expanded, math as `$TeX$`; citations that are words
-    of the sentence as in `cited_as`, by key; other citations, references, footnotes, figures, tables and algorithms
-    (unless `keep_algorithms`) removed."""
+    of the sentence as in `cited_as`, by key; references to `labels` as they are printed ("Algorithm 2"), and a
+    displayed equation's number after it, without `labels` neither; other citations, footnotes, figures, tables and
+    algorithms (unless `keep_algorithms`, which also reads what is in minipages, figures and tables) removed."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
         source = "".join(_outside(source, definitions))
-    return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms, cited_as or {}).read())
+    return _tidy(_Reading(expand(source, macros or {}, defaults), keep_algorithms, cited_as, labels).read())
 
 
 def _outside(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:
@@ -91,14 +113,21 @@ def _outside(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:
 
 
 class _Reading:
-    def __init__(self, text: str, keep_algorithms: bool, cited_as: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        text: str,
+        keep_algorithms: bool,
+        cited_as: Mapping[str, str] | None,
+        labels: Mapping[str, str] | None,
+    ) -> None:
         self.text = text
         self.cited_as = cited_as
+        self.labels = labels
         self.tex = Tex(text)
         self.out: list[str] = []
         self.no_close: set[str] = set()
         self.closing: dict[int, str] = {}
-        self.dropped = NOT_READ - ALGORITHMS if keep_algorithms else NOT_READ
+        self.dropped = PICTURES if keep_algorithms else NOT_READ
         self.begins = {e.start: e for e in environments(text)} if "\\begin" in text else {}
 
     def read(self) -> str:
@@ -131,9 +160,20 @@ class _Reading:
         body = math(formula[1])
         if body in ("\\{", "\\}"):
             self.out.append(body[1])
-        elif body:
-            self.out.append(f"${body}$")
+        else:
+            self._formula(formula[1], display=match["math"] == "$$")
         return formula.end()
+
+    def _formula(self, source: str, environment: str = "", *, display: bool = True) -> None:
+        """A formula, and the numbers by which the paper refers to it."""
+        formula = math(source, environment)
+        if not formula:
+            return
+        self.out.append(f" ${formula}$ " if display else f"${formula}$")
+        labels = _LABEL.findall(source) if display and self.labels else ()
+        numbers = [self.labels[label.strip()] for label in labels if self.labels and label.strip() in self.labels]
+        if numbers:
+            self.out.append(f"{', '.join(f'({_number(number)})' for number in dict.fromkeys(numbers))} ")
 
     def _symbol(self, match: re.Match[str]) -> int:
         symbol, after = match["symbol"], match.end()
@@ -143,11 +183,12 @@ class _Reading:
             if end < 0:
                 self.no_close.add(close)
             elif end - after < _LONGEST_MATH:
-                self.out.append(f"${math(self.text[after:end])}$")
+                self._formula(self.text[after:end], display=symbol == "[")
                 return end + 2
             return after
         if symbol == "\\":
             self.out.append(" ")
+            after += self.text.startswith("*", after)
             return self.tex.skip_options(after)
         if symbol in _ACCENTS:
             return self._accented(match.group(), after)
@@ -172,11 +213,8 @@ class _Reading:
             group = self.tex.group(after)
             self.out.append("\n")
             return group.after if group else after
-        if word in ("verb", "lstinline") and after < len(self.text):
-            close = self.text.find(self.text[after], after + 1, after + 300)
-            if close > 0:
-                self.out.append(self.text[after + 1 : close])
-                return close + 1
+        if word in ("verb", "lstinline", "mintinline") and after < len(self.text):
+            return self._verbatim(word, after)
         if word == "item":
             self.out.append(_BREAK)
             option = self.tex.option(after)
@@ -196,12 +234,19 @@ class _Reading:
             return self._heading(word, after)
         if word in FIRST_SILENT:
             at = self.tex.skip_options(after)
-            group = self.tex.group(at)
-            return self.tex.skip_options(group.after) if group else at
+            for _ in range(FIRST_SILENT[word]):
+                argument = self.tex.argument(at)
+                at = self.tex.skip_options(argument.after) if argument else at
+            return at
+        if word in REFERENCES and self.labels is not None:
+            return self._reference(word, after)
+        if word == "ding" and (group := self.tex.group(after)):
+            self.out.append(_DINGS.get(self.tex.inner(group), ""))
+            return group.after
         if _CITE.match(word):
-            if _CITE_AS_WORDS.match(word):
-                self._cite(word, after)
-            return self._skip(after, 1)
+            return self._citation(word, after)
+        if word in SPACES and not self.text.startswith("{-", after):
+            self.out.append(" ")
         if word in SILENT:
             if word == "par":
                 self.out.append(_BREAK)
@@ -214,18 +259,78 @@ class _Reading:
         if symbol is not None:
             self.out.append(symbol)
             return self._control_space(after)
-        if self.text.startswith("[", after):
-            return self.tex.skip_options(after)
+        at = self.tex.skip_options(after) if self.text.startswith("[", after) else after
+        while self.text.startswith("{", at) and (group := self.tex.group(at)) and self._is_length(group):
+            at = group.after
+        if at > after:
+            return at
         dimension = _DIMENSION.match(self.text, after)
         return dimension.end() if dimension else self._control_space(after)
 
-    def _cite(self, word: str, after: int) -> None:
+    def _is_length(self, group: Group) -> bool:
+        length = _DIMENSION.match(self.text, group.start, group.end)
+        return length is not None and not self.text[length.end() : group.end].strip()
+
+    def _verbatim(self, word: str, after: int) -> int:
+        """Code in a line: between braces, or between two characters of any kind."""
+        at = self.tex.skip_options(after) if word != "verb" else after
+        if word == "mintinline" and (language := self.tex.group(at)):
+            at = language.after
+        if word != "verb" and self.text.startswith("{", at) and (group := self.tex.group(at)):
+            self.out.append(self.tex.inner(group))
+            return group.after
+        close = self.text.find(self.text[at], at + 1, at + 300) if at < len(self.text) else -1
+        if close > 0:
+            self.out.append(self.text[at + 1 : close])
+            return close + 1
+        return after
+
+    def _citation(self, word: str, after: int) -> int:
+        end = self._skip(after, 1)
         group = self.tex.group(self._skip_options(after))
-        keys = self.tex.inner(group).split(",") if group else []
-        names = [self.cited_as[key.strip()] for key in keys[:20] if key.strip() in self.cited_as]
+        if group is None or self.cited_as is None:
+            return end
+        if not _CITE_AS_WORDS.match(word) and not self._is_needed(end):
+            return end
+        keys = [key.strip() for key in self.tex.inner(group).split(",")[:20] if key.strip()]
+        names = [self.cited_as.get(key) or f"[{key}]" for key in keys]
         if word.endswith("author"):
             names = [name.partition(" (")[0] for name in names]
         self.out.append(", ".join(names[:-1]) + " and " * (len(names) > 1) + "".join(names[-1:]))
+        return end
+
+    def _is_needed(self, end: int) -> bool:
+        """Whether a citation is a word of its sentence: its subject, or what a preposition before it asks for."""
+        before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
+        following = self.text[end : end + 40]
+        if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
+            return False
+        if not before or before.endswith((".", "!", "?", ":")):
+            return _GOES_ON.match(following) is not None
+        return _NEEDS_CITED.search(before) is not None
+
+    def _reference(self, word: str, after: int) -> int:
+        """A reference as it is printed; the label itself where nothing has it."""
+        at = self.tex.skip_options(after)
+        group = self.tex.group(at)
+        if group is None or self.labels is None:
+            return at
+        if word == "hyperlink":
+            return group.after
+        known = self.labels
+        keys = [key.strip() for key in self.tex.inner(group).split(",")[:20] if key.strip()]
+        end = group.after
+        if word in ("crefrange", "Crefrange") and (last := self.tex.group(end)):
+            keys.append(self.tex.inner(last).strip())
+            end = last.after
+        printed = [known.get(key, f"[{key}]") for key in keys]
+        if word in ("ref", "eqref", "subref", "labelcref"):
+            printed = [_number(name) for name in printed]
+        if word == "eqref":
+            printed = [f"({name})" for name in printed]
+        if word not in ("pageref", "cpageref"):
+            self.out.append(_listed(printed, " to " if word in ("crefrange", "Crefrange") else " and "))
+        return end
 
     def _control_space(self, after: int) -> int:
         """Skips the spaces after a control word, as TeX does."""
@@ -237,6 +342,8 @@ class _Reading:
         at = self._skip_options(at)
         for _ in range(groups):
             group = self.tex.group(at)
+            if group is None and groups > 1 and self.text.startswith("\\", self.tex.space(at)):
+                group = self.tex.argument(at)
             if group is None:
                 dimension = _DIMENSION.match(self.text, at)
                 return dimension.end() if dimension else at
@@ -273,15 +380,33 @@ class _Reading:
         if environment.closed and name in self.dropped:
             return environment.end
         self.out.append("\n")
+        option = self.tex.option(environment.body_start)
+        if option is not None and (title := _TITLE_OPTION.search(self.text, option.start, option.end)):
+            group = self.tex.group(title.start(1)) if title[1] else None
+            self.out.append(f"{self.tex.inner(group) if group else title[2]}. ")
         at = self._skip_options(environment.body_start)
-        if name in BOXES:
-            at = self._skip(at, 1)
+        for _ in range(ENVIRONMENT_ARGUMENTS.get(name, 0)):
+            at = self._skip_options(self._skip(at, 1))
+        while name not in ENVIRONMENT_ARGUMENTS and (group := self.tex.group(at)) and self._is_length(group):
+            at = group.after
         return at
 
     def _math(self, environment: Environment) -> None:
         body = self.text[environment.body_start : environment.body_end]
-        if len(body) < _LONGEST_MATH and (formula := math(body)):
-            self.out.append(f" ${formula}$ ")
+        if len(body) < _LONGEST_MATH:
+            self._formula(body, environment.name)
+
+
+def _number(printed: str) -> str:
+    """The number of a printed reference: "2" of "Algorithm 2"."""
+    return printed.rpartition(" ")[2]
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    """Names with "and", the kind of equal ones once: "Figure 1 and 2"."""
+    kinds = [name.rpartition(" ")[0] for name in names]
+    short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
+    return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])
 
 
 _MARKUP = re.compile(r"[\\{}$~&]|\n[ \t]+\n")
@@ -316,49 +441,3 @@ def _tidy(text: str) -> str:
         if line:
             paragraphs.append(line)
     return "\n\n".join(paragraphs)
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-def _starred(text: str) -> frozenset[str]:
-    return frozenset(name + star for name in text.split() for star in ("", "*"))
-
-
-MATH_ENVIRONMENTS = _starred("equation align gather multline eqnarray alignat flalign displaymath math dmath xalignat")
-FLOATS = _starred("""
-    figure table wrapfigure wraptable SCfigure sidewaystable sidewaysfigure tikzpicture tabular tabularx tabulary
-    longtable teaserfigure subfigure subtable pgfpicture picture
-""")
-ALGORITHMS = _starred("algorithm algorithmic algorithm2e algorithmbox myalgorithm pseudocode")
-LISTINGS = _starred("listing codelisting")
-NOT_READ = FLOATS | ALGORITHMS | LISTINGS | _names("thebibliography comment filecontents filecontents* CCSXML")
-BOXES = _names("minipage adjustbox multicols thebibliography tabular tabularx wrapfigure")
-HEADINGS = _names("part chapter section subsection subsubsection")
-
-SWITCHES = _names("""
-    maketitle noindent centering clearpage newpage pagebreak linebreak newline xspace protect small footnotesize
-    scriptsize tiny large Large LARGE huge Huge normalsize bf it em sc tt rm sf sl bfseries itshape scshape ttfamily
-    rmfamily sffamily mdseries upshape normalfont smallskip medskip bigskip hfill vfill par relax appendix
-    tableofcontents printbibliography hline toprule midrule bottomrule ignorespaces unskip leavevmode raggedright
-    raggedbottom flushbottom sloppy balance footnotemark nopagebreak allowbreak break quad qquad
-""")
-"""Macros without arguments that leave no text."""
-_ONE = _names("""
-    label ref eqref cref Cref autoref pageref vref nameref subref crefrange citealias footnote footnotetext thanks
-    marginpar todo vspace hspace vskip includegraphics bibliography bibliographystyle usepackage pagestyle
-    thispagestyle input include newcounter stepcounter refstepcounter hypertarget phantom hphantom vphantom index
-    glsadd affiliation email address institute date nocite caption captionsetup graphicspath color pdfoutput
-    hyphenation theoremstyle looseness sidenote endnote ccsdesc keywords
-""")
-_TWO = _names("""
-    setlength addtolength setcounter addtocounter rule addcontentsline definecolor numberwithin crefname fontsize
-    icmlcorrespondingauthor DeclareMathOperator multicolumn captionof
-""")
-SILENT = dict.fromkeys(SWITCHES, 0) | dict.fromkeys(_ONE, 1) | dict.fromkeys(_TWO, 2) | {"addtocontents": 3}
-"""The number of braced arguments of macros that leave no text."""
-FIRST_SILENT = _names("""
-    href bibinfo bibfield textcolor colorbox resizebox scalebox parbox raisebox rotatebox hyperref foreignlanguage
-""")
-"""Macros whose first argument is a setting and not text."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from xkg.build.paper.latex.text import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
+from xkg.build.paper.latex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
 from xkg.build.paper.latex.tokens import Tex, environments
 
 Kind = Literal["code", "math", "table", "image", "caption", "footnote", "comment", "front", "algorithm"]

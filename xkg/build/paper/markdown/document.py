@@ -19,10 +19,11 @@ from xkg.build.paper.headings import (
     tree,
     without_running_heads,
 )
-from xkg.build.paper.latex.algorithms import LABEL, latex_algorithm
+from xkg.build.paper.latex.algorithms import LABEL, latex_algorithms
 from xkg.build.paper.latex.authors import authors_in
+from xkg.build.paper.latex.formulas import math
 from xkg.build.paper.latex.macros import expand, find_macros
-from xkg.build.paper.latex.text import latex_text, math
+from xkg.build.paper.latex.text import latex_text
 from xkg.build.paper.latex.tokens import Tex
 from xkg.build.paper.markdown.algorithms import markdown_algorithms
 from xkg.build.paper.markdown.blocks import Region, inside_any, is_mathpix, lines_of, regions
@@ -335,9 +336,10 @@ class _Paper:
 
     def algorithms(self) -> tuple[Algorithm, ...]:
         algorithms = [
-            latex_algorithm(self.text[r.start : r.end], r.start, r.end, {}, {})
+            algorithm
             for r in self.regions
             if r.kind == "algorithm"
+            for algorithm in latex_algorithms(self.text[r.start : r.end], r.start, (), {}, {})
         ]
         algorithms += markdown_algorithms(self.text, self.regions, self.lines)
         return tuple(sorted(algorithms, key=lambda a: a.start))

@@ -1,0 +1,318 @@
+r"""What of a LaTeX paper's source its passages have, which prompts are made from: `python -m evaluation.whole_papers
+FILE…`.
+
+The source is taken apart here by simple patterns, independent of the parser. Of equations, formulas in the text, lines
+of algorithms, rows of tables, sentences (with captions and footnotes):
+
+- lost: not in any passage;
+- repeated: more often in the passages than in the source;
+- displaced: equations that come before one that they follow in the source.
+
+`leaks` are commands, lengths and options of layout in the passages; `dangling` are words such as "in" or "Equation"
+with nothing where the source has a reference."""
+
+import argparse
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from pathlib import Path
+
+from xkg.build.guided.reading.outline import rendered
+from xkg.build.guided.reading.passages import read_passages
+from xkg.build.paper.document import Document
+from xkg.build.paper.latex.macros import expand, unprinted
+from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.read import parse_paper
+
+_DISPLAY = re.compile(
+    r"\\begin\{((?:equation|align|gather|multline|eqnarray|flalign|displaymath|dmath)\*?)\}(.*?)\\end\{\1\}"
+    r"|\\\[(.*?)\\\]|\$\$(.*?)\$\$",
+    re.DOTALL,
+)
+_INLINE = re.compile(r"(?<!\\)\$((?:[^$\\]|\\.)+?)\$|\\\((.*?)\\\)", re.DOTALL)
+_ALGORITHMIC = re.compile(r"\\begin\{(algorithmic\*?)\}(.*?)\\end\{\1\}", re.DOTALL)
+_ALGORITHM = re.compile(r"\\begin\{(algorithm\*?|algorithm2e|procedure)\}(.*?)\\end\{\1\}", re.DOTALL)
+_TABULAR = re.compile(
+    r"\\begin\{(tabular[*xy]?|longtable)\}((?:(?!\\begin\{(?:tabular|longtable)).)*?)\\end\{\1\}", re.DOTALL
+)
+_UNREAD = re.compile(
+    r"\\begin\{(tikzpicture|thebibliography|comment|CCSXML|ack|acks|IEEEkeywords|keywords|lstlisting|verbatim|minted|"
+    r"axis|picture)\*?\}.*?\\end\{\1\*?\}",
+    re.DOTALL,
+)
+_REFERENCE = re.compile(
+    r"\\(?:[a-zA-Z]*?[cC]ite[a-zA-Z]*|[a-zA-Z]*?[rR]ef|crefrange|label|input|include|includegraphics|bibliography\w*|"
+    r"[vh]space|hypersetup|captionsetup|pagestyle|thispagestyle|setlength|addtolength|setcounter|definecolor|color|"
+    r"graphicspath|vskip|hskip|renewcommand|newcommand|providecommand|DeclareMathOperator|todo|url|href|nocite|rule|"
+    r"resizebox|scalebox|rotatebox|fontsize|cmidrule|cline|addlinespace|icmlauthor|icmlaffiliation|"
+    r"icmlcorrespondingauthor|icmlkeywords|icmltitle|icmltitlerunning|title|author|date|affiliation|"
+    r"address|email|thanks|appendixtitle|newacronym|newtheorem|pgfplotsset|tikzset|multirow|multicolumn|"
+    r"linespread|addcontentsline|lstset|lstinputlisting|printAffiliationsAndNotice|SetKw[a-zA-Z]*|SetCommentSty)\*?"
+    r"(?![a-zA-Z])"
+    r"(?:\s*(?:\[[^\[\]]*\]|\([^()\n]{0,60}\)))*(?:\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}){0,4}"
+)
+_KEEPS_LAST = re.compile(
+    r"\\(?:textcolor|multirow|multicolumn|resizebox|scalebox|parbox|href)\*?(?:\[[^\]]*\])*((?:\s*\{(?:[^{}]|\{(?:[^{}]|"
+    r"\{[^{}]*\})*\})*\})+)"
+)
+_MARKUP = re.compile(
+    r"\\(?:begin|end)\s*\{[^{}]*\}(?:\s*(?:\[[^\[\]]*\]))*(?:\s*\{[^{}]*\})*|\\[a-zA-Z@]+\*?(?:\[[^\[\]]*\])?|\\."
+)
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_LINE = re.compile(
+    r"\\(?:State|STATE|Statex|For|FOR|FORALL|ForAll|ForEach|While|WHILE|If|IF|Else|ELSE|ElsIf|ELSIF|EndFor|EndWhile|EndIf|"
+    r"ENDFOR|ENDWHILE|ENDIF|Require|REQUIRE|Ensure|ENSURE|Return|RETURN|KwIn|KwOut|KwData|KwResult|Input|Output|INPUT|"
+    r"OUTPUT|Repeat|Until|Function|Procedure|EndFunction|EndProcedure|Comment|COMMENT|caption|"
+    r"begin|end)\*?(?![a-zA-Z])|\\tc[pc]\*?(?:\[[^\[\]]{0,9}\])?|\\;|\\\\|\n[ \t]*\n"
+)
+_LEAK = re.compile(
+    r"\\[a-zA-Z@]+|(?<![\w.])-?\d*\.?\d+\s?(?:pt|em|ex|bp|mm|cm)(?![a-z])(?!\s+[a-z]{2,})|\b\w+=[\d.]*\\?\w*width|"
+    r"\[[!htbpH]{1,5}\]|(?<![\w.,=<>±(/-])0\.\d{1,3}(?=[A-Za-z$\\])|@\{\}|(?<= )[lcr](?:\|[lcr]+)+"
+)
+_DANGLING = re.compile(
+    r"(?i)\b(?:in|see|by|from|of|to|and|with|sections?|figures?|fig\.|tables?|equations?|eqs?\.|eqn\.|algorithm|theorem"
+    r"|lemma|appendix|proposition|assumption|definition|supp\.?)"
+    r"(?: ?[,;)]|\.(?= [A-Z]|\s*$)| (?:is|are|was|shows?|yields?|gives?|can|has|have|admits?|and|,)\b)"
+)
+_BACK = re.compile(
+    r"\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
+    r".*?(?=\\section|\\appendix|\\bibliography|\Z)",
+    re.DOTALL,
+)
+_REFERENCES = re.compile(
+    r"(?:^#+\s*References\s*$|^\\section\*?\{References\}).*?(?=^#+ |^\\section|\Z)", re.MULTILINE | re.DOTALL
+)
+_SHOWN_FORMULA = re.compile(r"(?<!\\)\$(?:[^$\\\n]|\\.)*(?<!\\)\$")
+_WITHOUT_SPACES = re.compile(r"[\u3000-\u9fff]")
+
+
+@dataclass(frozen=True)
+class Count:
+    """Counts of one paper; adds up."""
+
+    equations: int = 0
+    equations_lost: int = 0
+    equations_repeated: int = 0
+    equations_displaced: int = 0
+    formulas: int = 0
+    formulas_lost: int = 0
+    lines: int = 0
+    lines_lost: int = 0
+    rows: int = 0
+    rows_lost: int = 0
+    sentences: int = 0
+    sentences_lost: int = 0
+    sentences_repeated: int = 0
+    leaks: int = 0
+    dangling: int = 0
+    characters: int = 0
+
+    def __add__(self, other: "Count") -> "Count":
+        return Count(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def bare(text: str, document: Document) -> str:
+    """Letters and digits alone: macros expanded, commands, references and citations dropped."""
+    text = re.sub(r"\\includegraphics\*?\s*(?:\[[^\[\]]*\])?\s*\{[^{}]*\}", " ", text)
+    text = expand(text, document.macros, document.macro_defaults)
+    text = re.sub(r"\\(?:text|mbox|textrm|mathrm)\s*\{([^{}$]*)\$([^$]*)\$", r"\1\2", text)
+    text = _KEEPS_LAST.sub(lambda m: re.findall(r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}", m[1])[-1], text)
+    text = re.sub(
+        r"\\(?:tag|hskip|vskip|kern|mkern)\*?\s*(?:\{[^{}]*\}|-?[\d.]*\s*(?:pt|em|ex|mu|cm|mm|in))", " ", text
+    )
+    text = _MARKUP.sub(" ", _REFERENCE.sub(" ", text))
+    return "".join(c for c in text if c.isalnum())
+
+
+def body_of(document: Document) -> str:
+    """The source that is to be read: without preamble, authors, pictures and bibliography."""
+    text = document.text
+    start = text.find("\\begin{document}")
+    text = text[start + len("\\begin{document}") if start >= 0 else 0 :]
+    text = text.partition("\\end{document}")[0]
+    text = _printed(re.sub(r"(?<!\\)%[^\n]*", "", text), document)
+    if document.format != "latex":
+        text = _REFERENCES.sub(" ", text)
+    abstract = re.search(r"\\begin\{abstract\}|\\abstract\{", text)
+    text = text[abstract.end() :] if abstract else text
+    text = _UNREAD.sub(" ", text)
+    return _BACK.sub(" ", text)
+
+
+def _printed(text: str, document: Document) -> str:
+    r"""Without the arguments of macros that print nothing: `\newcommand{\cut}[1]{}`."""
+    tex, out, at = Tex(text), [], 0
+    for name in unprinted(document.macros):
+        for match in re.finditer(rf"\\{name}(?![a-zA-Z])", text):
+            group = tex.group(match.end())
+            out += [(match.start(), group.after)] if group else []
+    pieces = []
+    for start, end in sorted(out):
+        pieces.append(text[at:start] if start > at else "")
+        at = max(at, end)
+    return "".join([*pieces, text[at:]])
+
+
+def read_text(document: Document) -> tuple[str, str]:
+    """All passages as they are put into prompts, and their text without headings and numbers."""
+    passages = read_passages(document)
+    chosen = {p.number: set(range(len(p.pieces))) for p in passages.listed}
+    return rendered(passages, chosen), "\n\n".join(p.text for p in passages.listed)
+
+
+def equations_in(body: str) -> Iterator[str]:
+    for match in _DISPLAY.finditer(body):
+        yield match[2] or match[3] or match[4] or ""
+
+
+def lines_in(body: str) -> Iterator[str]:
+    inside = [m[2] for m in _ALGORITHMIC.finditer(body)]
+    inside += [m[2] for m in _ALGORITHM.finditer(body) if "algorithmic}" not in m[2]]
+    for source in inside:
+        yield from _LINE.split(source)
+
+
+def rows_in(body: str) -> Iterator[str]:
+    for match in _TABULAR.finditer(body):
+        source = match[2]
+        for _ in range(2 if match[1] in ("tabular*", "tabularx", "tabulary") else 1):
+            source = re.sub(r"^\s*(?:\[[^\]]*\])?\s*\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}", "", source)
+        for row in re.split(r"\\\\(?:\[[^\]]*\])?", source):
+            yield re.sub(
+                r"\\(?:hline|toprule|midrule|bottomrule|cmidrule|cline)\b(?:\([a-z]*\))?(?:\{[\d-]*\})?", " ", row
+            )
+
+
+def sentences_in(body: str) -> Iterator[tuple[str, ...]]:
+    text = _ALGORITHM.sub("\n\n", _TABULAR.sub("\n\n", body))
+    text = _ALGORITHMIC.sub("\n\n", text)
+    text = re.sub(r"\\(?:footnote|footnotetext|caption|captionof\{\w+\})\s*(?:\[[^\]]*\])?", " . ", text)
+    text = _INLINE.sub(" ", _DISPLAY.sub(" ", text))
+    text = _MARKUP.sub(
+        " ",
+        _REFERENCE.sub(
+            " ", re.sub(r"\\(?:begin|end|item|par|section|subsection|subsubsection|paragraph)\b", r". \g<0>", text)
+        ),
+    )
+    for part in re.split(r"[.!?;:()]|\n\s*\n", text):
+        words = tuple(_WORD.findall(part))
+        if len(words) >= 5 and not _WITHOUT_SPACES.search(part):
+            yield words
+
+
+def measure(document: Document) -> tuple[Count, list[str]]:
+    """The counts of one paper, and examples of what is wrong."""
+    body = body_of(document)
+    shown, text = read_text(document)
+    remarks: list[str] = []
+    read = bare(re.sub(r"^\d+: ", "", shown, flags=re.MULTILINE), document)
+    out: Counter[str] = Counter()
+
+    def missing(kind: str, source: str) -> bool:
+        needle = bare(source, document)
+        out[kind] += bool(needle)
+        if needle and needle not in read:
+            remarks.append(f"{kind} lost: {' '.join(source.split())[:150]}")
+            out[f"{kind}_lost"] += 1
+            return True
+        return False
+
+    at, wanted = 0, Counter(bare(e, document) for e in equations_in(body))
+    for equation in equations_in(body):
+        if missing("equations", equation) or len(needle := bare(equation, document)) < 12:
+            continue
+        place = read.find(needle, at)
+        if place < 0:
+            out["equations_displaced"] += 1
+            remarks.append(f"displaced: {' '.join(equation.split())[:150]}")
+        else:
+            at = place
+    for needle, times in wanted.items():
+        contained = sum(n for other, n in wanted.items() if needle in other)
+        if (
+            len(needle) >= 30
+            and read.count(needle) > contained
+            and read.count(needle) > body_count(needle, body, document)
+        ):
+            out["equations_repeated"] += read.count(needle) - times
+            remarks.append(f"equation repeated: {needle[:100]}")
+    outside = _DISPLAY.sub(" ", body)
+    for match in _INLINE.finditer(outside):
+        missing("formulas", match[1] or match[2])
+    for line in lines_in(body):
+        missing("lines", line)
+    for row in rows_in(body):
+        missing("rows", row)
+    prose = _SHOWN_FORMULA.sub(" ", shown)
+    words = _WORD.findall(prose)
+    pairs = Counter(pairwise(words))
+    expected: Counter[tuple[str, str]] = Counter()
+    found = list(sentences_in(body))
+    for sentence in found:
+        expected.update(pairwise(sentence))
+    for sentence in found:
+        own = list(pairwise(sentence))
+        out["sentences"] += 1
+        if sum(pair in pairs for pair in own) < 0.6 * len(own):
+            out["sentences_lost"] += 1
+            remarks.append(f"sentence lost: {' '.join(sentence)[:150]}")
+        elif sum(pairs[pair] > expected[pair] for pair in own) > 0.8 * len(own):
+            out["sentences_repeated"] += 1
+            remarks.append(f"sentence repeated: {' '.join(sentence)[:150]}")
+    text = _SHOWN_FORMULA.sub("M", text)
+    for match in _LEAK.finditer(text):
+        out["leaks"] += 1
+        remarks.append(f"leak: {text[max(0, match.start() - 40) : match.end() + 30]!r}")
+    for match in _DANGLING.finditer(text):
+        if _is_dangling(match, text, body):
+            out["dangling"] += 1
+            remarks.append(f"dangling: {text[max(0, match.start() - 40) : match.end() + 20]!r}")
+    out["characters"] = len(shown)
+    return Count(**out), remarks
+
+
+def body_count(needle: str, body: str, document: Document) -> int:
+    return bare(body, document).count(needle)
+
+
+def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
+    """Whether the source has a reference or citation after these words, and what follows them here nowhere."""
+    words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
+    words += re.findall(r"[^\W\d_]+", match[0])
+    phrase = r"[\s~]+".join(re.escape(w) for w in words[:2])
+    if re.search(phrase + r"\.?[\s~({]*\\[a-zA-Z]*(?:[rR]ef|[cC]ite)", body) is None:
+        return False
+    return (
+        re.search(r"[\s~]+".join(re.escape(w) for w in words) + r"\s*" + re.escape(match[0].strip()[-1]), body) is None
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("papers", nargs="+", type=Path)
+    parser.add_argument("--examples", type=int, default=0, help="of each paper")
+    options = parser.parse_args()
+    total = Count()
+    for path in options.papers:
+        count, remarks = measure(parse_paper(path))
+        total += count
+        print(f"{path}: {described(count)}", flush=True)
+        for remark in remarks[: options.examples]:
+            print(f"    {remark}")
+    print(f"all: {described(total)}")
+
+
+def described(count: Count) -> str:
+    return (
+        f"equations {count.equations}: {count.equations_lost} lost, {count.equations_repeated} repeated, "
+        f"{count.equations_displaced} displaced; formulas {count.formulas}: {count.formulas_lost} lost; "
+        f"algorithm lines {count.lines}: {count.lines_lost} lost; rows {count.rows}: {count.rows_lost} lost; "
+        f"sentences {count.sentences}: {count.sentences_lost} lost, {count.sentences_repeated} repeated; "
+        f"leaks {count.leaks}; dangling {count.dangling}; {count.characters} characters"
+    )
+
+
+if __name__ == "__main__":
+    main()

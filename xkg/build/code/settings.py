@@ -1,0 +1,177 @@
+"""Values in a repository's configuration files: YAML, JSON, TOML, gin, INI, as flat names with file and line.
+
+Nothing of a file is run or constructed: YAML is composed to nodes, and aliases are followed within a bound."""
+
+import configparser
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from xkg.value import Value
+
+LARGEST_FILE = 200_000  # bytes; a larger one holds data
+MOST_FILES = 150
+_MOST_BYTES = 1_500_000
+_MOST_IN_FILE = 300
+_MOST = 2500
+_DEEPEST = 8
+_DEEPEST_NODE = 40
+_MOST_EVENTS = 40_000
+_LONGEST = 120  # characters of a value
+_MOST_ITEMS = 12  # of a list that is a value
+_SUFFIXES = ("yaml", "yml", "json", "toml", "gin", "ini", "cfg", "conf")
+_ELSE = re.compile(
+    r"(?:^|/)(?:\.[^/]+|node_modules|docs?|tests?|data|datasets?|assets|website|third_party|vendor|wandb|results?"
+    r"|outputs?|logs?)/"
+    r"|(?:^|/)(?:\.[^/]*|package(?:-lock)?|tsconfig[^/]*|composer|manifest|pyproject|setup|tox|pytest|mypy|codecov|mkdocs"
+    r"|poetry|docker-compose[^/]*|[^/]*(?:environment|conda|requirements?|lock|vocab|tokenizer|index|metadata|citation)"
+    r"[^/]*)\.[^./]+$",
+    re.IGNORECASE,
+)
+_LIKELY = re.compile(r"(?i)conf|cfg|param|hyper|option|setting|exp|train|model|default|recipe")
+_GIN = re.compile(r"^[ \t]*+((?:[\w.-]+/)*+[\w-]+(?:\.[\w-]+)*+)[ \t]*+=[ \t]*+(\S[^\n]*)$", re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]{0,40}[\w.\"-]{1,80}[ \t]{0,40}[=:]?[ \t]{0,40}\{[ \t]{0,40}$", re.MULTILINE)
+_ENTRY = re.compile(r"\"?([\w.-]{1,80})\"?[ \t]{0,40}[=:][ \t]{0,40}(\S.{0,500})$")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Setting(Value):
+    """A value of a configuration file: `name` is its path in it ("optim.lr"), `value` is as written, of one line;
+    `line` is 0 where it is not known."""
+
+    path: str
+    line: int
+    name: str
+    value: str
+
+
+def is_settings(path: str, size: int | None) -> bool:
+    """Whether a file may configure an experiment, by its path and size."""
+    return path.rpartition(".")[2].lower() in _SUFFIXES and (size or 0) <= LARGEST_FILE and _ELSE.search(path) is None
+
+
+def likeliest(paths: Sequence[str]) -> list[str]:
+    """The paths of at most 150 files that most likely configure experiments, best first."""
+    return sorted(paths, key=lambda p: (_LIKELY.search(p) is None, p.count("/"), p))[:MOST_FILES]
+
+
+def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
+    """The settings of these files (path → text), in the order of the files, within bounds; of a file that does not
+    parse, those before the fault. `mark` is called with the path of each file before it is read."""
+    out: list[Setting] = []
+    size = 0
+    for path, text in texts.items():
+        size += len(text)
+        if size > _MOST_BYTES or len(out) >= _MOST:
+            break
+        mark(path)
+        found: list[Setting] = []
+        try:
+            for setting in _read(path, text):
+                found.append(setting)
+                if len(found) >= _MOST_IN_FILE:
+                    break
+        except (yaml.YAMLError, ValueError, configparser.Error, RecursionError, TypeError, IndexError):
+            pass  # what was read before the fault counts
+        out += found
+    return tuple(out[:_MOST])
+
+
+def _read(path: str, text: str) -> Iterator[Setting]:
+    kind = path.rpartition(".")[2].lower()
+    if kind in ("yaml", "yml", "json"):
+        text = text.replace("\t", " ")
+        _require_shallow(text)
+        for node in yaml.compose_all(text, Loader=_LOADER):
+            yield from _nodes(path, node, "", 0, [2 * _MOST_IN_FILE])
+    elif kind == "toml":
+        yield from _tables(path, text, tomllib.loads(text), "", 0)
+    elif kind == "gin":
+        for match in _GIN.finditer(text):
+            yield Setting(
+                path=path,
+                line=text.count("\n", 0, match.start(1)) + 1,
+                name=match[1].rpartition("/")[2],
+                value=_short(match[2].partition(" #")[0]),
+            )
+    elif _BLOCK.search(text):
+        yield from _blocks(path, text)
+    else:
+        parser = configparser.RawConfigParser(strict=False, interpolation=None)
+        parser.read_string(text)
+        for section in parser.sections():
+            for name, value in parser.items(section):
+                yield _found(path, text, f"{section}.{name}", value)
+
+
+def _require_shallow(text: str) -> None:
+    """Raises `ValueError` for YAML that is nested more deeply, or has more nodes, than any configuration: composing it
+    would recurse, in C where libyaml does it."""
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST_NODE or count > _MOST_EVENTS:
+            raise ValueError("nested too deeply, or too long")
+
+
+def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iterator[Setting]:
+    """The values of a YAML node; `left` counts down over all nodes, those behind aliases included."""
+    left[0] -= 1
+    if left[0] < 0 or depth > _DEEPEST or node is None:
+        return
+    line = node.start_mark.line + 1
+    if isinstance(node, yaml.ScalarNode):
+        if name:
+            yield Setting(path=path, line=line, name=name, value=_short(node.value))
+    elif isinstance(node, yaml.SequenceNode):
+        if name and all(isinstance(item, yaml.ScalarNode) for item in node.value):
+            items = [item.value for item in node.value[:_MOST_ITEMS]]
+            more = ", …" if len(node.value) > _MOST_ITEMS else ""
+            yield Setting(path=path, line=line, name=name, value=_short(f"[{', '.join(items)}{more}]"))
+        else:
+            for i, item in enumerate(node.value[:_MOST_ITEMS]):
+                yield from _nodes(path, item, f"{name}.{i}" if name else str(i), depth + 1, left)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and len(key.value) < 80:
+                yield from _nodes(path, value, f"{name}.{key.value}" if name else key.value, depth + 1, left)
+
+
+def _tables(path: str, text: str, table: Mapping[str, Any], name: str, depth: int) -> Iterator[Setting]:
+    for key, value in table.items():
+        full = f"{name}.{key}" if name else str(key)
+        if isinstance(value, dict):
+            if depth < _DEEPEST:
+                yield from _tables(path, text, value, full, depth + 1)
+        else:
+            yield _found(path, text, full, str(value))
+
+
+def _blocks(path: str, text: str) -> Iterator[Setting]:
+    """Lines `name = value` in blocks `name { … }`, as in HOCON."""
+    inside: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.partition("#")[0].partition("//")[0].strip().rstrip(",")
+        if stripped.endswith("{"):
+            inside.append(stripped[:-1].strip(' \t=:"'))
+        elif stripped.startswith("}"):
+            del inside[-1:]
+        elif match := _ENTRY.match(stripped):
+            yield Setting(path=path, line=number, name=".".join([*inside[:_DEEPEST], match[1]]), value=_short(match[2]))
+
+
+def _found(path: str, text: str, name: str, value: str) -> Setting:
+    """With the first line that sets the name."""
+    key = re.escape(name.rpartition(".")[2])
+    match = re.search(rf"^[ \t]{{0,40}}\"?{key}\"?[ \t]{{0,40}}[=:]", text, re.MULTILINE | re.IGNORECASE)
+    return Setting(
+        path=path, line=text.count("\n", 0, match.start()) + 1 if match else 0, name=name, value=_short(value)
+    )
+
+
+def _short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,33 @@
+"""Formulas as LaTeX that is valid by itself, without layout."""
+
+import re
+
+from xkg.build.paper.latex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
+from xkg.build.paper.latex.tokens import Tex
+
+# Layout in formulas; line ends come first, so that `\\\\!` stays one.
+_MATH_NOISE = re.compile(
+    r"(\\\\)|\\(?:label|tag|[vh]space|vphantom|hphantom)\*?\s*+\{[^{}]*+\}"
+    r"|\\(?:[vh]skip|m?kern|mskip)\s*+=?\s*+-?\d{0,5}\.?\d{0,5}\s*+(?:[a-z]{2}|\\[a-z]++)"
+    r"|\\(?:nonumber|notag|displaystyle|textstyle|limits|ensuremath|xspace|allowdisplaybreaks|tiny|scriptsize"
+    r"|footnotesize|small|normalsize|large|Large|centering|noindent)(?![a-zA-Z])|\\!"
+)
+_ROWS = re.compile(r"\\\\|(?<!\\)&")
+_DOLLAR = re.compile(r"\\.|\$", re.DOTALL)
+
+
+def math(body: str, environment: str = "") -> str:
+    r"""A formula's TeX on one line, without labels and layout, valid where `environment` is not around it: rows of an
+    `align` stand in `aligned`, and `$x$` in its text is `\(x\)`."""
+    formula = " ".join(_MATH_NOISE.sub(lambda m: m[1] or " ", body).split())
+    if environment in ENVIRONMENT_ARGUMENTS:
+        tex = Tex(formula)
+        group = tex.group(0)
+        formula = formula[group.after :].lstrip() if group else formula
+    if "$" in formula:
+        sides = iter(range(10**6))
+        formula = _DOLLAR.sub(lambda m: m[0] if m[0] != "$" else ("\\(", "\\)")[next(sides) % 2], formula)
+    inner = "aligned" if environment in ALIGNED else "gathered" if environment in GATHERED else ""
+    if inner and formula.endswith("\\\\"):
+        formula = formula[:-2].rstrip()
+    return f"\\begin{{{inner}}} {formula} \\end{{{inner}}}" if inner and _ROWS.search(formula) else formula
