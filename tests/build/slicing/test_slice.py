@@ -52,7 +52,7 @@ def tangled() -> Codebase:
 
 # What the package itself gives, and what the slice of a symbol must give: the same expression in both.
 CASES = [
-    ("src/tangled/model.py::Model.step", "Model().run(4)", "tangled.model"),
+    ("src/tangled/model.py::Model.step", "Model().step(4)", "tangled.model"),
     ("src/tangled/model.py::Model", "Model().state()", "tangled.model"),
     ("src/tangled/model.py::Model", "Model.names + [Model.offset]", "tangled.model"),
     ("src/tangled/model.py::build", "[build(0), build(1).run(2)]", "tangled.model"),
@@ -377,3 +377,130 @@ def test_a_submodule_that_is_reached_through_another_name_is_imported(package: s
     assert run(cut.source)["f"]("<a/>") == "a"
     taken = sliced({"m.py": f"{source}\nxml = 1\n\ndef g():\n    return f, xml\n"}, "m.py::g").source
     assert run(taken)["g"]()[1] == 1
+
+
+AGENT = {
+    "agent.py": '''import wandb
+import numpy as np
+from nets import Net, Other
+from tools import clip, plot
+from types_ import Config
+
+
+class Agent:
+    """Learns."""
+
+    rate = 0.1
+    colour = "red"
+
+    def __init__(self, config: Config, size):
+        self.config = config
+        # the network
+        self.net = Net(size)
+        self.other = Other(size)
+        width = size * 2
+        if config:
+            self.scale = np.ones(width)
+        else:
+            self.unused = 1
+        self._build()
+        self._decorate()
+
+    def _build(self):
+        self.offset = 3
+        self.picture = plot()
+
+    def _decorate(self):
+        self.title = "t"
+
+    def loss(self, x):
+        return self.value(x) * self.rate + clip(self.scale).sum()
+
+    def value(self, x):
+        return self.net.apply(x) + self.offset
+
+    def log(self, x):
+        wandb.log({"x": x, "colour": self.colour})
+
+    def loop(self):
+        for _ in range(3): self.log(self.other.apply(1))
+''',
+    "nets.py": "class Net:\n    def __init__(self, n): self.n = n\n    def apply(self, x): return x + self.n\n"
+    "    def unused(self): return 1\n\nclass Other(Net):\n    pass\n",
+    "tools.py": "def clip(x): return x\n\ndef plot(): return 'plot'\n",
+    "types_.py": "class Config:\n    size = 1\n    def path(self): return open('x')\n",
+}
+
+
+def test_a_method_comes_with_what_it_reaches_and_the_signatures_of_the_rest() -> None:
+    result = sliced(AGENT, "agent.py::Agent.loss")
+    assert not result.missing
+    assert undefined(result.source) == []
+    agent = run(result.source)["Agent"](True, 2)
+    assert agent.loss(1) == (1 + 2 + 3) * 0.1 + 4
+    assert vars(agent).keys() == {"net", "scale", "offset", "picture"}
+    for line in ("# left out: def log(self, x)", "# left out: def loop(self)", "# left out: colour = 'red'"):
+        assert line in result.source
+    for absent in ("wandb", "Other", "unused = 1", 'title = "t"'):
+        assert absent not in result.source
+    assert "class Config" in result.source
+    assert "open('x')" not in result.source
+    assert result.packages == ("numpy",)
+    names = [identity.rpartition("::")[2] for identity in result.derived_from]
+    assert names[0] == "Agent.loss"
+    assert {"Agent.value", "Net", "clip"} <= set(names)
+    assert not {"Agent", "Agent.log", "Other", "Config"} & set(names)
+
+
+def test_a_class_that_is_asked_for_is_whole() -> None:
+    result = sliced(AGENT, "agent.py::Agent.loss", "agent.py::Agent")
+    assert "left out: def log" not in result.source
+    assert "wandb" in result.source
+    assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # objects of Net are made and may be used
+
+
+def test_an_object_that_is_passed_on_comes_with_what_others_read_from_it() -> None:
+    files = {
+        "a.py": "from b import norm\n\nclass A:\n    def __init__(self):\n        self.x = 1\n        self.y = 2\n\n"
+        "    def f(self):\n        return norm(self)\n\n    def g(self, name):\n        return getattr(self, name)\n",
+        "b.py": "def norm(a):\n    return a.x\n",
+    }
+    assert vars(run(sliced(files, "a.py::A.f").source)["A"]()) == {"x": 1}
+    assert vars(run(sliced(files, "a.py::A.g").source)["A"]()) == {"x": 1, "y": 2}
+
+
+def test_bases_come_with_the_methods_that_are_reached() -> None:
+    files = {
+        "a.py": "from b import Base\n\nclass A(Base):\n    def f(self):\n        return self.g() + self.h\n",
+        "b.py": "import wandb\n\nclass Base:\n    def __init__(self):\n        self.h = 1\n        self.i = 2\n\n"
+        "    def g(self):\n        return 2\n\n    def log(self):\n        wandb.log(1)\n",
+    }
+    result = sliced(files, "a.py::A.f")
+    assert run(result.source)["A"]().f() == 3
+    assert "wandb" not in result.source
+
+
+def test_decorators_aliases_and_properties_of_a_class_body_stay() -> None:
+    files = {
+        "a.py": "class A:\n    def mark(f):\n        return f\n\n    def first(self):\n        return 1\n\n"
+        "    second = first\n\n    @property\n    def size(self):\n        return self._size\n\n"
+        "    @size.setter\n    def size(self, n):\n        self._size = n\n\n"
+        "    @mark\n    def f(self):\n        self.size = 4\n        return self.second() + self.size\n\n"
+        "    def rest(self): return 0\n"
+    }
+    result = sliced(files, "a.py::A.f")
+    assert run(result.source)["A"]().f() == 5
+    assert "left out: def rest" in result.source
+
+
+def test_what_is_cut_for_length_has_its_signature() -> None:
+    files = {
+        "a.py": "from b import Big, far\n\nclass A:\n    def f(self, n=1):\n        return Big(far(n))\n",
+        "b.py": "class Big:\n    size: int = 3\n    def g(self, x=2):\n        '''Adds. More.'''\n"
+        + "        x = 1\n" * 30
+        + "\ndef far(n):\n    return n\n",
+    }
+    result = sliced(files, "a.py::A.f", max_lines=20)
+    assert [identity.rpartition("::")[2] for identity in result.cut] == ["Big"]
+    assert result.outlines == ("class Big", "    size: int = 3", "    def g(self, x=2)  # Adds.")
+    assert "def far" in result.source

@@ -1,14 +1,18 @@
 """The statements of a repository that some of its statements depend on, in the order of importing."""
 
 import ast
+import heapq
+import itertools
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from xkg.build.slicing.bindings import ImportNode, Scope, Statement, bound_name, imported_module
+from xkg.build.slicing.class_parts import Parts
+from xkg.build.slicing.function_parts import mentions
 from xkg.build.slicing.name_resolution import (
     Builtin,
     Definition,
@@ -49,15 +53,22 @@ _SETS_UP = re.compile(
 )
 
 
+# What only an annotation or a constructor names is further away than what a method calls.
+_FAR = 3
+
+
 class Dependence:
-    """Grows from the seeds in breadth-first order until nothing more is needed or `max_lines` are reached.
+    """Grows from the seeds, what is nearest to them first, until nothing more is needed or `max_lines` are reached.
 
-    `included` maps each statement to its references; `cut` are the definitions beyond the limit."""
+    `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
+    classes, and the functions around seeds, with what is retained of them; with `whole_classes` all of them is."""
 
-    def __init__(self, program: Program, max_lines: int) -> None:
+    def __init__(self, program: Program, max_lines: int, *, whole_classes: bool = False) -> None:
         self.program = program
         self.lines_left = max_lines
+        self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
+        self.parts: dict[Place, Parts] = {}
         self.nested: dict[Place, list[NestedImport]] = {}
         self.namespaces: dict[str, dict[str, Target]] = {}
         self.externals: dict[External, str] = {}
@@ -65,9 +76,16 @@ class Dependence:
         self.builtins: set[str] = set()
         self.missing: dict[str, str] = {}
         self.cut: dict[Definition, None] = {}
-        self._queue: deque[tuple[Definition, int | None]] = deque()
+        self._queue: list[tuple[int, int, Definition, int | None]] = []
+        self._count = itertools.count()
+        self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
+        # Definitions that are used for more than annotations and as bases of classes of which only methods are needed.
+        self._strong: set[Definition] = set()
+        self._own_attributes: set[str] = set()
+        self._attributes: set[str] = set()
+        self._foreign: dict[str, frozenset[str]] = {}
         self._same: dict[str, Definition] = {}
         self._repeats: dict[str, bool] = {}
 
@@ -79,34 +97,94 @@ class Dependence:
     def statement(self, place: Place) -> Statement:
         return self.scope(place.path).statements[place.index]
 
-    def grow(self, seeds: Sequence[Place]) -> None:
-        for seed in seeds:
+    def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
+        """`seeds` maps statements to the definitions inside that are needed; none where all of a statement is."""
+        for seed, roots in seeds.items():
+            if roots:
+                self.parts[seed] = self._new_parts(seed, roots)
             self._include(seed, None, seed=True)
         while True:
             while self._queue:
-                definition, position = self._queue.popleft()
+                distance, _, definition, position = heapq.heappop(self._queue)
                 for place in self._bindings(definition, position):
-                    if not self._include(place, position):
+                    self._distance.setdefault(place, distance)
+                    if not self._include(place, position, strong=definition in self._strong):
                         self.cut[definition] = None
-            if not self._include_set_ups() and not self._include_registrations(seeds):
+            grown = self._retain_reached() or self._include_set_ups()
+            if not grown and not self._include_registrations(list(seeds)):
                 return
 
     # --- statements ---
 
-    def _include(self, place: Place, position: int | None, *, seed: bool = False) -> bool:
+    def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
         """Includes a statement; returns False where the limit excludes it."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
+            parts = self.parts.get(place)
+            if parts is None and isinstance(statement.node, ast.ClassDef):
+                parts = self._new_parts(place, ())
+                parts.whole = seed or strong or self.whole_classes
+            if parts is not None:
+                parts.refresh(self._own_attributes, self._attributes)
+                lines = parts.retained_lines + 2
             if lines > self.lines_left and not seed:
                 return False
+            if parts is not None:
+                self.parts[place] = parts
             self.lines_left -= lines
-            self.nested[place] = list(self._nested_imports(place, statement))
-            self.included[place] = list(self._references(place, statement))
+            self._retain(place)
+        elif strong and place in self.parts and not self.parts[place].whole:
+            parts = self.parts[place]
+            if parts.missing_lines > self.lines_left and not parts.roots:
+                return False
+            parts.whole = True
         if (place, position) not in self._followed:
             self._followed.add((place, position))
             self._follow(place, position)
         return True
+
+    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> Parts:
+        lines = self.program.texts[place.path].split("\n")
+        return Parts(self.statement(place).node, roots, lines, self._foreign_names(place.path))
+
+    def _foreign_names(self, path: str) -> frozenset[str]:
+        """The names in a module that are imported from outside the repository."""
+        if path not in self._foreign:
+            imported = {bound_name(a) for s in self.scope(path).statements for n, _ in s.imports for a in n.names}
+            found = {name for name in imported if isinstance(self.program.lookup(path, name), External)}
+            self._foreign[path] = frozenset(found)
+        return self._foreign[path]
+
+    def _retain_reached(self) -> bool:
+        """Retains more of the included classes, by what the slice mentions."""
+        grown = False
+        for place, parts in list(self.parts.items()):
+            before = parts.retained_lines
+            if place in self.included and parts.refresh(self._own_attributes, self._attributes):
+                self.lines_left -= parts.retained_lines - before
+                self._retain(place)
+                for position in [p for at, p in self._followed if at == place]:
+                    self._follow(place, position)
+                grown = True
+        return grown
+
+    def _retain(self, place: Place) -> None:
+        """Enters what the retained part of a statement refers to."""
+        statement, parts = self.statement(place), self.parts.get(place)
+        self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
+        self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
+        if parts is None:
+            found = mentions([statement.node], (), self._foreign_names(place.path))
+        else:
+            found = parts.mentions
+        self._own_attributes |= found.own
+        self._attributes |= found.other
+
+    def holds(self, place: Place, line: int) -> bool:
+        """Whether a line of an included statement is retained."""
+        parts = self.parts.get(place)
+        return parts is None or parts.holds(line)
 
     def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
         for use in statement.uses:
@@ -115,10 +193,16 @@ class Dependence:
                 yield reference._replace(target=self._canonical(reference.target))
 
     def _follow(self, place: Place, position: int | None) -> None:
-        statement = self.statement(place)
+        statement, parts = self.statement(place), self.parts.get(place)
+        weak = parts.inherited if parts is not None and not parts.whole else frozenset()
         for use, target, _ in self.included[place]:
             at = place.index if use.immediate else position
-            self._need(target, at if isinstance(target, Definition) and target.path == place.path else None, place.path)
+            inside = isinstance(target, Definition) and target.path == place.path
+            itself = inside and use.name in statement.definite
+            strong = not use.annotates and id(use.node) not in weak and not itself
+            aside = use.annotates or (parts is not None and parts.sets_up(use.line))
+            far = self._distance.get(place, 0) + (_FAR if aside else 1)
+            self._need(target, at if inside else None, place.path, strong=strong, distance=far)
         for nested in self.nested[place]:
             for name in nested.names:
                 for _, target in name if isinstance(name, tuple) else ():
@@ -126,15 +210,20 @@ class Dependence:
         starred = self.program.rebound_stars(place.path).get(place.index, {})
         for bound in statement.binds | statement.globals_written | starred.keys():
             if self.program.lookup(place.path, bound) == Definition(place.path, bound):
-                self._need(Definition(place.path, bound), position, place.path)
+                self._need(Definition(place.path, bound), position, place.path, strong=False, distance=self._distance.get(place, 0))
 
-    def _need(self, target: Target, position: int | None, path: str) -> None:
+    def _need(
+        self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1
+    ) -> None:
         if isinstance(target, Definition):
             if not self._repeated(target.path):
                 position = None
-            if (target, position) not in self._seen:
+            stronger = strong and target not in self._strong
+            if stronger:
+                self._strong.add(target)
+            if (target, position) not in self._seen or stronger:
                 self._seen.add((target, position))
-                self._queue.append((target, position))
+                heapq.heappush(self._queue, (distance, next(self._count), target, position))
         elif isinstance(target, External):
             self.externals.setdefault(target, path)
         elif isinstance(target, RepositoryModule):
