@@ -504,3 +504,100 @@ def test_what_is_cut_for_length_has_its_signature() -> None:
     assert [identity.rpartition("::")[2] for identity in result.cut] == ["Big"]
     assert result.outlines == ("class Big", "    size: int = 3", "    def g(self, x=2)  # Adds.")
     assert "def far" in result.source
+
+
+NESTED = {
+    "train.py": """import wandb
+from tools import smooth, plot
+
+class Trainer:
+    def __init__(self, n):
+        self.n = n
+        self.figure = plot()
+
+    def update(self, batch, keys):
+        'Updates.'
+        wandb.log(batch)
+        weights = [1, 2]
+        weights.append(3)
+        total = len(keys)  # unused
+        for key in keys:
+            if key:
+                picture = plot()
+                shift = batch[key]
+            else:
+                continue
+
+            def loss_fn(params):
+                'The loss.'
+                return smooth(params) * sum(weights) + shift + self.n
+
+            grads = smooth(loss_fn)
+        weights = None
+        return grads
+
+def outer(x):
+    y = x + 1
+    z = plot()
+    def inner(a):
+        return a + y
+    return inner
+""",
+    "tools.py": "def smooth(x): return x\n\ndef plot(): return 'plot'\n",
+}
+
+
+def test_a_function_inside_a_method_comes_with_what_it_takes_from_around_it() -> None:
+    result = sliced(NESTED, "train.py::Trainer.update.loss_fn")
+    assert not result.missing
+    assert undefined(result.source) == []
+    trainer = run(result.source)["Trainer"](5)
+    assert vars(trainer) == {"n": 5}
+    assert trainer.update({"a": 4}, ["", "a"])(2) == 2 * 6 + 4 + 5
+    for absent in ("wandb", "plot", "total", "grads", "weights = None"):
+        assert absent not in result.source
+    assert result.entries == ("Trainer",)
+    assert [i.rpartition("::")[2] for i in result.derived_from] == ["Trainer.update.loss_fn", "smooth"]
+
+
+def test_a_function_that_is_returned_is_returned_once() -> None:
+    source = sliced(NESTED, "train.py::outer.inner").source
+    assert run(source)["outer"](1)(2) == 4
+    assert source.count("return inner") == 1
+    assert "plot" not in source
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.data())
+def test_reduced_functions_compute_the_same(data: st.DataObject) -> None:
+    """Random statements around a closure: that of the slice gives what that of the function gives."""
+    names = ["a", "b", "c", "d"]
+
+    def block(depth: int, changed: list[str]) -> list[str]:
+        lines = []
+        for _ in range(data.draw(st.integers(1, 4))):
+            kind = data.draw(st.sampled_from(["set", "add", "if", "for", "with"] if depth < 2 else ["set", "add"]))
+            one, other = data.draw(st.sampled_from(changed)), data.draw(st.sampled_from(names))
+            if kind == "set":
+                lines.append(f"{one} = {other} + {data.draw(st.integers(0, 9))}")
+            elif kind == "add":
+                lines.append(f"{one} += {other}")
+            elif kind == "if":
+                lines += [f"if {one} > {other}:", *(f"    {line}" for line in block(depth + 1, changed))]
+                if data.draw(st.booleans()):
+                    lines += ["else:", *(f"    {line}" for line in block(depth + 1, changed))]
+            elif kind == "for":
+                heading = f"for {one} in range({data.draw(st.integers(0, 2))}):"
+                lines += [heading, *(f"    {line}" for line in block(depth + 1, changed))]
+            else:
+                lines += ["# a remark", "with nullcontext():", *(f"    {x}" for x in block(depth + 1, changed))]
+        return lines
+
+    used = data.draw(st.sampled_from(names))
+    inner = ["def inner(x):", f"    return x + {used}"]
+    after = block(0, [name for name in names if name != used])
+    body = ["a = b = c = d = n", *block(0, names), *inner, *after, "return inner"]
+    text = "from contextlib import nullcontext\n\ndef outer(n):\n" + "".join(f"    {line}\n" for line in body)
+    result = sliced({"a.py": text}, "a.py::outer.inner")
+    assert undefined(result.source) == []
+    assert run(result.source)["outer"](3)(1) == run(text)["outer"](3)(1)

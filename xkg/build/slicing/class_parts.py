@@ -283,10 +283,7 @@ class Parts:
         yield from sorted(found, key=lambda gap: (gap.first, gap.last))
 
     def _signature(self, member: ast.stmt) -> str:
-        if isinstance(member, Function):
-            text = signature(member)
-        else:
-            text = " ".join(ast.unparse(member).split())
+        text = signature(member) if isinstance(member, Function) else " ".join(ast.unparse(member).split())
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 

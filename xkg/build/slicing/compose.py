@@ -104,8 +104,8 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names of each part for new code: signatures with the first sentence of their docstrings, the fields of classes,
-    constants with their values. Where two parts define a name differently, the later one is renamed."""
+    """The names of each part for new code: signatures with the first sentence of their docstrings, the fields of
+    classes, constants with their values. Where two parts define a name differently, the later one is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]

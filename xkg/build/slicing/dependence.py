@@ -3,11 +3,9 @@
 import ast
 import heapq
 import itertools
-import re
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from xkg.build.slicing.bindings import ImportNode, Scope, Statement, bound_name, imported_module
@@ -25,6 +23,15 @@ from xkg.build.slicing.name_resolution import (
     Target,
 )
 from xkg.build.slicing.scopes import ModuleScope
+from xkg.build.slicing.statement_effects import (
+    changed_names,
+    is_direct,
+    is_set_up,
+    is_type_checking,
+    may_register,
+    names_stored_by_functions,
+    only_imports,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +52,6 @@ class NestedImport(NamedTuple):
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
-
-
-# Top-level calls that configure a package rather than use it.
-_SETS_UP = re.compile(
-    r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
-)
 
 
 # What only an annotation or a constructor names is further away than what a method calls.
@@ -174,10 +175,8 @@ class Dependence:
         statement, parts = self.statement(place), self.parts.get(place)
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
-        if parts is None:
-            found = mentions([statement.node], (), self._foreign_names(place.path))
-        else:
-            found = parts.mentions
+        foreign = self._foreign_names(place.path)
+        found = mentions([statement.node], (), foreign) if parts is None else parts.mentions
         self._own_attributes |= found.own
         self._attributes |= found.other
 
@@ -208,13 +207,12 @@ class Dependence:
                 for _, target in name if isinstance(name, tuple) else ():
                     self._need(target, None, place.path)
         starred = self.program.rebound_stars(place.path).get(place.index, {})
+        near = self._distance.get(place, 0)
         for bound in statement.binds | statement.globals_written | starred.keys():
             if self.program.lookup(place.path, bound) == Definition(place.path, bound):
-                self._need(Definition(place.path, bound), position, place.path, strong=False, distance=self._distance.get(place, 0))
+                self._need(Definition(place.path, bound), position, place.path, strong=False, distance=near)
 
-    def _need(
-        self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1
-    ) -> None:
+    def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
         if isinstance(target, Definition):
             if not self._repeated(target.path):
                 position = None
@@ -254,7 +252,7 @@ class Dependence:
             scope = self.scope(path)
             self._repeats[path] = (
                 any(len(i) > 1 for i in scope.bindings.values())
-                or any(_changed_names(s) for s in scope.statements)
+                or any(changed_names(s) for s in scope.statements)
                 or bool(self.program.rebound_stars(path))
             )
         return self._repeats[path]
@@ -278,7 +276,7 @@ class Dependence:
         set_ups = [
             s.index
             for s in scope.statements
-            if not s.guarded and reaching[-1] < s.index < end and definition.name in _changed_names(s)
+            if not s.guarded and reaching[-1] < s.index < end and definition.name in changed_names(s)
         ]
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
@@ -291,9 +289,9 @@ class Dependence:
                 place = Place(path, statement.index)
                 if place in self.included or statement.guarded or statement.binds:
                     continue
-                roots = {self.program.lookup(path, name) for name in _changed_names(statement)}
+                roots = {self.program.lookup(path, name) for name in changed_names(statement)}
                 outside = {r for r in roots if isinstance(r, External) and r.module != "sys"}
-                if outside and all((path, r) in used for r in outside) and _is_set_up(statement.node):
+                if outside and all((path, r) in used for r in outside) and is_set_up(statement.node):
                     grown = self._include(place, statement.index) or grown
         return grown
 
@@ -303,7 +301,7 @@ class Dependence:
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
-            filled = _names_stored_by_functions(statement) | _changed_names(statement) | statement.binds
+            filled = names_stored_by_functions(statement) | changed_names(statement) | statement.binds
             for use, target, _ in references:
                 if isinstance(target, Definition) and use.name not in filled:
                     read.add(target)
@@ -311,7 +309,7 @@ class Dependence:
             Definition(registry.path, name)
             for registry in read
             for statement in self.scope(registry.path).statements
-            if registry.name in _names_stored_by_functions(statement)
+            if registry.name in names_stored_by_functions(statement)
             for name in statement.binds
         }
         if not writers:
@@ -320,7 +318,7 @@ class Dependence:
         for path in self._imported_by(seeds):
             for statement in self.scope(path).statements:
                 place = Place(path, statement.index)
-                if place in self.included or statement.guarded or not _may_register(statement.node):
+                if place in self.included or statement.guarded or not may_register(statement.node):
                     continue
                 called = (self.program.reference(path, u).target for u in statement.uses if u.immediate and not u.local)
                 if any(target in writers for target in called):
@@ -351,7 +349,7 @@ class Dependence:
         if len(indices) != 1:
             return target
         statement = scope.statements[indices[0]]
-        if not isinstance(statement.node, ast.Try | ast.If) or not _only_imports(statement.node):
+        if not isinstance(statement.node, ast.Try | ast.If) or not only_imports(statement.node):
             return target
         targets = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
         if not all(isinstance(t, External) for t in targets):
@@ -385,7 +383,7 @@ class Dependence:
             every = {self.program.imported(place.path, n, a) for n, a in scope.imported.get(bound, [])}
             if len(every) == 1 and isinstance(target, Definition | RepositoryModule):
                 return ()
-        if isinstance(target, External) and _is_direct(target, alias):
+        if isinstance(target, External) and is_direct(target, alias):
             return alias
         return ((bound, target),)
 
@@ -409,7 +407,7 @@ class Dependence:
                     continue
                 for statement in self.scope(module).statements:
                     for node, scope in statement.imports:
-                        if scope.kind != "function" and not _is_type_checking(statement.node):
+                        if scope.kind != "function" and not is_type_checking(statement.node):
                             for inner in self.program.modules_run_by(module, node):
                                 run(inner)
                     if statement.index in by_path.get(module, ()):
@@ -440,84 +438,3 @@ class Dependence:
             for index in self.program.bindings(target.path, target.name):
                 stack += [r.target for r in self.included.get(Place(target.path, index), [])]
         return list(paths)
-
-
-def _is_type_checking(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and any(
-        (isinstance(n, ast.Name) and n.id == "TYPE_CHECKING")
-        or (isinstance(n, ast.Attribute) and n.attr == "TYPE_CHECKING")
-        for n in ast.walk(node.test)
-    )
-
-
-def _is_direct(target: External, alias: ast.alias) -> bool:
-    """Whether an import names the external module itself, and not a repository's module that re-exports it."""
-    return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
-
-
-def _only_imports(node: ast.stmt) -> bool:
-    allowed = (ast.Import, ast.ImportFrom, ast.Pass, ast.Try, ast.If, ast.ExceptHandler)
-    statements = [n for n in ast.walk(node) if isinstance(n, ast.stmt | ast.ExceptHandler)]
-    return all(
-        isinstance(n, allowed) or (isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)) for n in statements
-    )
-
-
-def _root(node: ast.expr) -> str | None:
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-@lru_cache(maxsize=100_000)
-def _changed_names(statement: Statement) -> frozenset[str]:
-    """Names whose values a statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
-    if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
-        return frozenset()
-    found: set[str] = set()
-    stack: list[ast.AST] = [statement.node]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        root = None
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            root = _root(node)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            root = _root(node.value.func) if isinstance(node.value.func, ast.Attribute) else None
-        if root:
-            found.add(root)
-        stack += ast.iter_child_nodes(node)
-    return frozenset(found)
-
-
-_WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
-
-
-@lru_cache(maxsize=100_000)
-def _names_stored_by_functions(statement: Statement) -> frozenset[str]:
-    """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
-    if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
-        return frozenset()
-    written: set[str] = set()
-    for node in ast.walk(statement.node):
-        root = None
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            root = _root(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITES:
-            root = _root(node.func)
-        if root:
-            written.add(root)
-    return frozenset(written & {use.name for use in statement.uses})
-
-
-def _may_register(node: ast.stmt) -> bool:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return bool(node.decorator_list)
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-
-
-def _is_set_up(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-        return _SETS_UP.match(node.value.func.attr) is not None
-    return isinstance(node, ast.Assign | ast.AugAssign)

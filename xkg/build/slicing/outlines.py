@@ -1,4 +1,4 @@
-"""Definitions without their bodies: signatures with defaults, fields of classes, and the first sentence of docstrings."""
+"""Definitions without their bodies: signatures with defaults, fields of classes, the first sentence of docstrings."""
 
 import ast
 import re
