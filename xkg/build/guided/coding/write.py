@@ -9,6 +9,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.python import parse_ast
 from xkg.build.fidelity import omitted
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
+from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.slicing.compose import Part, combined, compose, rendered
@@ -83,13 +84,14 @@ def modularize_with_model(
         return Declined(technique=technique.id, reason=" ".join(answer.declined.split()))
     composed = compose(answer.implementation, parts)
     called = [components[i] for i in composed.used]
+    own = made_from(answer.implementation, found.used[0], found.sources, codebase)
     return Draft(
         technique=technique.id,
         name=technique.name,
         implementation=composed.source,
         test=answer.test,
         documentation=answer.documentation.strip(),
-        sources=tuple(dict.fromkeys([*found.sources, *(source for c in called for source in c.sources)])),
+        sources=tuple(dict.fromkeys([*own, *(source for c in called for source in c.sources)])),
         excerpt=_joined(found.code, (component.excerpt for component in called)),
     )
 
