@@ -136,7 +136,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         paper_title=bundle.paper.title,
         level=code.level.value,
         language=code.language,
-        packages=code.packages,
+        packages=code.versions,
         documentation=code.documentation if full else short(code.documentation, SHORT_TEXT),
         implementation=code.implementation,
         test=code.test if full else None,
