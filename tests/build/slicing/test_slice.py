@@ -459,6 +459,21 @@ def test_a_class_that_is_asked_for_is_whole() -> None:
     assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # objects of Net are made and may be used
 
 
+def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
+    about = "\n".join(f"    line {i}" for i in range(9))
+    files = {
+        "a.py": "from b import C, D\n\nclass A:\n    def f(self, c: C, d: 'D'):\n        return c.size\n",
+        "b.py": f"import wandb\n\nclass C:\n    \"\"\"About.\n{about}\n    \"\"\"\n    size: int = 3\n\n"
+        "    def log(self):\n        wandb.log(1)\n\nclass D:\n    def log(self):\n        wandb.log(2)\n",
+    }
+    result = sliced(files, "a.py::A.f")
+    names = run(result.source)
+    assert names["A"]().f(names["C"], None) == 3
+    assert "wandb" not in result.source
+    assert "    # left out: its documentation\n    size: int = 3\n" in result.source
+    assert "class D:\n    pass\n    # left out: def log(self)\n" in result.source
+
+
 def test_an_object_that_is_passed_on_comes_with_what_others_read_from_it() -> None:
     files = {
         "a.py": "from b import norm\n\nclass A:\n    def __init__(self):\n        self.x = 1\n        self.y = 2\n\n"

@@ -26,6 +26,7 @@ _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 # Methods of frameworks that reach every attribute.
 _ALL_ATTRIBUTES = frozenset("__dict__ parameters named_parameters state_dict children modules named_modules".split())
 _LONGEST = 160
+_LONG_TEXT = 3  # lines
 
 
 class Parts:
@@ -255,6 +256,8 @@ class Parts:
         assert isinstance(self.node, ast.ClassDef)
         body = self.node.body
         remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines) or _is_text(m)]
+        if not any(isinstance(m, Function) for m in remaining):  # its name alone is used
+            remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:
             if member not in remaining:
@@ -262,7 +265,8 @@ class Parts:
                 first = above_comments(first_line(member), before, self._lines)
                 first = above_blanks(first, before, self._lines) if follows else first
                 alone = f"{indent}pass\n" if not remaining and member is body[-1] else ""
-                yield Gap(first, last_line(member), f"{alone}{indent}# left out: {self._signature(member)}")
+                text = "its documentation" if _is_text(member) else self._signature(member)
+                yield Gap(first, last_line(member), f"{alone}{indent}# left out: {text}")
             elif isinstance(member, Function) and member not in self.roots:
                 inner = self._functions.get(member)
                 chosen = set(inner.statements) & set(kept) if inner is not None else set()
@@ -321,6 +325,10 @@ def _at_once(member: ast.stmt) -> list[ast.AST]:
 
 def _is_text(member: ast.stmt) -> bool:
     return isinstance(member, ast.Expr) and isinstance(member.value, ast.Constant)
+
+
+def _is_long_text(member: ast.stmt) -> bool:
+    return _is_text(member) and last_line(member) - member.lineno >= _LONG_TEXT
 
 
 def _returned(statement: ast.stmt) -> str:
