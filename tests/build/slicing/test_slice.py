@@ -463,7 +463,7 @@ def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
     about = "\n".join(f"    line {i}" for i in range(9))
     files = {
         "a.py": "from b import C, D\n\nclass A:\n    def f(self, c: C, d: 'D'):\n        return c.size\n",
-        "b.py": f"import wandb\n\nclass C:\n    \"\"\"About.\n{about}\n    \"\"\"\n    size: int = 3\n\n"
+        "b.py": f'import wandb\n\nclass C:\n    """About.\n{about}\n    """\n    size: int = 3\n\n'
         "    def log(self):\n        wandb.log(1)\n\nclass D:\n    def log(self):\n        wandb.log(2)\n",
     }
     result = sliced(files, "a.py::A.f")
