@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from xkg.model import (
     Code,
+    Evidence,
     Level,
     Paper,
     PaperBundle,
@@ -129,3 +130,10 @@ def test_a_bundle_comes_back_from_json_as_it_was(title: str, definition: str) ->
     paper = Paper(id=paper_id(title), title=title, origin="import", claims={title: [None, 1.5, {"a": definition}]})
     bundle = PaperBundle(paper=paper, techniques=(Technique(id="t", name=title, definition=definition),))
     assert PaperBundle.model_validate_json(bundle.model_dump_json()) == bundle
+
+
+def test_packages_are_named_with_the_distribution_and_version_that_the_code_ran_with() -> None:
+    ran = Evidence(level=Level.IMPORTED, distributions={"ott": "ott-jax==0.2.6", "flax_nn": "Flax-NN==1.0"})
+    code = Code(id="c", technique="t", implementation="", packages=("flax_nn", "ott", "wandb"), evidence=(ran,))
+    assert code.versions == ("Flax-NN 1.0", "ott-jax 0.2.6 (import ott)", "wandb")
+    assert code.model_copy(update={"evidence": ()}).versions == code.packages

@@ -135,7 +135,8 @@ class Evidence(Node):
     that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
     implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
     tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
-    functions whose body it does not need. `repairs` is how often a language model repaired code or test before."""
+    functions whose body it does not need. `repairs` is how often a language model repaired code or test before.
+    `distributions` maps imports of the code to the name==version that it was run with."""
 
     level: Level
     runner: str | None = None
@@ -154,7 +155,17 @@ class Evidence(Node):
     output_end: str = ""
     reason: str | None = None
     missing: tuple[str, ...] = ()
+    distributions: dict[str, str] = Field(default={})
     checked_at: str | None = None
+
+
+def describe_package(name: str, pin: str) -> str:
+    """An import name with the name==version that provides it, '' for none: `ott-jax 0.2.6 (import ott)`."""
+    if not pin:
+        return name
+    distribution, _, version = pin.partition("==")
+    alike = distribution.lower().replace("-", "_") == name.lower()
+    return f"{distribution} {version}" + ("" if alike else f" (import {name})")
 
 
 class Code(Node):
@@ -171,6 +182,13 @@ class Code(Node):
     level: Level = Level.NONE
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = Field(default={})
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The packages in words, with the distribution and version that the code was run with, where that is known:
+        `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
+        known = self.evidence[-1].distributions if self.evidence else {}
+        return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
 
 
 class Repository(Node):

@@ -177,6 +177,19 @@ def test_show_takes_every_kind_of_id(xkg: Run, published: Path) -> None:
     assert xkg("show", technique["code"], kg=published).out.startswith(f"Code: {code['name']}  [parsed]")
 
 
+def test_show_of_a_paper_is_one_screen_and_all_of_it_on_demand(xkg: Run, published: Path) -> None:
+    screen, whole = (xkg("show", EXAMPLE_ID, *more, kg=published).out for more in ((), ("--all",)))
+    assert "References:" in whole
+    assert "References:" not in screen
+    assert "Code files:" not in screen
+    assert re.search(r"^Left out: .*references.*: --all\.$", screen, re.MULTILINE)
+    paper = json.loads(xkg("show", EXAMPLE_ID, "--json", kg=published).out)
+    assert all(t["name"] in screen for t in paper["techniques"])
+    for hidden in paper["hidden"]:
+        assert hidden["reason"] in screen
+        assert f"hidden: {hidden['reason']}" in xkg("show", hidden["id"], kg=published).out
+
+
 def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
     statement = f"MATCH (t:Technique) WHERE t.id = '{MEDIANS}#compound-smoother' RETURN t.name, t.depth"
     assert json.loads(xkg("cypher", statement, "--format", "json", kg=published).out) == [

@@ -90,8 +90,8 @@ def test_the_command_prints_a_table_or_json(
     monkeypatch.chdir(tmp_path)
     assert run(kg) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == "paper calls unusable reused input cached output seconds dollars".split()
-    assert lines[1].split() == "arxiv:1 2 1 1 2,000,000 1,000,000 200,000 5 2.2550".split()
+    assert lines[0].split() == "paper calls unusable reused input cached share output seconds dollars".split()
+    assert lines[1].split() == "arxiv:1 2 1 1 2,000,000 1,000,000 50% 200,000 5 2.2550".split()
     assert lines[3].split()[0] == "all"
     assert lines[4].startswith("calls under way, or cut off with their process: 1")
     assert lines[5] == "price unknown: mine; llm.prices can give it"

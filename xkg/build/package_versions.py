@@ -143,7 +143,8 @@ def check_code(
             if evidence.level is Level.PARSED:
                 evidence = evidence.model_copy(update={"reason": "not run: no sandbox on this machine (xkg doctor)"})
         else:
-            evidence = prove(candidate, runner, environment, limits).evidence
+            ran = prove(candidate, runner, environment, limits).evidence
+            evidence = ran.model_copy(update={"distributions": environment.providers(candidate.packages)})
         return candidate.model_copy(update={"level": evidence.level, "evidence": (evidence,)})
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:

@@ -75,6 +75,7 @@ def verify(
             ),
         )
         evidence = _with_fidelity(_settled(proof, code), code)
+        evidence = evidence.model_copy(update={"distributions": environment.providers(code.packages)})
         return NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
 
     results: dict[str, NodeResult] = {}

@@ -92,12 +92,15 @@ def related(
 def show(
     context: typer.Context,
     id: Annotated[str, typer.Argument(help="A paper, technique or code id.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="References, files, the overview of the code and all descriptions too.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
-    """Show a paper, a technique or a code node in full."""
+    """Show a paper on a screen, or a technique or a code node in full."""
     from xkg.commands import graphs
 
-    print_answer(graphs.show(settings_of(context), id), as_json)
+    print_answer(graphs.show(settings_of(context), id, everything=everything or as_json), as_json)
 
 
 def context(

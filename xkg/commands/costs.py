@@ -18,7 +18,8 @@ By = Literal["paper", "stage", "model"]
 
 class Cost(Value):
     """The calls of one paper, stage or model. `unusable` of the `calls` gave no usable answer; `reused` answers were
-    stored before and cost nothing. `dollars` leaves out the calls counted in `unpriced`, whose model
+    stored before and cost nothing. `cached_tokens` of the `input_tokens` were billed at the lower price of what the
+    endpoint had read before. `dollars` leaves out the calls counted in `unpriced`, whose model
     has no known price."""
 
     name: str
@@ -52,7 +53,7 @@ class Costs(Value):
         if not self.total.calls and not self.total.reused and not self.open:
             return "no language model was asked for this graph yet"
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
-        columns = (self.by, "calls", "unusable", "reused", "input", "cached", "output", "seconds", "dollars")
+        columns = (self.by, "calls", "unusable", "reused", "input", "cached", "share", "output", "seconds", "dollars")
         lines = _aligned([columns, *map(_cells, rows)])
         if self.open:
             lines.append(
@@ -136,8 +137,9 @@ def _groups(path: Path, papers: Sequence[str], by: By) -> Iterator[tuple[Any, ..
 
 def _cells(row: Cost) -> tuple[str, ...]:
     dollars = f"{row.dollars:.4f}" + (f" + {row.unpriced} calls" if row.unpriced else "")
-    counts = (row.calls, row.unusable, row.reused, row.input_tokens, row.cached_tokens, row.output_tokens)
-    return (row.name, *(f"{count:,}" for count in counts), f"{row.seconds:.0f}", dollars)
+    counts = (row.calls, row.unusable, row.reused, row.input_tokens, row.cached_tokens)
+    share = f"{row.cached_tokens / row.input_tokens:.0%}" if row.input_tokens else "-"
+    return (row.name, *(f"{n:,}" for n in counts), share, f"{row.output_tokens:,}", f"{row.seconds:.0f}", dollars)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -17,10 +17,12 @@ from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.model import PaperBundle
-    from xkg.serve.answers.types import Answer
+    from xkg.serve.answers.types import Answer, PaperAnswer
 
 
 from xkg.commands.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
+
+_ABSTRACT = 600
 
 
 class ImportResult(Value):
@@ -153,9 +155,10 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
     return ExportResult(files=tuple(str(file) for file in files))
 
 
-def show(settings: Settings, node_id: str) -> "Answer":
+def show(settings: Settings, node_id: str, *, everything: bool = True) -> "Answer":
     """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): a technique's where it
-    means one and the id of a paper too. Raises `UnknownIdError` with the nearest there are."""
+    means one and the id of a paper too. Of a paper, without `everything`, what fits on a screen. Raises
+    `UnknownIdError` with the nearest there are."""
     from xkg.serve.answers.references import is_code
 
     with open_service(settings) as service:
@@ -166,7 +169,29 @@ def show(settings: Settings, node_id: str) -> "Answer":
         if re.match("(arxiv|doi|title):", node_id) is None:
             with suppress(UnknownIdError):
                 return service.technique(node_id, full=True)
-        return service.paper(node_id, full=True)
+        paper = service.paper(node_id, full=True)
+        return paper if everything else _on_one_screen(paper)
+
+
+def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
+    """Without references, files and descriptions, and with the beginning of the abstract."""
+    from xkg.serve.answers.types import NamedText, short
+
+    counts = {"references": len(paper.references or ()), "files": len(paper.code_files)}
+    left_out = [f"{count} {name}" for name, count in counts.items() if count]
+    left_out += ["the overview of the code"] if paper.code_overview else []
+    left_out += ["descriptions of findings and resources"] if paper.findings or paper.resources else []
+    return paper.model_copy(
+        update={
+            "abstract": short(paper.abstract, _ABSTRACT),
+            "findings": tuple(NamedText(name=f.name, description=None) for f in paper.findings),
+            "resources": tuple(NamedText(name=r.name, description=None) for r in paper.resources),
+            "references": None,
+            "code_overview": "",
+            "code_files": (),
+            "cut": f"{', '.join(left_out)}: --all" if left_out else "",
+        }
+    )
 
 
 def check_index(settings: Settings) -> IndexReport:

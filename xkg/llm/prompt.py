@@ -14,7 +14,11 @@
 Text between {{#name}} and {{/name}} is left out where that input is empty.
 
 Papers and repositories are data. Every input stands between marks that name it and that no data can forge, since they
-carry a digest of all the inputs; the system message says what they mean.
+carry a digest of the input; the system message says what they mean.
+
+Endpoints bill the beginning that a question shares with an earlier one at a lower price. So what is the same for all
+questions comes first: the text that follows the last input is moved to the end of the system message, and an input's
+marks depend on nothing that follows. A file gives the inputs that many questions of a paper share first.
 """
 
 import hashlib
@@ -62,19 +66,29 @@ class Prompt:
         if set(inputs) != set(self.inputs):
             odd = ", ".join(sorted(set(inputs) ^ set(self.inputs)))
             raise XkgError(f"prompt {self.name} and its caller disagree on {odd}: correct one of them")
-        digest = hashlib.sha256()
-        for name in self.inputs:
-            digest.update(f"{name}\0{inputs[name]}\0".encode("utf-8", "surrogatepass"))
-        # Eight digits can be forged by trying: an input that contains the mark gets another one.
-        while any((mark := digest.hexdigest()[:8]) in value for value in inputs.values()):
-            digest.update(b"again")
+        marks = {name: _mark(name, inputs) for name in self.inputs}
 
         def data(slot: re.Match[str]) -> str:
             name = slot[1]
-            return f"<<<{name} {mark}>>>\n{inputs[name]}\n<<<end {name} {mark}>>>"
+            return f"<<<{name} {marks[name]}>>>\n{inputs[name]}\n<<<end {name} {marks[name]}>>>"
 
-        user = _OPTIONAL.sub(lambda part: part[2] if inputs[part[1]] else "", self.user)
-        return f"{self.system}\n\n{_DATA}", _SLOT.sub(data, user)
+        user, task = (_OPTIONAL.sub(lambda part: part[2] if inputs[part[1]] else "", text) for text in self._split())
+        return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
+
+    def _split(self) -> tuple[str, str]:
+        """The user message up to its last input, and the lines that follow it."""
+        last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)
+        end = next((part.end() for part in _OPTIONAL.finditer(self.user) if part.start() < last < part.end()), last)
+        follows = self.user[end:]
+        return (self.user[:end], follows) if end > last or follows.startswith("\n") else (self.user, "")
+
+
+def _mark(name: str, inputs: Mapping[str, str]) -> str:
+    """Eight digits that no input holds. They can be forged by trying: then there are others."""
+    digest = hashlib.sha256(f"{name}\0{inputs[name]}".encode("utf-8", "surrogatepass"))
+    while any((mark := digest.hexdigest()[:8]) in value for value in inputs.values()):
+        digest.update(b"again")
+    return mark
 
 
 @cache

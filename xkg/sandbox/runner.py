@@ -1,6 +1,6 @@
 """Protocols and values for running untrusted code: `Runner` contains a job, `EnvironmentMaker` gives it packages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -58,16 +58,21 @@ class Runner(Protocol):
 
 class Environment(Value):
     """Installed packages for code: `site` is None when none are needed. `hash` identifies the resolved set; `packages`
-    are name==version; `missing` maps an import to the reason why it is not available; `incomplete` means that a later
-    attempt may give more (the registry could not be reached); `notes` tell a person about the versions, one line
-    each."""
+    are name==version, and `provided` maps imports to those that have them; `missing` maps an import to the reason why
+    it is not available; `incomplete` means that a later attempt may give more (the registry could not be reached);
+    `notes` tell a person about the versions, one line each."""
 
     site: Path | None
     hash: str
     packages: tuple[str, ...] = ()
+    provided: Mapping[str, str] = {}
     missing: Mapping[str, str] = {}
     incomplete: bool = False
     notes: tuple[str, ...] = ()
+
+    def providers(self, imports: Iterable[str]) -> dict[str, str]:
+        """The name==version that each import comes from, where one is installed."""
+        return {name: self.provided[name] for name in sorted(imports) if name in self.provided}
 
 
 class EnvironmentMaker(Protocol):

@@ -222,6 +222,8 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
         f"path: {' > '.join(answer.path)}" + (f" (parent {answer.parent})" if answer.parent else ""),
         f"code: {answer.code or 'none'} [{answer.level}]",
     ]
+    lines += [f"hidden: {answer.hidden}"] if answer.hidden else []
+    lines += [f"components without code: {', '.join(answer.without_code)}"] if answer.without_code else []
     if answer.aliases:
         lines.append(f"aliases: {', '.join(answer.aliases)}")
     if answer.definition:

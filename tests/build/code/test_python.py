@@ -51,6 +51,7 @@ def test_symbols_with_lines_and_signatures() -> None:
         "R:p/m.py::scale": ("constant", 7, 7),
         "R:p/m.py::K": ("class", 11, 22),
         "R:p/m.py::K.meth": ("method", 16, 20),
+        "R:p/m.py::K.meth.nested": ("function", 19, 19),
         "R:p/m.py::K.In": ("class", 21, 22),
         "R:p/m.py::K.In.deep": ("method", 22, 22),
         "R:p/m.py::twice": ("function", 24, 24),
@@ -94,6 +95,34 @@ def test_free_names_leave_out_what_is_bound_inside() -> None:
     assert set(symbols["R:p/m.py::K.meth"].names) == {"DEF", "int", "np", "scale", "free", "g"}
     assert set(symbols["R:p/m.py::twice-2"].names) == {"other"}
     assert {"dec", "Base", "m", "helper", "np"} <= set(symbols["R:p/m.py::K"].names)
+
+
+def test_functions_inside_functions_are_symbols_whose_free_names_leave_out_what_is_bound_around_them() -> None:
+    source = """
+class Agent:
+    def update(self, batch):
+        scale = RATE
+        def loss_fn(params):
+            "The loss."
+            def inner(x):
+                return x * scale + helper(params, self.net(batch))
+            class State:
+                def read(self): return inner
+            return inner(params).mean()
+        return grad(loss_fn)(self.params)
+"""
+    _, symbols = parsed(source)
+    inner = {i.partition("update.")[2]: s for i, s in symbols.items() if "update." in i}
+    assert {name: s.symbol.kind for name, s in inner.items()} == {
+        "loss_fn": "function",
+        "loss_fn.inner": "function",
+        "loss_fn.State": "class",
+        "loss_fn.State.read": "method",
+    }
+    assert inner["loss_fn"].docstring == "The loss."
+    assert inner["loss_fn"].parent == "R:p/m.py::Agent.update"
+    assert inner["loss_fn.inner"].names == ("helper",)
+    assert set(symbols["R:p/m.py::Agent.update"].names) == {"RATE", "helper", "grad"}
 
 
 def test_imports() -> None:

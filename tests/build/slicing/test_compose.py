@@ -169,6 +169,20 @@ def test_interfaces_show_signatures_and_first_sentences() -> None:
     ]
 
 
+def test_interfaces_show_the_fields_of_classes_with_their_defaults() -> None:
+    source = (
+        "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass Config:\n    '''Sizes. All of them.'''\n"
+        "    width: int\n    depth: int = 3\n    kind = 'relu'\n    _cache = None\n    def _inner(self): pass\n"
+    )
+    assert interfaces([Part("Sizes", source)]).split("\n") == [
+        "From Sizes:",
+        "@dataclass(frozen=True) class Config  # Sizes.",
+        "    width: int",
+        "    depth: int = 3",
+        "    kind = 'relu'",
+    ]
+
+
 # --- any components ---------------------------------------------------------------------------------------------------
 
 NAMES = ["alpha", "beta", "gamma", "_delta"]

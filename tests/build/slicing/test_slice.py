@@ -52,7 +52,7 @@ def tangled() -> Codebase:
 
 # What the package itself gives, and what the slice of a symbol must give: the same expression in both.
 CASES = [
-    ("src/tangled/model.py::Model.step", "Model().run(4)", "tangled.model"),
+    ("src/tangled/model.py::Model.step", "Model().step(4)", "tangled.model"),
     ("src/tangled/model.py::Model", "Model().state()", "tangled.model"),
     ("src/tangled/model.py::Model", "Model.names + [Model.offset]", "tangled.model"),
     ("src/tangled/model.py::build", "[build(0), build(1).run(2)]", "tangled.model"),
@@ -377,3 +377,242 @@ def test_a_submodule_that_is_reached_through_another_name_is_imported(package: s
     assert run(cut.source)["f"]("<a/>") == "a"
     taken = sliced({"m.py": f"{source}\nxml = 1\n\ndef g():\n    return f, xml\n"}, "m.py::g").source
     assert run(taken)["g"]()[1] == 1
+
+
+AGENT = {
+    "agent.py": '''import wandb
+import numpy as np
+from nets import Net, Other
+from tools import clip, plot
+from types_ import Config
+
+
+class Agent:
+    """Learns."""
+
+    rate = 0.1
+    colour = "red"
+
+    def __init__(self, config: Config, size):
+        self.config = config
+        # the network
+        self.net = Net(size)
+        self.other = Other(size)
+        width = size * 2
+        if config:
+            self.scale = np.ones(width)
+        else:
+            self.unused = 1
+        self._build()
+        self._decorate()
+
+    def _build(self):
+        self.offset = 3
+        self.picture = plot()
+
+    def _decorate(self):
+        self.title = "t"
+
+    def loss(self, x):
+        return self.value(x) * self.rate + clip(self.scale).sum()
+
+    def value(self, x):
+        return self.net.apply(x) + self.offset
+
+    def log(self, x):
+        wandb.log({"x": x, "colour": self.colour})
+
+    def loop(self):
+        for _ in range(3): self.log(self.other.apply(1))
+''',
+    "nets.py": "class Net:\n    def __init__(self, n): self.n = n\n    def apply(self, x): return x + self.n\n"
+    "    def unused(self): return 1\n\nclass Other(Net):\n    pass\n",
+    "tools.py": "def clip(x): return x\n\ndef plot(): return 'plot'\n",
+    "types_.py": "class Config:\n    size = 1\n    def path(self): return open('x')\n",
+}
+
+
+def test_a_method_comes_with_what_it_reaches_and_the_signatures_of_the_rest() -> None:
+    result = sliced(AGENT, "agent.py::Agent.loss")
+    assert not result.missing
+    assert undefined(result.source) == []
+    agent = run(result.source)["Agent"](True, 2)
+    assert agent.loss(1) == (1 + 2 + 3) * 0.1 + 4
+    assert vars(agent).keys() == {"net", "scale", "offset", "picture"}
+    for line in ("# left out: def log(self, x)", "# left out: def loop(self)", "# left out: colour = 'red'"):
+        assert line in result.source
+    for absent in ("wandb", "Other", "unused = 1", 'title = "t"'):
+        assert absent not in result.source
+    assert "class Config" in result.source
+    assert "open('x')" not in result.source
+    assert result.packages == ("numpy",)
+    names = [identity.rpartition("::")[2] for identity in result.derived_from]
+    assert names[0] == "Agent.loss"
+    assert {"Agent.value", "Net", "clip"} <= set(names)
+    assert not {"Agent", "Agent.log", "Other", "Config"} & set(names)
+
+
+def test_a_class_that_is_asked_for_is_whole() -> None:
+    result = sliced(AGENT, "agent.py::Agent.loss", "agent.py::Agent")
+    assert "left out: def log" not in result.source
+    assert "wandb" in result.source
+    assert "def unused" in sliced(AGENT, "agent.py::Agent.loss").source  # objects of Net are made and may be used
+
+
+def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
+    about = "\n".join(f"    line {i}" for i in range(9))
+    files = {
+        "a.py": "from b import C, D\n\nclass A:\n    def f(self, c: C, d: 'D'):\n        return c.size\n",
+        "b.py": f'import wandb\n\nclass C:\n    """About.\n{about}\n    """\n    size: int = 3\n\n'
+        "    def log(self):\n        wandb.log(1)\n\nclass D:\n    def log(self):\n        wandb.log(2)\n",
+    }
+    result = sliced(files, "a.py::A.f")
+    names = run(result.source)
+    assert names["A"]().f(names["C"], None) == 3
+    assert "wandb" not in result.source
+    assert "    # left out: its documentation\n    size: int = 3\n" in result.source
+    assert "class D:\n    pass\n    # left out: def log(self)\n" in result.source
+
+
+def test_an_object_that_is_passed_on_comes_with_what_others_read_from_it() -> None:
+    files = {
+        "a.py": "from b import norm\n\nclass A:\n    def __init__(self):\n        self.x = 1\n        self.y = 2\n\n"
+        "    def f(self):\n        return norm(self)\n\n    def g(self, name):\n        return getattr(self, name)\n",
+        "b.py": "def norm(a):\n    return a.x\n",
+    }
+    assert vars(run(sliced(files, "a.py::A.f").source)["A"]()) == {"x": 1}
+    assert vars(run(sliced(files, "a.py::A.g").source)["A"]()) == {"x": 1, "y": 2}
+
+
+def test_bases_come_with_the_methods_that_are_reached() -> None:
+    files = {
+        "a.py": "from b import Base\n\nclass A(Base):\n    def f(self):\n        return self.g() + self.h\n",
+        "b.py": "import wandb\n\nclass Base:\n    def __init__(self):\n        self.h = 1\n        self.i = 2\n\n"
+        "    def g(self):\n        return 2\n\n    def log(self):\n        wandb.log(1)\n",
+    }
+    result = sliced(files, "a.py::A.f")
+    assert run(result.source)["A"]().f() == 3
+    assert "wandb" not in result.source
+
+
+def test_decorators_aliases_and_properties_of_a_class_body_stay() -> None:
+    files = {
+        "a.py": "class A:\n    def mark(f):\n        return f\n\n    def first(self):\n        return 1\n\n"
+        "    second = first\n\n    @property\n    def size(self):\n        return self._size\n\n"
+        "    @size.setter\n    def size(self, n):\n        self._size = n\n\n"
+        "    @mark\n    def f(self):\n        self.size = 4\n        return self.second() + self.size\n\n"
+        "    def rest(self): return 0\n"
+    }
+    result = sliced(files, "a.py::A.f")
+    assert run(result.source)["A"]().f() == 5
+    assert "left out: def rest" in result.source
+
+
+def test_what_is_cut_for_length_has_its_signature() -> None:
+    files = {
+        "a.py": "from b import Big, far\n\nclass A:\n    def f(self, n=1):\n        return Big(far(n))\n",
+        "b.py": "class Big:\n    size: int = 3\n    def g(self, x=2):\n        '''Adds. More.'''\n"
+        + "        x = 1\n" * 30
+        + "\ndef far(n):\n    return n\n",
+    }
+    result = sliced(files, "a.py::A.f", max_lines=20)
+    assert [identity.rpartition("::")[2] for identity in result.cut] == ["Big"]
+    assert result.outlines == ("class Big", "    size: int = 3", "    def g(self, x=2)  # Adds.")
+    assert "def far" in result.source
+
+
+NESTED = {
+    "train.py": """import wandb
+from tools import smooth, plot
+
+class Trainer:
+    def __init__(self, n):
+        self.n = n
+        self.figure = plot()
+
+    def update(self, batch, keys):
+        'Updates.'
+        wandb.log(batch)
+        weights = [1, 2]
+        weights.append(3)
+        total = len(keys)  # unused
+        for key in keys:
+            if key:
+                picture = plot()
+                shift = batch[key]
+            else:
+                continue
+
+            def loss_fn(params):
+                'The loss.'
+                return smooth(params) * sum(weights) + shift + self.n
+
+            grads = smooth(loss_fn)
+        weights = None
+        return grads
+
+def outer(x):
+    y = x + 1
+    z = plot()
+    def inner(a):
+        return a + y
+    return inner
+""",
+    "tools.py": "def smooth(x): return x\n\ndef plot(): return 'plot'\n",
+}
+
+
+def test_a_function_inside_a_method_comes_with_what_it_takes_from_around_it() -> None:
+    result = sliced(NESTED, "train.py::Trainer.update.loss_fn")
+    assert not result.missing
+    assert undefined(result.source) == []
+    trainer = run(result.source)["Trainer"](5)
+    assert vars(trainer) == {"n": 5}
+    assert trainer.update({"a": 4}, ["", "a"])(2) == 2 * 6 + 4 + 5
+    for absent in ("wandb", "plot", "total", "grads", "weights = None"):
+        assert absent not in result.source
+    assert result.entries == ("Trainer",)
+    assert [i.rpartition("::")[2] for i in result.derived_from] == ["Trainer.update.loss_fn", "smooth"]
+
+
+def test_a_function_that_is_returned_is_returned_once() -> None:
+    source = sliced(NESTED, "train.py::outer.inner").source
+    assert run(source)["outer"](1)(2) == 4
+    assert source.count("return inner") == 1
+    assert "plot" not in source
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.data())
+def test_reduced_functions_compute_the_same(data: st.DataObject) -> None:
+    """Random statements around a closure: that of the slice gives what that of the function gives."""
+    names = ["a", "b", "c", "d"]
+
+    def block(depth: int, changed: list[str]) -> list[str]:
+        lines = []
+        for _ in range(data.draw(st.integers(1, 4))):
+            kind = data.draw(st.sampled_from(["set", "add", "if", "for", "with"] if depth < 2 else ["set", "add"]))
+            one, other = data.draw(st.sampled_from(changed)), data.draw(st.sampled_from(names))
+            if kind == "set":
+                lines.append(f"{one} = {other} + {data.draw(st.integers(0, 9))}")
+            elif kind == "add":
+                lines.append(f"{one} += {other}")
+            elif kind == "if":
+                lines += [f"if {one} > {other}:", *(f"    {line}" for line in block(depth + 1, changed))]
+                if data.draw(st.booleans()):
+                    lines += ["else:", *(f"    {line}" for line in block(depth + 1, changed))]
+            elif kind == "for":
+                heading = f"for {one} in range({data.draw(st.integers(0, 2))}):"
+                lines += [heading, *(f"    {line}" for line in block(depth + 1, changed))]
+            else:
+                lines += ["# a remark", "with nullcontext():", *(f"    {x}" for x in block(depth + 1, changed))]
+        return lines
+
+    used = data.draw(st.sampled_from(names))
+    inner = ["def inner(x):", f"    return x + {used}"]
+    after = block(0, [name for name in names if name != used])
+    body = ["a = b = c = d = n", *block(0, names), *inner, *after, "return inner"]
+    text = "from contextlib import nullcontext\n\ndef outer(n):\n" + "".join(f"    {line}\n" for line in body)
+    result = sliced({"a.py": text}, "a.py::outer.inner")
+    assert undefined(result.source) == []
+    assert run(result.source)["outer"](3)(1) == run(text)["outer"](3)(1)

@@ -77,6 +77,9 @@ def test_names_that_differ_and_names_in_the_requirements(index: Index, environme
     index.add("odd-name", "1.0", {"strange/__init__.py": "", "strange/deep.py": ""})
     environment = environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"])
     assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
+    assert environment.provided == {"strange": "odd-name==1.0", "yaml": "pyyaml==6.0"}
+    assert environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"]).provided == environment.provided
+    assert environment.providers(("yaml", "os")) == {"yaml": "pyyaml==6.0"}
     assert environment.missing == {}
 
 
@@ -138,6 +141,21 @@ def test_asked_versions_are_honoured_where_they_exist(index: Index, environments
     environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
     assert environment.packages == ("alpha==1.0", "beta==2.0")
     assert environment.missing == {}
+
+
+def test_a_pre_release_is_installed_only_where_the_repository_pins_it(
+    index: Index, environments: UvEnvironments
+) -> None:
+    for version in ("1.0", "2.0rc1"):
+        index.add("alpha", version, {"alpha.py": ""})
+    index.add("beta", "0.1b2", {"beta.py": ""})
+    environment = environments.make(["alpha", "beta"])
+    assert environment.packages == ("alpha==1.0",)
+    assert set(environment.missing) == {"beta"}
+    assert environments.make(["alpha", "beta"], ["alpha==2.0rc1", "beta==0.1b2"]).packages == (
+        "alpha==2.0rc1",
+        "beta==0.1b2",
+    )
 
 
 def test_versions_of_the_day_the_code_was_written(index: Index, environments: UvEnvironments) -> None:

@@ -55,6 +55,17 @@ def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
     assert "On Yeast" not in text(short)
 
 
+def test_a_hidden_technique_is_shown_with_the_reason(snapshot: Snapshot) -> None:
+    knead = technique_answer(snapshot, "title:bread/ovens#baking/knead")
+    assert (knead.name, knead.hidden, knead.level) == ("Kneading", "no code was found for it", "none")
+    assert knead.path == ("Hearth Baking", "Kneading")
+    assert "hidden: no code was found for it" in text(knead)
+    assert "Fold the dough." in text(knead)
+    top = technique_answer(snapshot, "title:bread/ovens#baking")
+    assert top.without_code == ("Scoring",)
+    assert "components without code: Scoring" in text(top)
+
+
 def test_a_technique_shows_its_place(snapshot: Snapshot) -> None:
     top = technique_answer(snapshot, "title:bread/ovens#baking")
     assert top.component_ids == (STEAM, "title:bread/ovens#baking/score")

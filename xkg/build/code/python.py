@@ -118,7 +118,8 @@ def parse_ast(text: str) -> ast.Module | None:
 
 
 def _definitions(root: Node, source: bytes) -> list[_Definition]:
-    """The module, its classes, functions, methods and assigned names, in the order of their start."""
+    """The module, its classes, functions and methods, those inside functions too, and its assigned names, in the order
+    of their start."""
     module = _Definition("", "module", 0, len(source), docstring=_docstring(root, source))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
@@ -132,7 +133,7 @@ def _definitions(root: Node, source: bytes) -> list[_Definition]:
                 index = len(definitions)
                 body = definition.child_by_field_name("body")
                 definitions.append(_definition(definition, child, body, definitions, parent, guarded, source))
-                if kind == "class_definition" and body is not None:
+                if body is not None:
                     inner.append((body, index, guarded))
             elif kind in _HOLDS_STATEMENTS:
                 inner.append((child, parent, guarded or _is_main_guard(child, source)))
@@ -356,6 +357,10 @@ def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]],
     for node in leaves["global"]:
         shared.setdefault(owner(node.start_byte), set()).add(node_text(node, source))
     headings = {at for d in definitions for at in d.names_at}
+    for definition in definitions[1:]:
+        above = definitions[definition.parent or 0]
+        if definition.kind != "constant" and above.kind in ("function", "method"):
+            above.bound.add(definition.name.rpartition(".")[2])
     for node in (*leaves["bound"], *(n for n in leaves["name"] if n.start_byte not in headings)):
         index, name = owner(node.start_byte), node_text(node, source)
         if index and name not in shared.get(index, ()):
@@ -404,11 +409,15 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _close(definitions: list[_Definition]) -> None:
-    """Fills `references`: free dotted names, for a class with those of its methods, for the module its own alone."""
+    """Fills `references`: free dotted names, for a class or function with those of the definitions inside it, for the
+    module its own alone. A name that a function binds is not free in the functions inside it."""
+    visible_inside: list[set[str]] = []
     gathered: list[dict[str, None]] = []
     for definition in definitions:
-        bound = definition.bound - _BOUND  # attributes of `self` and `cls` are resolved by class later
-        gathered.append({c: None for c in definition.own if c.split(".")[0] not in bound})
+        own = definition.bound - _BOUND  # attributes of `self` and `cls` are resolved by class later
+        around = visible_inside[definition.parent] if definition.parent is not None else set()
+        visible_inside.append(own | around if definition.kind in ("function", "method") else around)
+        gathered.append({c: None for c in definition.own if c.split(".")[0] not in own | around})
     for index in range(len(definitions) - 1, 0, -1):
         parent = definitions[index].parent
         if parent:

@@ -357,10 +357,10 @@ class Resolver:
         return target or self.index.submodule(module, name)
 
     def _class_around(self, source: SourceSymbol) -> str | None:
-        if source.symbol.kind == "class":
-            return source.symbol.id
-        above = self.symbols.get(source.parent or "")
-        return above.symbol.id if above is not None and above.symbol.kind == "class" else None
+        above: SourceSymbol | None = source
+        while above is not None and above.symbol.kind != "class":
+            above = self.symbols.get(above.parent or "")
+        return above.symbol.id if above is not None else None
 
     def _member(self, owner: str, name: str, seen: set[str]) -> str | None:
         """A member of a class or of its bases in this repository, depth first."""

@@ -15,9 +15,9 @@ def prompt(name: str) -> Prompt:
 
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
-    documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols it was
-    written from, `excerpt` their source lines as the model saw them, `configuration` the values that these read from
-    their repository's configuration, with the files."""
+    documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols whose
+    statements or names it has, `excerpt` the source lines that the model saw, `configuration` the values that these
+    lines read from their repository's configuration, with the files."""
 
     technique: str
     name: str

@@ -8,6 +8,7 @@ from xkg.build.context import BuildContext, CodeNodes, Contents, OpenedPaper, St
 from xkg.build.grounding.ground import Grounding
 from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques
 from xkg.build.guided.coding.trial import Trials
+from xkg.build.guided.coding.write import ALWAYS
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
 from xkg.build.guided.reading.extract import extract_with_model
@@ -225,10 +226,9 @@ class GuidedBuild:
         if context.runner is None:
             return None
         limits = limits_for(context.settings.sandbox)
-        needed = {
-            package for symbols in self.located.values() for package in slice_symbols(codebase, symbols[:1]).packages
-        }
-        base: dict[str, Sequence[str]] = dict.fromkeys(sorted(needed), ())
+        places = dict.fromkeys(symbol for symbols in self.located.values() for symbol in symbols)
+        needed = {package for symbol in places for package in slice_symbols(codebase, [symbol]).packages}
+        base: dict[str, Sequence[str]] = dict.fromkeys(sorted({*ALWAYS, *needed}), ())
         return Trials(
             self._cache.folder / "runs",
             context.runner,

@@ -13,7 +13,8 @@ class Use:
     """An occurrence of a global name in a statement, with the attributes read from it (`m.f.g` has attributes f and g).
     `immediate`: evaluated when the statement runs, not when a function is called. `enclosing` are the names bound by
     enclosing functions or the class body. `local` holds the imports, where the name is bound only by import statements
-    of an enclosing function. `text` is the string or f-string that contains it, None in plain code."""
+    of an enclosing function. `text` is the string or f-string that contains it, None in plain code. `annotates`: it
+    stands in an annotation."""
 
     name: str
     node: ast.Name
@@ -22,6 +23,12 @@ class Use:
     enclosing: frozenset[str]
     local: tuple[tuple[ImportNode, ast.alias], ...] = ()
     text: ast.Constant | ast.JoinedStr | None = None
+    annotates: bool = False
+
+    @property
+    def line(self) -> int:
+        """The line of the file that it stands in."""
+        return (self.text or self.node).lineno
 
     @property
     def path(self) -> tuple[str, ...]:

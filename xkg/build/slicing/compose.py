@@ -8,12 +8,13 @@ imports and distinct names. Definitions that two components share occur once.
 import ast
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.slicing.bindings import Statement, bound_name
+from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scopes import ModuleScope, module_scope
 from xkg.build.slicing.slice import slice_symbols, undefined_names
@@ -94,7 +95,7 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
         return Composed("", problem=str(error))
     if len(codebase.modules) < len(files):
         return Composed("", problem="one of the parts was not read as source")
-    cut = slice_symbols(codebase, [f"{_REPOSITORY}:{_NEW}"], max_lines=_MAX_LINES)
+    cut = slice_symbols(codebase, [f"{_REPOSITORY}:{_NEW}"], max_lines=_MAX_LINES, whole_classes=True)
     if cut.refused:
         return Composed("", problem=cut.refused)
     names = {modules[i].path: f"component: {modules[i].part.name}" for i in modules} | {_NEW: "new"}
@@ -103,11 +104,11 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names of each part for new code: signatures with the first sentence of their docstrings, constants with
-    their values. Where two parts define a name differently, the later one is renamed."""
+    """The names of each part for new code: signatures with the first sentence of their docstrings, the fields of
+    classes, constants with their values. Where two parts define a name differently, the later one is renamed."""
     blocks = []
     for module in _modules(parts).values():
-        lines = [line for name in module.offers for line in _interface(module.scope, name)]
+        lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
         text = "\n".join([f"From {module.part.name}:", *lines])
         if lines:
             blocks.append(text if len(text) <= _LISTED else f"{text[:_LISTED]}\n… (cut)")
@@ -248,6 +249,10 @@ def _imported(node: ast.stmt, name: str) -> str:
     return f"import {module} {[a.name for a in aliases if bound_name(a) == name]}"
 
 
+def _statement(scope: ModuleScope, name: str) -> ast.stmt:
+    return scope.statements[scope.bindings[name][-1]].node
+
+
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
@@ -324,31 +329,3 @@ def _with_headings(source: str, names: Mapping[str, str]) -> str:
             lines.append(f"# --- {name}")
             last = name
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n") + "\n"
-
-
-def _interface(scope: ModuleScope, name: str) -> Iterable[str]:
-    node = scope.statements[scope.bindings[name][-1]].node
-    match node:
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            yield f"{_signature(node)}{_first_sentence(node)}"
-        case ast.ClassDef():
-            bases = ", ".join(ast.unparse(b) for b in node.bases)
-            yield f"class {name}" + (f"({bases})" if bases else "") + _first_sentence(node)
-            for inner in node.body:
-                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and (
-                    not inner.name.startswith("_") or inner.name in ("__init__", "__call__")
-                ):
-                    yield f"    {_signature(inner)}{_first_sentence(inner)}"
-        case _:
-            yield " ".join(ast.unparse(node).split())[:160]
-
-
-def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"{'async ' * isinstance(node, ast.AsyncFunctionDef)}def {node.name}({ast.unparse(node.args)}){returns}"
-
-
-def _first_sentence(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    first = re.split(r"(?<=[.!?])\s|\n\s*\n", ast.get_docstring(node) or "", maxsplit=1)[0]
-    text = " ".join(first.split())
-    return f"  # {text[:200]}" if text else ""

@@ -1,14 +1,16 @@
 """The statements of a repository that some of its statements depend on, in the order of importing."""
 
 import ast
-import re
+import heapq
+import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import NamedTuple
 
 from xkg.build.slicing.bindings import ImportNode, Scope, Statement, bound_name, imported_module
+from xkg.build.slicing.class_parts import Parts
+from xkg.build.slicing.function_parts import mentions
 from xkg.build.slicing.name_resolution import (
     Builtin,
     Definition,
@@ -21,6 +23,15 @@ from xkg.build.slicing.name_resolution import (
     Target,
 )
 from xkg.build.slicing.scopes import ModuleScope
+from xkg.build.slicing.statement_effects import (
+    changed_names,
+    is_direct,
+    is_set_up,
+    is_type_checking,
+    may_register,
+    names_stored_by_functions,
+    only_imports,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +54,22 @@ class NestedImport(NamedTuple):
     names: tuple[Plan, ...]
 
 
-# Top-level calls that configure a package rather than use it.
-_SETS_UP = re.compile(
-    r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
-)
+# What only an annotation or a constructor names is further away than what a method calls.
+_FAR = 3
 
 
 class Dependence:
-    """Grows from the seeds in breadth-first order until nothing more is needed or `max_lines` are reached.
+    """Grows from the seeds, what is nearest to them first, until nothing more is needed or `max_lines` are reached.
 
-    `included` maps each statement to its references; `cut` are the definitions beyond the limit."""
+    `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
+    classes, and the functions around seeds, with what is retained of them; with `whole_classes` all of them is."""
 
-    def __init__(self, program: Program, max_lines: int) -> None:
+    def __init__(self, program: Program, max_lines: int, *, whole_classes: bool = False) -> None:
         self.program = program
         self.lines_left = max_lines
+        self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
+        self.parts: dict[Place, Parts] = {}
         self.nested: dict[Place, list[NestedImport]] = {}
         self.namespaces: dict[str, dict[str, Target]] = {}
         self.externals: dict[External, str] = {}
@@ -65,9 +77,16 @@ class Dependence:
         self.builtins: set[str] = set()
         self.missing: dict[str, str] = {}
         self.cut: dict[Definition, None] = {}
-        self._queue: deque[tuple[Definition, int | None]] = deque()
+        self._queue: list[tuple[int, int, Definition, int | None]] = []
+        self._count = itertools.count()
+        self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
+        # Definitions that are used for more than annotations and as bases of classes of which only methods are needed.
+        self._strong: set[Definition] = set()
+        self._own_attributes: set[str] = set()
+        self._attributes: set[str] = set()
+        self._foreign: dict[str, frozenset[str]] = {}
         self._same: dict[str, Definition] = {}
         self._repeats: dict[str, bool] = {}
 
@@ -79,34 +98,92 @@ class Dependence:
     def statement(self, place: Place) -> Statement:
         return self.scope(place.path).statements[place.index]
 
-    def grow(self, seeds: Sequence[Place]) -> None:
-        for seed in seeds:
+    def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
+        """`seeds` maps statements to the definitions inside that are needed; none where all of a statement is."""
+        for seed, roots in seeds.items():
+            if roots:
+                self.parts[seed] = self._new_parts(seed, roots)
             self._include(seed, None, seed=True)
         while True:
             while self._queue:
-                definition, position = self._queue.popleft()
+                distance, _, definition, position = heapq.heappop(self._queue)
                 for place in self._bindings(definition, position):
-                    if not self._include(place, position):
+                    self._distance.setdefault(place, distance)
+                    if not self._include(place, position, strong=definition in self._strong):
                         self.cut[definition] = None
-            if not self._include_set_ups() and not self._include_registrations(seeds):
+            grown = self._retain_reached() or self._include_set_ups()
+            if not grown and not self._include_registrations(list(seeds)):
                 return
 
     # --- statements ---
 
-    def _include(self, place: Place, position: int | None, *, seed: bool = False) -> bool:
+    def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
         """Includes a statement; returns False where the limit excludes it."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
+            parts = self.parts.get(place)
+            if parts is None and isinstance(statement.node, ast.ClassDef):
+                parts = self._new_parts(place, ())
+                parts.whole = seed or strong or self.whole_classes
+            if parts is not None:
+                parts.refresh(self._own_attributes, self._attributes)
+                lines = parts.retained_lines + 2
             if lines > self.lines_left and not seed:
                 return False
+            if parts is not None:
+                self.parts[place] = parts
             self.lines_left -= lines
-            self.nested[place] = list(self._nested_imports(place, statement))
-            self.included[place] = list(self._references(place, statement))
+            self._retain(place)
+        elif strong and place in self.parts and not self.parts[place].whole:
+            parts = self.parts[place]
+            if parts.missing_lines > self.lines_left and not parts.roots:
+                return False
+            parts.whole = True
         if (place, position) not in self._followed:
             self._followed.add((place, position))
             self._follow(place, position)
         return True
+
+    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> Parts:
+        lines = self.program.texts[place.path].split("\n")
+        return Parts(self.statement(place).node, roots, lines, self._foreign_names(place.path))
+
+    def _foreign_names(self, path: str) -> frozenset[str]:
+        """The names in a module that are imported from outside the repository."""
+        if path not in self._foreign:
+            imported = {bound_name(a) for s in self.scope(path).statements for n, _ in s.imports for a in n.names}
+            found = {name for name in imported if isinstance(self.program.lookup(path, name), External)}
+            self._foreign[path] = frozenset(found)
+        return self._foreign[path]
+
+    def _retain_reached(self) -> bool:
+        """Retains more of the included classes, by what the slice mentions."""
+        grown = False
+        for place, parts in list(self.parts.items()):
+            before = parts.retained_lines
+            if place in self.included and parts.refresh(self._own_attributes, self._attributes):
+                self.lines_left -= parts.retained_lines - before
+                self._retain(place)
+                for position in [p for at, p in self._followed if at == place]:
+                    self._follow(place, position)
+                grown = True
+        return grown
+
+    def _retain(self, place: Place) -> None:
+        """Enters what the retained part of a statement refers to."""
+        statement, parts = self.statement(place), self.parts.get(place)
+        self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
+        self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
+        foreign = self._foreign_names(place.path)
+        found = mentions([statement.node], (), foreign) if parts is None else parts.mentions
+        self._own_attributes |= found.own
+        self._attributes |= found.other
+
+    def holds(self, place: Place, line: int) -> bool:
+        """Whether a line of an included statement is retained."""
+        parts = self.parts.get(place)
+        return parts is None or parts.holds(line)
 
     def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
         for use in statement.uses:
@@ -115,26 +192,36 @@ class Dependence:
                 yield reference._replace(target=self._canonical(reference.target))
 
     def _follow(self, place: Place, position: int | None) -> None:
-        statement = self.statement(place)
+        statement, parts = self.statement(place), self.parts.get(place)
+        weak = parts.inherited if parts is not None and not parts.whole else frozenset()
         for use, target, _ in self.included[place]:
             at = place.index if use.immediate else position
-            self._need(target, at if isinstance(target, Definition) and target.path == place.path else None, place.path)
+            inside = isinstance(target, Definition) and target.path == place.path
+            itself = inside and use.name in statement.definite
+            strong = not use.annotates and id(use.node) not in weak and not itself
+            aside = use.annotates or (parts is not None and parts.sets_up(use.line))
+            far = self._distance.get(place, 0) + (_FAR if aside else 1)
+            self._need(target, at if inside else None, place.path, strong=strong, distance=far)
         for nested in self.nested[place]:
             for name in nested.names:
                 for _, target in name if isinstance(name, tuple) else ():
                     self._need(target, None, place.path)
         starred = self.program.rebound_stars(place.path).get(place.index, {})
+        near = self._distance.get(place, 0)
         for bound in statement.binds | statement.globals_written | starred.keys():
             if self.program.lookup(place.path, bound) == Definition(place.path, bound):
-                self._need(Definition(place.path, bound), position, place.path)
+                self._need(Definition(place.path, bound), position, place.path, strong=False, distance=near)
 
-    def _need(self, target: Target, position: int | None, path: str) -> None:
+    def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
         if isinstance(target, Definition):
             if not self._repeated(target.path):
                 position = None
-            if (target, position) not in self._seen:
+            stronger = strong and target not in self._strong
+            if stronger:
+                self._strong.add(target)
+            if (target, position) not in self._seen or stronger:
                 self._seen.add((target, position))
-                self._queue.append((target, position))
+                heapq.heappush(self._queue, (distance, next(self._count), target, position))
         elif isinstance(target, External):
             self.externals.setdefault(target, path)
         elif isinstance(target, RepositoryModule):
@@ -165,7 +252,7 @@ class Dependence:
             scope = self.scope(path)
             self._repeats[path] = (
                 any(len(i) > 1 for i in scope.bindings.values())
-                or any(_changed_names(s) for s in scope.statements)
+                or any(changed_names(s) for s in scope.statements)
                 or bool(self.program.rebound_stars(path))
             )
         return self._repeats[path]
@@ -189,7 +276,7 @@ class Dependence:
         set_ups = [
             s.index
             for s in scope.statements
-            if not s.guarded and reaching[-1] < s.index < end and definition.name in _changed_names(s)
+            if not s.guarded and reaching[-1] < s.index < end and definition.name in changed_names(s)
         ]
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
@@ -202,9 +289,9 @@ class Dependence:
                 place = Place(path, statement.index)
                 if place in self.included or statement.guarded or statement.binds:
                     continue
-                roots = {self.program.lookup(path, name) for name in _changed_names(statement)}
+                roots = {self.program.lookup(path, name) for name in changed_names(statement)}
                 outside = {r for r in roots if isinstance(r, External) and r.module != "sys"}
-                if outside and all((path, r) in used for r in outside) and _is_set_up(statement.node):
+                if outside and all((path, r) in used for r in outside) and is_set_up(statement.node):
                     grown = self._include(place, statement.index) or grown
         return grown
 
@@ -214,7 +301,7 @@ class Dependence:
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
-            filled = _names_stored_by_functions(statement) | _changed_names(statement) | statement.binds
+            filled = names_stored_by_functions(statement) | changed_names(statement) | statement.binds
             for use, target, _ in references:
                 if isinstance(target, Definition) and use.name not in filled:
                     read.add(target)
@@ -222,7 +309,7 @@ class Dependence:
             Definition(registry.path, name)
             for registry in read
             for statement in self.scope(registry.path).statements
-            if registry.name in _names_stored_by_functions(statement)
+            if registry.name in names_stored_by_functions(statement)
             for name in statement.binds
         }
         if not writers:
@@ -231,7 +318,7 @@ class Dependence:
         for path in self._imported_by(seeds):
             for statement in self.scope(path).statements:
                 place = Place(path, statement.index)
-                if place in self.included or statement.guarded or not _may_register(statement.node):
+                if place in self.included or statement.guarded or not may_register(statement.node):
                     continue
                 called = (self.program.reference(path, u).target for u in statement.uses if u.immediate and not u.local)
                 if any(target in writers for target in called):
@@ -262,7 +349,7 @@ class Dependence:
         if len(indices) != 1:
             return target
         statement = scope.statements[indices[0]]
-        if not isinstance(statement.node, ast.Try | ast.If) or not _only_imports(statement.node):
+        if not isinstance(statement.node, ast.Try | ast.If) or not only_imports(statement.node):
             return target
         targets = [self.program.imported(target.path, n, a) for n, _ in statement.imports for a in n.names]
         if not all(isinstance(t, External) for t in targets):
@@ -296,7 +383,7 @@ class Dependence:
             every = {self.program.imported(place.path, n, a) for n, a in scope.imported.get(bound, [])}
             if len(every) == 1 and isinstance(target, Definition | RepositoryModule):
                 return ()
-        if isinstance(target, External) and _is_direct(target, alias):
+        if isinstance(target, External) and is_direct(target, alias):
             return alias
         return ((bound, target),)
 
@@ -320,7 +407,7 @@ class Dependence:
                     continue
                 for statement in self.scope(module).statements:
                     for node, scope in statement.imports:
-                        if scope.kind != "function" and not _is_type_checking(statement.node):
+                        if scope.kind != "function" and not is_type_checking(statement.node):
                             for inner in self.program.modules_run_by(module, node):
                                 run(inner)
                     if statement.index in by_path.get(module, ()):
@@ -351,84 +438,3 @@ class Dependence:
             for index in self.program.bindings(target.path, target.name):
                 stack += [r.target for r in self.included.get(Place(target.path, index), [])]
         return list(paths)
-
-
-def _is_type_checking(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and any(
-        (isinstance(n, ast.Name) and n.id == "TYPE_CHECKING")
-        or (isinstance(n, ast.Attribute) and n.attr == "TYPE_CHECKING")
-        for n in ast.walk(node.test)
-    )
-
-
-def _is_direct(target: External, alias: ast.alias) -> bool:
-    """Whether an import names the external module itself, and not a repository's module that re-exports it."""
-    return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
-
-
-def _only_imports(node: ast.stmt) -> bool:
-    allowed = (ast.Import, ast.ImportFrom, ast.Pass, ast.Try, ast.If, ast.ExceptHandler)
-    statements = [n for n in ast.walk(node) if isinstance(n, ast.stmt | ast.ExceptHandler)]
-    return all(
-        isinstance(n, allowed) or (isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)) for n in statements
-    )
-
-
-def _root(node: ast.expr) -> str | None:
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else None
-
-
-@lru_cache(maxsize=100_000)
-def _changed_names(statement: Statement) -> frozenset[str]:
-    """Names whose values a statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
-    if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
-        return frozenset()
-    found: set[str] = set()
-    stack: list[ast.AST] = [statement.node]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            continue
-        root = None
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            root = _root(node)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            root = _root(node.value.func) if isinstance(node.value.func, ast.Attribute) else None
-        if root:
-            found.add(root)
-        stack += ast.iter_child_nodes(node)
-    return frozenset(found)
-
-
-_WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
-
-
-@lru_cache(maxsize=100_000)
-def _names_stored_by_functions(statement: Statement) -> frozenset[str]:
-    """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
-    if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
-        return frozenset()
-    written: set[str] = set()
-    for node in ast.walk(statement.node):
-        root = None
-        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            root = _root(node)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITES:
-            root = _root(node.func)
-        if root:
-            written.add(root)
-    return frozenset(written & {use.name for use in statement.uses})
-
-
-def _may_register(node: ast.stmt) -> bool:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return bool(node.decorator_list)
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-
-
-def _is_set_up(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-        return _SETS_UP.match(node.value.func.attr) is not None
-    return isinstance(node, ast.Assign | ast.AugAssign)

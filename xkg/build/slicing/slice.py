@@ -15,8 +15,10 @@ from functools import lru_cache
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.bindings import bound_name, imported_module
+from xkg.build.slicing.bindings import Function, bound_name, imported_module
+from xkg.build.slicing.class_parts import Parts
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
+from xkg.build.slicing.function_parts import first_line
 from xkg.build.slicing.name_resolution import (
     BUILTINS,
     MODULE_NAMES,
@@ -27,6 +29,7 @@ from xkg.build.slicing.name_resolution import (
     Star,
     Target,
 )
+from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scopes import ModuleScope, module_scope
 from xkg.errors import UnknownIdError
@@ -43,7 +46,7 @@ class Slice(Value):
     `entries` are the names of the requested symbols in it (of a method: its class). `derived_from` are the ids of the
     requested symbols, then of all others in it, in order. `packages` are top-level imports from outside the standard
     library. `missing` maps names that nothing defines to the reason; `cut` are ids of dependencies beyond the length
-    limit; `notes` list code that static slicing cannot follow."""
+    limit, `outlines` their signatures; `notes` list code that static slicing cannot follow."""
 
     source: str
     entries: tuple[str, ...] = ()
@@ -51,20 +54,25 @@ class Slice(Value):
     packages: tuple[str, ...] = ()
     missing: dict[str, str] = Field(default={})
     cut: tuple[str, ...] = ()
+    outlines: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refused: str = ""
 
 
-def slice_symbols(codebase: Codebase, symbol_ids: Sequence[str], *, max_lines: int = MAX_LINES) -> Slice:
-    """One self-contained module for these symbols. The most distant dependencies are cut where it would be longer than
-    `max_lines`; the statements of the symbols themselves never are. Raises `UnknownIdError` for an id that the
+def slice_symbols(
+    codebase: Codebase, symbol_ids: Sequence[str], *, max_lines: int = MAX_LINES, whole_classes: bool = False
+) -> Slice:
+    """One self-contained module for these symbols. Of a class only the methods and attributes that are reached are in
+    it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`; of a
+    function around a requested one what that depends on. The most distant dependencies are cut where it would be longer
+    than `max_lines`; the statements of the symbols themselves never are. Raises `UnknownIdError` for an id that the
     codebase does not have."""
     known = codebase.symbols()
     for identity in symbol_ids:
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; give one that parsing found")
     try:
-        return _Slicer(codebase, _program(_Identity(codebase)), max_lines).slice(symbol_ids)
+        return _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes).slice(symbol_ids)
     except RecursionError:
         return Slice(source="", refused="the source is nested more deeply than this Python can follow")
 
@@ -88,16 +96,16 @@ def _program(key: _Identity) -> Program:
 
 
 class _Slicer:
-    def __init__(self, codebase: Codebase, program: Program, max_lines: int) -> None:
+    def __init__(self, codebase: Codebase, program: Program, max_lines: int, whole_classes: bool) -> None:
         self.codebase = codebase
         self.program = program
-        self.need = Dependence(program, max_lines)
+        self.need = Dependence(program, max_lines, whole_classes=whole_classes)
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 
     def slice(self, requested: Sequence[str]) -> Slice:
         symbols = self.codebase.symbols()
-        seeds: list[Place] = []
+        seeds: dict[Place, list[ast.stmt]] = {}
         for identity in requested:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
@@ -110,10 +118,13 @@ class _Slicer:
                 return Slice(
                     source="", refused=f"{symbol.path} has nothing at lines {symbol.start_line} that can stand alone"
                 )
-            seeds += found
+            for place in found:
+                inner = self._definition_inside(place, symbol)
+                whole = inner is None or (place in seeds and not seeds[place])
+                seeds[place] = [] if inner is None or whole else [*seeds.get(place, ()), inner]
         self.need.grow(seeds)
-        self.flat = flat_names(self.need, seeds)
-        order = self.need.order(seeds)
+        self.flat = flat_names(self.need, list(seeds))
+        order = self.need.order(list(seeds))
         parts = self._parts(order)
         source = "\n\n".join(["\n".join(self._imports()), *parts]).strip("\n") + "\n"
         missing = dict(self.need.missing)
@@ -131,6 +142,7 @@ class _Slicer:
             packages=self._packages(),
             missing=missing,
             cut=tuple(cut),
+            outlines=tuple(line for definition in self.need.cut for line in self._outline(definition)),
             notes=self._notes(),
         )
 
@@ -147,6 +159,19 @@ class _Slicer:
             for s in scope.statements
             if s.first_line <= symbol.start_line <= s.last_line and (s.binds or s.node.lineno == symbol.start_line)
         ][:1]
+
+    def _definition_inside(self, place: Place, symbol: Symbol) -> ast.stmt | None:
+        """The definition of a symbol inside a class or function; None for one that is the whole statement."""
+        node = self.need.statement(place).node
+        if self.need.whole_classes or not isinstance(node, Function | ast.ClassDef):
+            return None
+        name = symbol.qualified_name.rpartition(".")[2]
+        for inner in ast.walk(node):
+            if not isinstance(inner, Function | ast.ClassDef) or inner is node or inner.name != name:
+                continue
+            if first_line(inner) == symbol.start_line:
+                return inner
+        return None
 
     def _names_of(self, place: Place) -> Iterator[str]:
         for name in sorted(self.need.statement(place).binds):
@@ -273,6 +298,10 @@ class _Slicer:
             node = use.attributes[followed - 1] if followed else use.node
             stored = followed and not isinstance(use.attributes[followed - 1].ctx, ast.Load)
             yield from source.exchange(node, path, f'globals()["{flat}"]' if stored else flat, use.text)
+        parts = self.need.parts.get(place)
+        for gap in parts.gaps if parts is not None else ():
+            start = source.offset(gap.first, 0) if gap.first <= gap.last else source.line_starts[gap.last] - 1
+            yield Edit(start, source.line_starts[gap.last] - 1, gap.text)
         for name, heading in statement.headings:
             own = self.flat.get(Definition(place.path, name), name)
             if own != name:
@@ -332,18 +361,29 @@ class _Slicer:
             by_path.setdefault(place.path, [])
         for module in self.codebase.modules:
             if module.path in by_path:
-                by_path[module.path] = [s.symbol for s in module.symbols if s.symbol.kind not in ("module", "method")]
+                by_path[module.path] = [s.symbol for s in module.symbols if s.symbol.kind != "module"]
         found = dict.fromkeys(requested)
         for item in order:
             if isinstance(item, Place):
                 statement = self.need.statement(item)
                 for symbol in by_path[item.path]:
-                    if (
-                        statement.first_line <= symbol.start_line <= statement.last_line
-                        and "." not in symbol.qualified_name
-                    ):
+                    inside = statement.first_line <= symbol.start_line <= statement.last_line
+                    if inside and self._is_retained(symbol, self.need.parts.get(item)):
                         found[symbol.id] = None
         return tuple(found)
+
+    def _is_retained(self, symbol: Symbol, parts: Parts | None) -> bool:
+        """Whether a symbol of an included statement is in the slice on its own account: a whole statement, or of a
+        class or function that is there in part, what is whole."""
+        is_inner = "." in symbol.qualified_name
+        if parts is None or not parts.gaps:
+            return not is_inner
+        return is_inner and all(parts.holds(line) for line in range(symbol.start_line, symbol.end_line + 1))
+
+    def _outline(self, definition: Definition) -> Iterator[str]:
+        scope = self.need.scope(definition.path)
+        for index in scope.bindings.get(definition.name, ())[-1:]:
+            yield from outline(definition.name, scope.statements[index].node)
 
     def _packages(self) -> tuple[str, ...]:
         modules = [e.module for e in self.need.externals]

@@ -73,7 +73,7 @@ class NameVisitor:
         enclosing = {n for s in self.scopes[1:] if s.kind != "class" or s is self.scopes[-1] for n in s.others}
         enclosing |= {n for s in self.scopes[1:] for n in s.imported}
         self.statement.uses.append(
-            Use(node.id, node, attributes, self.depth == 0, frozenset(enclosing), local, self.text)
+            Use(node.id, node, attributes, self.depth == 0, frozenset(enclosing), local, self.text, self.annotating)
         )
 
     def owner(self, node: ast.Name) -> Scope:
@@ -202,10 +202,11 @@ class NameVisitor:
             except (SyntaxError, ValueError):
                 continue
             outer, self.text = self.text, text
+            was, self.annotating = self.annotating, True
             self.depth += 1
             self.visit(expression)
             self.depth -= 1
-            self.text = outer
+            self.annotating, self.text = was, outer
 
 
 def _parameters(arguments: ast.arguments) -> list[ast.arg]:

@@ -73,10 +73,12 @@ class Locked(Value):
 
 
 class Plan(Value):
-    """`dated`: versions of the requested day; else the newest, since these give more of the packages."""
+    """`dated`: versions of the requested day; else the newest, since these give more of the packages. `provided` maps
+    imports to the pins of the wheels that have them."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
+    provided: dict[str, str] = Field(default={})
     unreachable: bool
     dated: bool = False
 
@@ -220,7 +222,12 @@ class UvEnvironments:
             _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
             (making / "work").rename(home)
         return Environment(
-            site=home / "site", hash=digest, packages=pins, missing=plan.missing, incomplete=plan.unreachable
+            site=home / "site",
+            hash=digest,
+            packages=pins,
+            provided={name: pin for name, pin in plan.provided.items() if pin in pins},
+            missing=plan.missing,
+            incomplete=plan.unreachable,
         )
 
     def _making(self) -> Path:

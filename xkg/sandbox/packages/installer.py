@@ -81,7 +81,9 @@ class Uv:
 
     def _locked(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
         stdin = "\n".join(requirement_lines)
-        lock = self._run("compile", "-", "--format", "pylock.toml", *self._newest, *options, stdin=stdin)
+        # A pre-release only where a requirement names one: code that was written before it does not fit it.
+        kinds = ("--prerelease", "explicit")
+        lock = self._run("compile", "-", "--format", "pylock.toml", *kinds, *self._newest, *options, stdin=stdin)
         return [
             Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
             for package in read_toml(lock, _LONGEST_LOCK).get("packages", ())
@@ -182,6 +184,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     return {
         "wheels": [{**wheel._asdict(), "size": inspected[wheel].size} for wheel in wheels],
         "missing": missing,
+        "provided": providers(wanted, wheels, inspected),
         "unreachable": False,
         "dated": dated is not None,
     }
@@ -244,6 +247,16 @@ def unprovided_imports(
             lacks = " and no ".join(want.names[:3])
             reasons[want] = f"the registry's {wheel.name} is another project: it has no {lacks}"
     return reasons
+
+
+def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:
+    """The pin of the wheel that provides each import: of its own distribution, if that does."""
+    found: dict[str, str] = {}
+    for want in wanted:
+        having = [wheel for wheel in wheels if want.module in (inspected[wheel].modules or ())]
+        if having:
+            found[want.module] = min(having, key=lambda wheel: wheel.name != want.distribution).pin
+    return found
 
 
 def requirements(wanted: Iterable[Wanted]) -> list[str]:

@@ -79,7 +79,9 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Raises `UnknownIdError` with the nearest that do exist."""
+    """A hidden technique too, by its whole id. Raises `UnknownIdError` with the nearest that do exist."""
+    if (hidden := _hidden(snapshot, technique.strip())) is not None:
+        return hidden
     view = snapshot.technique(technique_id(snapshot, technique))
     node = view.technique
     cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
@@ -101,15 +103,54 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
             for c in view.children
         ),
         component_ids=tuple(c.id for c in view.children),
-        locations=tuple(
-            place_of(bundle, location.symbol, location.score, location.focus)
-            for location in sorted(bundle.locations, key=lambda location: location.rank)
-            if location.technique == node.id
-        ),
+        locations=_places(bundle, node.id),
+        without_code=tuple(c.name for c in view.children if bundle.code_of(c.id) is None),
         aliases=node.aliases if full else (),
         excerpts=node.excerpts if full else (),
         cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
     )
+
+
+def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
+    """A hidden technique of this id, or one that is part of a hidden one; None for any other."""
+    if "#" not in technique or list(snapshot.called(paper_of(technique))) != [paper_of(technique)]:
+        return None
+    bundle = snapshot.bundle(paper_of(technique))
+    by_id = {t.id: t for t in bundle.techniques}
+    hidden = {t.id for t in _visible(bundle)[1]}
+    if technique not in hidden:
+        return None
+    node = by_id[technique]
+    path = [node]
+    while path[0].parent in by_id:
+        path.insert(0, by_id[path[0].parent])
+    code = bundle.code_of(node.id)
+    parts = [t for t in bundle.techniques if t.parent == node.id]
+    return TechniqueAnswer(
+        id=node.id,
+        name=node.name,
+        kind=node.kind,
+        paper=bundle.paper.id,
+        paper_title=bundle.paper.title,
+        path=tuple(t.name for t in path),
+        parent=node.parent,
+        definition=node.definition,
+        grounding=node.grounding,
+        level=code.level.value if code else "none",
+        code=code.id if code else None,
+        hidden=node.hidden or "it is part of a hidden one",
+        components=tuple(NamedText(name=t.name, description=t.definition) for t in parts),
+        component_ids=tuple(t.id for t in parts),
+        locations=_places(bundle, node.id),
+        aliases=node.aliases,
+        excerpts=node.excerpts,
+    )
+
+
+def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
+    ranked = sorted(bundle.locations, key=lambda location: location.rank)
+    found = [location for location in ranked if location.technique == technique]
+    return tuple(place_of(bundle, at.symbol, at.score, at.focus) for at in found)
 
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
@@ -136,7 +177,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         paper_title=bundle.paper.title,
         level=code.level.value,
         language=code.language,
-        packages=code.packages,
+        packages=code.versions,
         documentation=code.documentation if full else short(code.documentation, SHORT_TEXT),
         implementation=code.implementation,
         test=code.test if full else None,

@@ -255,7 +255,8 @@ class PaperAnswer(Quoting):
 class TechniqueAnswer(Quoting):
     """A technique with its place in the hierarchy: `path` are names from the top down to itself, `component_ids` stand
     beside `components`. `locations` are the
-    lines of the repository that do it, best first: what an ablation edits. `full` adds aliases, excerpts and the
+    lines of the repository that do it, best first: what an ablation edits. `without_code` are the names of components
+    without code of their own; `hidden` is the reason why searches do not show it. `full` adds aliases, excerpts and the
     components' definitions."""
 
     id: str
@@ -271,6 +272,8 @@ class TechniqueAnswer(Quoting):
     code: str | None
     components: tuple[NamedText, ...]
     component_ids: tuple[str, ...]
+    without_code: tuple[str, ...] = ()
+    hidden: str = ""
     locations: tuple[Place, ...] = ()
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()

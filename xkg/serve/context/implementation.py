@@ -94,7 +94,7 @@ def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list
         lines = [_title(chosen, technique) + f" [{code.level.value}]" * (form != "raw"), ""]
         others = chosen.uses[technique] if "techniques" in chosen.include else ()
         facts = [f"Uses: {chosen.names(others)}"] if others else []
-        facts += [f"Packages: {', '.join(inline(name, 60) for name in code.packages)}"] if code.packages else []
+        facts += [f"Packages: {', '.join(inline(name, 60) for name in code.versions)}"] if code.packages else []
         lines += [". ".join(facts) + ".", ""] if facts else []
         if "techniques" in chosen.include and chosen.by_id[technique].definition.strip():
             lines += [quoted(chosen.by_id[technique].definition), ""]

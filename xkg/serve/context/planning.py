@@ -148,7 +148,7 @@ def _order(chosen: Chosen) -> str:
 
 
 def _packages(chosen: Chosen) -> str:
-    counts = Counter(package for code in chosen.code.values() for package in dict.fromkeys(code.packages))
+    counts = Counter(package for code in chosen.code.values() for package in dict.fromkeys(code.versions))
     named = [f"{inline(name, 60)} ({n})" for name, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
     more = f" and {len(named) - _MOST_PACKAGES} more" if len(named) > _MOST_PACKAGES else ""
     title = "\n## Packages (and how many pieces of code need them)\n\n- "

@@ -184,7 +184,7 @@ def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[
                 name=row.name,
                 level=node.level.value,
                 language=node.language,
-                packages=node.packages,
+                packages=node.versions,
                 implementation=node.implementation,
             )
         )

@@ -64,9 +64,26 @@ def test_what_is_in_the_slice_already_is_used() -> None:
     assert found.packages == ("numpy", "wandb")
 
 
-def test_further_places_that_would_make_it_long_are_left_out() -> None:
+def test_further_places_stay_and_their_dependencies_are_named_where_there_is_no_room() -> None:
     found = material_of("rates.py::decay", "long.py::main", "rates.py::alone")
+    assert short(found.used) == ["decay", "main", "alone"]
+    assert "def main" in found.code
+    assert "# def part59()" in found.code
+    assert any("Left out for room" in remark and "part" in remark for remark in found.remarks)
+
+
+def test_places_without_room_are_named() -> None:
+    found = material_of("rates.py::decay", "huge.py::huge", "rates.py::alone")
     assert short(found.used) == ["decay", "alone"]
+    assert "# also located: huge.py:1-1402 huge" in found.code
+    assert "Also located, and left out for room: huge" in found.remarks
+
+
+def test_a_second_place_that_cannot_be_sliced_is_there_as_in_its_file() -> None:
+    found = material_of("rates.py::decay", "fast.cpp::add", "old.py::shout")
+    assert short(found.used) == ["decay", "add", "shout"]
+    assert "# --- fast.cpp:1-3 @ 0123456 (cpp, as in its file)\nint add" in found.code
+    assert "print x, '!'" in found.code
 
 
 def test_a_long_slice_is_cut_to_the_limit_and_says_what_is_missing() -> None:

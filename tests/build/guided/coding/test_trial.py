@@ -59,7 +59,8 @@ class Place:
         self.requests.append(request)
         number = 0 if self.same else self.requests.index(request)
         site = None if number in self.without else Path(f"/nowhere/{number}/site")
-        return Environment(site=site, hash=f"h{number}", incomplete=self.incomplete)
+        provided = {name: f"{name}==1.{number}" for name in imports}
+        return Environment(site=site, hash=f"h{number}", incomplete=self.incomplete, provided=provided)
 
     def run(self, job: Job) -> Outcome:
         with self._lock:
@@ -150,6 +151,14 @@ def test_drafts_that_import_nothing_new_share_the_paper_s_packages(tmp_path: Pat
     trials(draft("import numpy\n" + MODULE))
     assert place.requests[0] == place.requests[1]
     assert set(trials.environments) == {"h0"}
+
+
+def test_a_proof_names_what_the_code_ran_with(tmp_path: Path) -> None:
+    place = Place(same=True)
+    trials = place.trials(tmp_path, base={"numpy": (), "jax": ()})
+    proof = trials(draft("import numpy\n" + MODULE))
+    assert proof.evidence.distributions == {"numpy": "numpy==1.0"}
+    assert trials.installed().provided == {"numpy": "numpy==1.0", "jax": "jax==1.0"}
 
 
 def test_where_a_package_fails_other_versions_are_tried(tmp_path: Path) -> None:

@@ -212,3 +212,20 @@ def test_a_composite_that_cannot_be_composed_is_sent_back() -> None:
 def test_no_usable_answer_is_raised() -> None:
     with pytest.raises(AnswerError):
         written(FakeModel({"modularize": AnswerError("no")}))
+
+
+def test_packages_are_those_that_are_installed_with_their_versions() -> None:
+    files = {"a.py": "import ott\nimport gone\nimport wandb\n\ndef f(x):\n    return ott.g(gone.h(wandb.i(x)))\n"}
+    installed = Environment(
+        site=None,
+        hash="e",
+        packages=("numpy==2.1.0", "ott-jax==0.2.6"),
+        provided={"numpy": "numpy==2.1.0", "ott": "ott-jax==0.2.6"},
+        missing={"gone": "no package gone in the registry"},
+    )
+    nothing = dict.fromkeys(DECAY.keys() - {"declined"}, "")
+    model = FakeModel({"modularize": [{"declined": "Nothing of it is here.", **nothing}]})
+    modularize_with_model(TECHNIQUE, [symbol("a.py::f")], (), codebase_of(files), model, "On", installed=installed)
+    [(_, _, inputs, _)] = model.requests
+    assert inputs["packages"] == "numpy 2.1.0, ott-jax 0.2.6 (import ott)"
+    assert inputs["remarks"] == "- gone cannot be imported here: no package gone in the registry"

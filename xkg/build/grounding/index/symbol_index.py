@@ -58,7 +58,7 @@ class SymbolIndex(FieldedIndex):
     """The symbols of a codebase that can implement something: functions, methods, classes and modules, no constants.
 
     `titled` are the stems of the repository's own name. Document frequency counts functions and methods only: a class
-    or module repeats the words of its members.
+    or module repeats the words of its members, and a function those of the functions inside it.
     """
 
     def __init__(self, codebase: Codebase) -> None:
@@ -66,7 +66,14 @@ class SymbolIndex(FieldedIndex):
         self.vocabulary = Vocabulary({stem for entry in self.entries.values() for stem in _named(entry)})
         self.titled = frozenset(stems(_repository_name(codebase.repository.id)))
         documents = {entry.id: entry.fields for entry in self.entries.values()}
-        super().__init__(documents, _FIELDS, {entry.id for entry in self.entries.values() if not entry.members})
+        counted = {entry.id for entry in self.entries.values() if not self._repeats(entry)}
+        super().__init__(documents, _FIELDS, counted)
+
+    def _repeats(self, entry: Entry) -> bool:
+        """Whether other documents hold the words of a symbol: a class or module, and a function inside a function."""
+        above = self.entries.get(entry.source.parent or "")
+        inside = above is not None and above.kind in ("function", "method")
+        return inside or (bool(entry.members) and entry.kind in ("class", "module"))
 
 
 def _repository_name(repository: str) -> str:

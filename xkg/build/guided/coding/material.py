@@ -12,8 +12,12 @@ from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import Symbol
 
 MAX_BYTES = 52_100
-# More symbols are added while the total stays within this.
-_SOFT_LIMIT = 24_000
+# What is located is shown up to this, the best place always; the rest of the located places is named.
+_MOST_LOCATED = 24_000
+# What these depend on is shown while all is within the first, or beside long places up to the second.
+_SOFT_LIMIT = 12_000
+_BESIDE = 6_000
+_MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
@@ -31,34 +35,69 @@ class Material:
 
 
 def material(codebase: Codebase, located: Sequence[str]) -> Material:
-    """The best located symbol with its dependencies, and as many of the others as fit; at most 52,100 bytes. Raises
-    `UnknownIdError` for a symbol that the codebase does not have."""
-    cut = _fitting_slice(codebase, located[0])
-    if cut.refused:
-        return _unsliced(codebase, located, cut.refused)
-    used = [located[0]]
-    for symbol in located[1:]:
-        if symbol in cut.derived_from or symbol.rpartition(".")[0] in cut.derived_from:
-            used.append(symbol)
+    """The located symbols, best first, with what they depend on, nearest first; at most 52,100 bytes. What there is no
+    room for is named at the end of the code, dependencies with their signatures. Raises `UnknownIdError` for a symbol
+    that the codebase does not have."""
+    best = slice_symbols(codebase, located[:1])
+    if best.refused:
+        return _unsliced(codebase, located, best.refused)
+    symbols = codebase.symbols()
+    used, verbatim, left_out = [located[0]], list[str](), list[str]()
+    room = _MOST_LOCATED - _size(codebase.source(symbols[located[0]].symbol))
+    for identity in dict.fromkeys(located[1:]):
+        inside = any(_contains(symbols[other].symbol, symbols[identity].symbol) for other in used)
+        size = 0 if inside else _size(codebase.source(symbols[identity].symbol))
+        if size > room:
+            left_out.append(identity)
             continue
-        wider = slice_symbols(codebase, [*used, symbol])
-        if not wider.refused and not wider.cut and _size(wider.source) <= _SOFT_LIMIT:
-            used, cut = [*used, symbol], wider
+        room -= size
+        is_refused = not inside and slice_symbols(codebase, [identity]).refused
+        (verbatim if is_refused else used).append(identity)
+    own = sum(_size(codebase.source(symbols[identity].symbol)) for identity in used)
+    cut = _fitting_slice(codebase, used, min(MAX_BYTES, max(_SOFT_LIMIT, own + _BESIDE)))
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
-        remarks.append(f"Left out here for its length, though it is used: {names}")
-    code = _head(cut.source)
-    if code != cut.source:
+        remarks.append(f"Left out for room, though it is used: {names}; signatures stand at the end of the code")
+    whole = _head(cut.source)
+    if whole != cut.source:
         remarks.append("The end is cut off for its length")
+    parts = [whole, *(_verbatim(codebase, symbols[identity].symbol) for identity in verbatim)]
+    if cut.outlines or left_out:
+        parts.append(_named(cut.outlines, [symbols[identity].symbol for identity in left_out]))
+    if left_out:
+        names = ", ".join(identity.rpartition("::")[2] for identity in left_out)
+        remarks.append(f"Also located, and left out for room: {names}")
     return Material(
-        code=code,
-        used=tuple(used),
-        sources=tuple(dict.fromkeys([*used, *cut.derived_from])),
+        code="\n".join(parts),
+        used=(*used, *verbatim),
+        sources=tuple(dict.fromkeys([*used, *verbatim, *cut.derived_from])),
         entries=cut.entries,
         packages=cut.packages,
         remarks=(*remarks, *cut.notes),
     )
+
+
+def _contains(outer: Symbol, inner: Symbol) -> bool:
+    return outer.path == inner.path and outer.start_line <= inner.start_line and inner.end_line <= outer.end_line
+
+
+def _verbatim(codebase: Codebase, symbol: Symbol) -> str:
+    """The lines of a symbol that cannot be sliced."""
+    place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
+    language = codebase.module(symbol).language
+    return f"# --- {place} @ {_commit(codebase)} ({language}, as in its file)\n{codebase.source(symbol)}\n"
+
+
+def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
+    """Comments that name what there was no room for."""
+    lines = ["# --- left out for room"]
+    lines += [f"# also located: {s.path}:{s.start_line}-{s.end_line} {s.qualified_name}" for s in places]
+    room = _MOST_OUTLINED
+    for line in outlines:
+        room -= len(line)
+        lines += [f"# {line}"] if room > 0 else []
+    return "\n".join([*lines, *(["# … and more"] if room <= 0 else [])]) + "\n"
 
 
 def without(code: str, names: Collection[str], retained: Collection[str]) -> str:
@@ -78,15 +117,15 @@ def without(code: str, names: Collection[str], retained: Collection[str]) -> str
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None))
 
 
-def _fitting_slice(codebase: Codebase, symbol: str) -> Slice:
-    """The slice of a symbol, with fewer dependencies where it would be too long."""
+def _fitting_slice(codebase: Codebase, symbols: Sequence[str], limit: int) -> Slice:
+    """The slice of symbols, with fewer dependencies where it would be longer than `limit` bytes."""
     lines = MAX_LINES
     while True:
-        cut = slice_symbols(codebase, [symbol], max_lines=lines)
+        cut = slice_symbols(codebase, symbols, max_lines=lines)
         size = _size(cut.source)
-        if size <= MAX_BYTES or lines <= 1:
+        if size <= limit or lines <= 1:
             return cut
-        lines = min(lines - 1, cut.source.count("\n") - 1, int(lines * MAX_BYTES / size * 0.9))
+        lines = min(lines - 1, cut.source.count("\n") - 1, int(lines * limit / size * 0.9))
         lines = max(lines, 1)
 
 
@@ -96,7 +135,7 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
     first = symbols[located[0]].symbol
     module = codebase.module(first)
     whole = _size(module.text) <= _SOFT_LIMIT
-    commit = (codebase.repository.commit or codebase.repository.id.rpartition("@")[2])[:7]
+    commit = _commit(codebase)
     mark = "#" if module.language in HASH_COMMENTS else "//"
 
     def part(symbol: Symbol, text: str, lines: str) -> str:
@@ -124,6 +163,10 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
     imported = {i.module.partition(".")[0] for i in module.imports if i.target is None and not i.module.startswith(".")}
     packages = sorted(imported - sys.stdlib_module_names - {""}) if module.language == "python" else []
     return Material(fitting, tuple(used), tuple(used), packages=tuple(packages), remarks=tuple(remarks))
+
+
+def _commit(codebase: Codebase) -> str:
+    return (codebase.repository.commit or codebase.repository.id.rpartition("@")[2])[:7]
 
 
 def _size(text: str) -> int:

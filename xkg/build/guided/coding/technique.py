@@ -176,7 +176,16 @@ def _coded(
 ) -> Coded:
     try:
         why = context.why.get(technique.id, "")
-        draft = modularize_with_model(technique, located, components, context.codebase, context.ask, context.title, why)
+        draft = modularize_with_model(
+            technique,
+            located,
+            components,
+            context.codebase,
+            context.ask,
+            context.title,
+            why,
+            installed=context.trials.installed() if context.trials else None,
+        )
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))
     if isinstance(draft, Declined):

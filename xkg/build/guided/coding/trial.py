@@ -60,7 +60,19 @@ class Trials:
             if environment.incomplete or not failed_in_package(ran, environment):
                 break
         assert best is not None
-        return best
+        return self._with_distributions(best, code)
+
+    def installed(self) -> Environment:
+        """The environment of the paper's code, in which most drafts run."""
+        with self._making:
+            return self._make(self._base, self._requirements, self._written)
+
+    def _with_distributions(self, proof: Proof, code: Code) -> Proof:
+        environment = self.environments.get(proof.evidence.environment or "")
+        if environment is None:
+            return proof
+        evidence = proof.evidence.model_copy(update={"distributions": environment.providers(code.packages)})
+        return proof.model_copy(update={"evidence": evidence})
 
     def _environments(self, code: Code) -> Iterator[Environment]:
         others = other_versions(self._requirements, self._written)

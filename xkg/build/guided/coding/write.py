@@ -10,15 +10,18 @@ from xkg.build.code.python import parse_ast
 from xkg.build.fidelity import omitted
 from xkg.build.guided.coding.configuration import configuration
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
+from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import Technique
+from xkg.model import Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
+from xkg.sandbox.runner import Environment
 from xkg.value import Value
 
-_ALWAYS = ("numpy",)
+# Packages that every module may import.
+ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 # A part whose share of new lines is not larger is redundant.
@@ -57,24 +60,28 @@ def modularize_with_model(
     ask: Ask,
     paper: str,
     why: str = "",
+    *,
+    installed: Environment | None = None,
 ) -> Draft | Declined:
     """One question: the code of a technique of `paper` (its title), written from its located symbols (ids, best first,
     at least one; `why` is the reason for the location). The definitions it uses of its components are inserted before
-    it, so that the implementation is one module; the excerpt then includes the sources of those components.
+    it, so that the implementation is one module; the excerpt then includes the sources of those components. What is
+    not in the environment `installed`, if one is given, cannot be imported.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
     found = material(codebase, located)
     configured = configuration(codebase, tuple(dict.fromkeys([*found.used, *found.sources])))
     parts = [Part(component.name, component.implementation) for component in components]
-    allowed = _allowed(found, components)
+    allowed, unavailable = _allowed(found, components, installed)
+    pins = installed.provided if installed else {}
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
         "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
         "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
-        "remarks": "\n".join(f"- {remark}" for remark in found.remarks),
+        "remarks": "\n".join(f"- {remark}" for remark in (*found.remarks, *unavailable)),
         "configuration": configured,
-        "packages": ", ".join(allowed),
+        "packages": ", ".join(describe_package(name, pins.get(name, "")) for name in allowed),
         "components": rendered(parts),
     }
 
@@ -86,13 +93,14 @@ def modularize_with_model(
         return Declined(technique=technique.id, reason=" ".join(answer.declined.split()))
     composed = compose(answer.implementation, parts)
     called = [components[i] for i in composed.used]
+    own = made_from(answer.implementation, found.used[0], found.sources, codebase)
     return Draft(
         technique=technique.id,
         name=technique.name,
         implementation=composed.source,
         test=answer.test,
         documentation=answer.documentation.strip(),
-        sources=tuple(dict.fromkeys([*found.sources, *(source for c in called for source in c.sources)])),
+        sources=tuple(dict.fromkeys([*own, *(source for c in called for source in c.sources)])),
         excerpt=_joined(found.code, (component.excerpt for component in called)),
         configuration=configured,
     )
@@ -164,11 +172,17 @@ def _parameters(node: _Definition) -> list[str]:
     )
 
 
-def _allowed(source: Material, components: Sequence[Component]) -> list[str]:
-    packages = {*_ALWAYS, *source.packages}
+def _allowed(
+    source: Material, components: Sequence[Component], installed: Environment | None
+) -> tuple[list[str], list[str]]:
+    """The packages that may be imported, and a remark on each that the code imports and that is not available."""
+    packages = {*ALWAYS, *source.packages}
     for component in components:
         packages.update(needed_imports(component.implementation))
-    return sorted(packages - PLUMBING - sys.stdlib_module_names)
+    wanted = packages - PLUMBING - sys.stdlib_module_names
+    missing = {name: why for name, why in (installed.missing if installed else {}).items() if name in wanted}
+    remarks = [f"{name} cannot be imported here: {why}" for name, why in sorted(missing.items())]
+    return sorted(wanted - missing.keys()), remarks
 
 
 def _place(identity: str, codebase: Codebase) -> str:

@@ -1,0 +1,132 @@
+"""How much code a technique's question holds, and how much of it concerns the technique: `python -m evaluation.slices
+GOLD…` (evaluation/gold/places).
+
+Each technique is located where a reader labelled it: at the narrowest symbols that hold the reader's places. Columns:
+`characters` of the code that a model gets to write from (mean, median, and the longest), `place`, the share of the
+places' lines that are in it (mean), `own`, the share of its characters that are the located symbols' (mean), `packages`
+that it imports (mean), `undefined`, how many slices use a name that nothing in them defines, and `second`, of the
+techniques with several places, in how many all of them are in it.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.repository import parse_repository
+from xkg.build.guided.coding.material import Material, material
+from xkg.build.repositories.checkout import fetch_repository
+from xkg.model import Symbol
+
+Span = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The material of one technique, the lines of its places and the source of its located symbols."""
+
+    technique: str
+    found: Material
+    located: tuple[str, ...]
+    places: tuple[tuple[str, ...], ...]
+    own: str
+
+
+def read_spans(path: Path) -> Iterator[tuple[str, str, tuple[Span, ...]]]:
+    """Technique, repository, and the places of its first reader, for every line of a gold file."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        first = min((at["reader"] for at in row["places"]), default=0)
+        spans = tuple((at["file"], at["start"], at["end"]) for at in row["places"] if at["reader"] == first)
+        yield row["technique"], row["repository"], spans
+
+
+def narrowest(codebase: Codebase, span: Span) -> Symbol | None:
+    """The symbol with the fewest lines that holds a place; else the one that shares most lines with it."""
+    path, first, last = span
+    inside = [s.symbol for s in codebase.symbols().values() if s.symbol.path == path and s.symbol.kind != "constant"]
+
+    def shared(symbol: Symbol) -> int:
+        return max(0, min(symbol.end_line, last) - max(symbol.start_line, first) + 1)
+
+    def rank(symbol: Symbol) -> tuple[bool, bool, int, int]:
+        whole = shared(symbol) == last - first + 1
+        return not whole, symbol.kind == "module", -shared(symbol), symbol.end_line - symbol.start_line
+
+    return min((s for s in inside if shared(s)), key=rank, default=None)
+
+
+def measured(codebase: Codebase, technique: str, spans: Sequence[Span]) -> Row | None:
+    """None where no source file holds the places."""
+    symbols = [symbol for span in spans if (symbol := narrowest(codebase, span)) is not None]
+    located = tuple(dict.fromkeys(symbol.id for symbol in symbols))
+    if not located:
+        return None
+    texts = {module.path: module.text.split("\n") for module in codebase.modules}
+    places = tuple(
+        tuple(line.strip() for line in texts[path][first - 1 : last] if line.strip())
+        for path, first, last in spans
+        if path in texts
+    )
+    own = "\n".join(codebase.source(codebase.symbols()[identity].symbol) for identity in located)
+    return Row(technique, material(codebase, located), located, places, own)
+
+
+def present(row: Row) -> list[float]:
+    """For each place the share of its lines that are in the material."""
+    lines = {line.strip() for line in row.found.code.splitlines()}
+    return [sum(line in lines for line in place) / len(place) for place in row.places if place]
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The columns described above, as one line under a heading."""
+    sizes = [len(row.found.code) for row in rows]
+    shares = [share for row in rows for share in present(row)]
+    own = [min(1.0, len(row.own) / max(1, len(row.found.code))) for row in rows]
+    undefined = sum(any("nothing defines it" in remark for remark in row.found.remarks) for row in rows)
+    several = [row for row in rows if len(row.located) > 1]
+    kept = sum(min(present(row), default=0.0) > 0.5 for row in several)
+    heading = "count   mean  median longest  place   own  packages  undefined  second"
+    return (
+        f"{heading}\n{len(rows):5d} {statistics.fmean(sizes):6.0f} {statistics.median(sizes):7.0f} {max(sizes):7d} "
+        f"{statistics.fmean(shares):6.3f} {statistics.fmean(own):5.2f} "
+        f"{statistics.fmean(len(row.found.packages) for row in rows):9.2f} {undefined:10d}  {kept}/{len(several)}"
+    )
+
+
+def rows_of(gold: Iterable[Path], mirrors: Path | None, cache: Path) -> Iterator[Row]:
+    """A row for every technique of the gold files whose places lie in source files."""
+    by_repository: dict[str, list[tuple[str, tuple[Span, ...]]]] = {}
+    for path in gold:
+        for technique, repository, spans in read_spans(path):
+            by_repository.setdefault(repository, []).append((technique, spans))
+    for repository, techniques in by_repository.items():
+        url, _, commit = repository.rpartition("@")
+        mirror = mirrors / "+".join(url.split("/")[-2:]) / "repo" if mirrors else None
+        source = f"{mirror}@{commit}" if mirror is not None and mirror.is_dir() else repository
+        codebase = parse_repository(fetch_repository(source, cache))
+        for technique, spans in techniques:
+            if (row := measured(codebase, technique, spans)) is not None:
+                yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gold", nargs="+", type=Path)
+    parser.add_argument("--mirrors", type=Path, help="folder that holds repositories as OWNER+NAME/repo")
+    parser.add_argument("--cache", type=Path, default=Path("storage/cache"))
+    parser.add_argument("--each", action="store_true", help="one line a technique too")
+    options = parser.parse_args()
+    rows = list(rows_of(options.gold, options.mirrors, options.cache))
+    for row in rows if options.each else ():
+        places = ", ".join(f"{share:.2f}" for share in present(row))
+        symbols = ", ".join(identity.partition("@")[2].partition(":")[2] for identity in row.located)
+        print(f"{len(row.found.code):6d}  {places:12}  {row.technique[:50]:50}  {symbols}")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

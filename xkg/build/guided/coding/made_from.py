@@ -1,0 +1,46 @@
+"""The symbols of a repository that a module was made from, among those that its writer was shown."""
+
+import ast
+import re
+from collections.abc import Sequence
+
+from xkg.build.code.codebase import Codebase, SourceSymbol
+from xkg.build.code.python import parse_ast
+from xkg.build.code_similarity import statements
+from xkg.build.fidelity import unmatched
+
+# The share of a symbol's statements with a counterpart in the module. A single one may be alike by chance.
+_LEAST_SHARE = 0.34
+
+
+def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
+    """The ids among `sources` whose statements, or at least name, occur in the implementation, in order; the `best`
+    place always. Raises `UnknownIdError` as `Codebase` does."""
+    symbols = codebase.symbols()
+    names = _names(implementation)
+
+    def is_used(source: SourceSymbol) -> bool:
+        return _is_used(source, implementation, names, codebase)
+
+    return tuple(identity for identity in sources if identity == best or is_used(symbols[identity]))
+
+
+def _is_used(source: SourceSymbol, implementation: str, names: frozenset[str], codebase: Codebase) -> bool:
+    symbol = source.symbol
+    if symbol.kind != "method" and symbol.qualified_name.rpartition(".")[2] in names:
+        return True
+    text = codebase.source(symbol)
+    count = len(statements(text))
+    if symbol.kind == "constant" or not count:
+        return False
+    return count - len(unmatched(text, implementation)) >= _LEAST_SHARE * count
+
+
+def _names(implementation: str) -> frozenset[str]:
+    """The names that a module defines, and those that it reads."""
+    tree = parse_ast(implementation)
+    if tree is None:
+        return frozenset(re.findall(r"[^\W\d]\w*", implementation))
+    found = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    found |= {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    return frozenset(found)

@@ -1,0 +1,284 @@
+"""The statements of a function on which some of its statements depend, by names alone (Weiser, "Program Slicing", IEEE
+TSE 1984): what binds or changes a name that they use, with the conditions and loops around it."""
+
+import ast
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xkg.build.slicing.bindings import Function
+
+_LOGS = frozenset("debug error info log print warn warning".split())
+_SUITES = ("body", "orelse", "finalbody")
+# What has names of its own: its statements are retained together.
+Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Lines `first` to `last` of a file, which are left out, and the text that stands in their place; where `last` is
+    less than `first`, a text that follows line `last`."""
+
+    first: int
+    last: int
+    text: str
+
+
+@dataclass
+class Mentions:
+    """The attributes that code reads or changes: `own` of its own object (`self.a`), `other` of anything else.
+    `escapes`: the object itself is passed on. `dynamic`: an attribute's name is computed."""
+
+    own: set[str] = field(default_factory=set)
+    other: set[str] = field(default_factory=set)
+    escapes: bool = False
+    dynamic: bool = False
+
+    def add(self, more: "Mentions") -> None:
+        self.own |= more.own
+        self.other |= more.other
+        self.escapes = self.escapes or more.escapes
+        self.dynamic = self.dynamic or more.dynamic
+
+
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement, its decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(d.lineno for d in decorators)])
+
+
+def last_line(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
+
+
+def mentions(nodes: Sequence[ast.AST], selves: Collection[str], foreign: Collection[str]) -> Mentions:
+    """`selves` are the names of the object itself; attributes of `foreign` names (imported packages) do not count."""
+    found = Mentions()
+    bases: set[int] = set()
+    for node in (inner for each in nodes for inner in ast.walk(each)):
+        if isinstance(node, ast.Attribute):
+            bases.add(id(node.value))
+            root = chain_root(node)
+            if isinstance(root, ast.Name) and root.id in foreign:
+                continue
+            owner = node.value
+            (found.own if isinstance(owner, ast.Name) and owner.id in selves else found.other).add(node.attr)
+        elif isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Name) and node.func.id == "super":
+                bases.update(map(id, node.args))
+            for value in (*node.args, *(k.value for k in node.keywords)):
+                if isinstance(value, ast.Constant) and isinstance(value.value, str) and value.value.isidentifier():
+                    found.own.add(value.value)
+                    found.other.add(value.value)
+            if isinstance(node.func, ast.Name) and node.func.id in ("getattr", "setattr", "hasattr", "vars"):
+                on_self = bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id in selves
+                named = len(node.args) > 1 and isinstance(node.args[1], ast.Constant)
+                found.dynamic = found.dynamic or (on_self and not named)
+    found.escapes = any(
+        isinstance(node, ast.Name) and node.id in selves and id(node) not in bases
+        for each in nodes
+        for node in ast.walk(each)
+    )
+    return found
+
+
+def chain_root(node: ast.expr) -> ast.expr:
+    """What `a.b[i].c(x)` begins with: `a`."""
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node
+
+
+def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The lists of statements directly in a compound statement or a definition."""
+    for name in _SUITES:
+        if inner := getattr(node, name, None):
+            yield inner
+    for handler in getattr(node, "handlers", ()):
+        yield handler.body
+    for case in getattr(node, "cases", ()):
+        yield case.body
+
+
+class FunctionParts:
+    """A function whose statements are retained where they are needed. `selves` are the names of a method's own object:
+    who assigns one attribute of it does not change the others."""
+
+    def __init__(self, function: Function, selves: Collection[str] = ()) -> None:
+        self.function = function
+        self._above: dict[ast.stmt, ast.stmt | None] = {}
+        self.statements: list[ast.stmt] = []
+        stack: list[tuple[ast.stmt, ast.stmt | None]] = [(s, None) for s in reversed(function.body)]
+        while stack:
+            statement, above = stack.pop()
+            self._above[statement] = above
+            self.statements.append(statement)
+            if not isinstance(statement, Scoped):
+                stack += reversed([(inner, statement) for block in blocks(statement) for inner in block])
+        self._binds = {s: _changed_names(s, selves) for s in self.statements}
+        self._bound_first: dict[str, int] = {}
+        for statement in self.statements:
+            for name in self._binds[statement]:
+                self._bound_first.setdefault(name, statement.lineno)
+
+    def needed(
+        self, roots: Collection[ast.stmt], is_root: Callable[[ast.stmt], bool] = lambda _: False
+    ) -> set[ast.stmt]:
+        """`roots`, the simple statements for which `is_root` holds, and all that these depend on. Of what changes a
+        name, only that before the last of `roots` counts, unless all of it follows them."""
+        end = max((last_line(root) for root in roots), default=None)
+        kept: set[ast.stmt] = set()
+        pending = [*roots, *(s for s in self.statements if not _is_compound(s) and is_root(s))]
+        while pending:
+            names: set[str] = set()
+            while pending:
+                statement = pending.pop()
+                if statement in kept:
+                    continue
+                kept.add(statement)
+                names |= _names_read(statement)
+                if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+                    pending += _jumps(statement)
+                if (above := self._above.get(statement)) is not None:
+                    pending.append(above)
+            for statement in self.statements:
+                changed = self._binds[statement] & names if statement not in kept else ()
+                if any(end is None or statement.lineno <= end or self._bound_first[name] > end for name in changed):
+                    pending.append(statement)
+        return kept
+
+
+def gaps(node: ast.stmt, kept: Collection[ast.stmt], lines: Sequence[str]) -> Iterator[Gap]:
+    """What to leave out of a definition so that `kept` and its headings remain. `lines` are those of its file."""
+    for block in blocks(node):
+        run: list[ast.stmt] = []
+        before = first_line(node)
+        is_empty = not any(s in kept or not has_own_lines(s, lines) or _is_docstring(s, node) for s in block)
+        is_elif = len(block) == 1 and lines[block[0].lineno - 1].lstrip().startswith("elif")
+        for statement in [*block, None]:
+            if statement is not None and not (
+                statement in kept or not has_own_lines(statement, lines) or _is_docstring(statement, node)
+            ):
+                run.append(statement)
+                continue
+            if run:
+                yield _gap(run, before, lines, alone=is_empty and not is_elif)
+                run = []
+            if statement is not None:
+                before = last_line(statement)
+                if statement in kept and not isinstance(statement, Scoped):
+                    yield from gaps(statement, kept, lines)
+
+
+def _gap(run: Sequence[ast.stmt], before: int, lines: Sequence[str], *, alone: bool) -> Gap:
+    first, last = above_comments(first_line(run[0]), before, lines), last_line(run[-1])
+    indent = indent_of(run[0], lines)
+    count = last - first + 1
+    left_out = f"# … {count} lines left out" if count > 1 else "# … 1 line left out"
+    return Gap(first, last, f"{indent}{'pass  ' if alone else ''}{left_out}")
+
+
+def above_comments(first: int, before: int, lines: Sequence[str]) -> int:
+    """The first of the comment lines right above line `first` that follow line `before`."""
+    while first - 1 > before and lines[first - 2].lstrip().startswith("#"):
+        first -= 1
+    return first
+
+
+def above_blanks(first: int, before: int, lines: Sequence[str]) -> int:
+    """The first of the empty lines right above line `first` that follow line `before`."""
+    while first - 1 > before and not lines[first - 2].strip():
+        first -= 1
+    return first
+
+
+def indent_of(node: ast.stmt, lines: Sequence[str]) -> str:
+    line = lines[first_line(node) - 1]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
+    """Whether nothing but a comment shares a line with a statement."""
+    head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
+    tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
+    decorated = first_line(node) < node.lineno
+    after = tail[node.end_col_offset or 0 :].strip()
+    return (decorated or not head[: node.col_offset].strip()) and (not after or after.startswith(b"#"))
+
+
+def _is_docstring(statement: ast.stmt, owner: ast.stmt) -> bool:
+    return (
+        isinstance(owner, Function | ast.ClassDef)
+        and owner.body[0] is statement
+        and isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _is_compound(node: ast.stmt) -> bool:
+    return not isinstance(node, Scoped) and any(True for _ in blocks(node))
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """All nodes of a simple statement or a definition; of a compound statement those of its heading."""
+    compound = _is_compound(statement)
+    for child in ast.iter_child_nodes(statement):
+        if compound and isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            if isinstance(child, ast.ExceptHandler) and child.type is not None:
+                yield from ast.walk(child.type)
+            elif isinstance(child, ast.match_case):
+                yield from ast.walk(child.pattern)
+            continue
+        yield from ast.walk(child)
+
+
+def _names_read(statement: ast.stmt) -> set[str]:
+    """Names that a statement reads and does not bind itself, if it is a definition."""
+    nodes = list(_own_nodes(statement))
+    read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load | ast.Del)}
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        read.add(statement.target.id)
+    if isinstance(statement, Scoped):
+        outer = {name for n in nodes if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+        bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        bound |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+        read = (read - bound) | outer
+    return read
+
+
+def _changed_names(statement: ast.stmt, selves: Collection[str]) -> set[str]:
+    """Names that a statement binds, or whose values it may change: `x.a = …`, `x[i] = …`, `x.append(…)`, `f(x)`; for
+    `selves` only what binds them."""
+    if isinstance(statement, Function | ast.ClassDef):
+        return {statement.name}
+    bound: set[str] = set()
+    changed: set[str] = set()
+    for node in _own_nodes(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            bound.add(node.id)
+        elif isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            root = chain_root(node)
+            changed |= {root.id} if isinstance(root, ast.Name) else set()
+        elif isinstance(node, ast.alias):
+            bound.add((node.asname or node.name).partition(".")[0])
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and not _is_log(statement.value):
+        call = statement.value
+        values = [call.func, *call.args, *(k.value for k in call.keywords)]
+        changed |= {root.id for value in values if isinstance(root := chain_root(value), ast.Name)}
+    return bound | (changed - set(selves))
+
+
+def _is_log(call: ast.Call) -> bool:
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return name in _LOGS
+
+
+def _jumps(loop: ast.stmt) -> Iterator[ast.stmt]:
+    """The `break` and `continue` of a loop, which decide what it runs."""
+    stack = [s for block in blocks(loop) for s in block]
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, ast.Break | ast.Continue):
+            yield statement
+        elif not isinstance(statement, Scoped | ast.For | ast.AsyncFor | ast.While):
+            stack += [s for block in blocks(statement) for s in block]

@@ -1,0 +1,94 @@
+"""What a top-level statement changes or sets up, by its syntax."""
+
+import ast
+import re
+from functools import lru_cache
+
+from xkg.build.slicing.bindings import Statement
+from xkg.build.slicing.name_resolution import External
+
+# Top-level calls that configure a package rather than use it.
+_SETS_UP = re.compile(
+    r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
+)
+
+
+def is_type_checking(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and any(
+        (isinstance(n, ast.Name) and n.id == "TYPE_CHECKING")
+        or (isinstance(n, ast.Attribute) and n.attr == "TYPE_CHECKING")
+        for n in ast.walk(node.test)
+    )
+
+
+def is_direct(target: External, alias: ast.alias) -> bool:
+    """Whether an import names the external module itself, and not a repository's module that re-exports it."""
+    return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
+
+
+def only_imports(node: ast.stmt) -> bool:
+    allowed = (ast.Import, ast.ImportFrom, ast.Pass, ast.Try, ast.If, ast.ExceptHandler)
+    statements = [n for n in ast.walk(node) if isinstance(n, ast.stmt | ast.ExceptHandler)]
+    return all(
+        isinstance(n, allowed) or (isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)) for n in statements
+    )
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+@lru_cache(maxsize=100_000)
+def changed_names(statement: Statement) -> frozenset[str]:
+    """Names whose values a statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
+    if isinstance(statement.node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or statement.is_import:
+        return frozenset()
+    found: set[str] = set()
+    stack: list[ast.AST] = [statement.node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        root = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            root = _root(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            root = _root(node.value.func) if isinstance(node.value.func, ast.Attribute) else None
+        if root:
+            found.add(root)
+        stack += ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+_WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}
+
+
+@lru_cache(maxsize=100_000)
+def names_stored_by_functions(statement: Statement) -> frozenset[str]:
+    """Names that functions in a statement store into: `n[k] = …`, `n.append(…)`."""
+    if not isinstance(statement.node, ast.FunctionDef | ast.ClassDef):
+        return frozenset()
+    written: set[str] = set()
+    for node in ast.walk(statement.node):
+        root = None
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            root = _root(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITES:
+            root = _root(node.func)
+        if root:
+            written.add(root)
+    return frozenset(written & {use.name for use in statement.uses})
+
+
+def may_register(node: ast.stmt) -> bool:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return bool(node.decorator_list)
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+
+
+def is_set_up(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        return _SETS_UP.match(node.value.func.attr) is not None
+    return isinstance(node, ast.Assign | ast.AugAssign)
