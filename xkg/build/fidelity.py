@@ -1,7 +1,7 @@
 """The share of an implementation that occurs in its source lines, by static comparison."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from xkg.build.code_similarity import Statement, statements, weight_of
@@ -22,20 +22,21 @@ class Unmatched(NamedTuple):
     text: str
 
 
-def share(implementation: str, excerpt: str) -> float:
-    """The share of the implementation's statements with a counterpart in the excerpt, 0..1, weighted by their number of
-    operations. A counterpart is a statement, or a few that feed it, with most of the same operations on the same
-    kinds of operands; each operation of the excerpt counts once. 0 where the implementation computes nothing, or
-    neither can be parsed."""
-    own = statements(implementation)
+def share(implementation: str, excerpt: str, lines: Set[int] | None = None) -> float:
+    """The share of the implementation's statements, of those that begin on `lines` if they are given, with a
+    counterpart in the excerpt, 0..1, weighted by their number of operations. A counterpart is a statement, or a few
+    that feed it, with most of the same operations on the same kinds of operands; each operation of the excerpt counts
+    once. 0 where the implementation computes nothing, or neither can be parsed."""
+    own = _on(lines, statements(implementation))
     matched = _matched(own, statements(excerpt))
     whole = sum(_contribution(statement) for statement in own)
     return round(sum(_contribution(own[i]) for i in matched) / whole, 3) if whole else 0.0
 
 
-def unmatched(implementation: str, excerpt: str) -> list[Unmatched]:
-    """The statements of the implementation without a counterpart in the excerpt, in order."""
-    own = statements(implementation)
+def unmatched(implementation: str, excerpt: str, lines: Set[int] | None = None) -> list[Unmatched]:
+    """The statements of the implementation, of those that begin on `lines` if they are given, without a counterpart in
+    the excerpt, in order."""
+    own = _on(lines, statements(implementation))
     matched = _matched(own, statements(excerpt))
     return [Unmatched(s.line, s.text) for i, s in enumerate(own) if i not in matched]
 
@@ -53,6 +54,10 @@ def omitted(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
     matched_features = [reference[j].features for j in matched]
     missing = [i for i in range(len(reference)) if i not in matched and reference[i].features not in matched_features]
     return [Unmatched(reference[i].line, reference[i].text) for i in sorted(sorted(missing, key=priority)[:most])]
+
+
+def _on(lines: Set[int] | None, found: list[Statement]) -> list[Statement]:
+    return [s for s in found if lines is None or s.line in lines]
 
 
 def _contribution(statement: Statement) -> float:

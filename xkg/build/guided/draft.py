@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from xkg.llm.prompt import Prompt, load_prompt
+from xkg.sandbox.evidence.own_statements import own_lines
 from xkg.value import Value
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -13,10 +14,23 @@ def prompt(name: str) -> Prompt:
     return load_prompt(PROMPTS / f"{name}.md")
 
 
+class UsedComponent(Value):
+    """A component whose code a draft's module includes; `proven` is whether its own test has proven it."""
+
+    name: str
+    implementation: str
+    proven: bool
+
+
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols it was
-    written from, `excerpt` their source lines as the model saw them."""
+    written from, `excerpt` their source lines as the model saw them.
+
+    A module that is made of others includes the code of `components`; `own_excerpt` are the lines that the rest was
+    written from, empty where that is all of `excerpt`. `uncalled` are names of components that it does not call,
+    `absent` of those that have no code. `beside` is what a check of the module is shown beside the excerpt:
+    configuration, and other places of the technique."""
 
     technique: str
     name: str
@@ -25,3 +39,13 @@ class Draft(Value):
     documentation: str
     sources: tuple[str, ...]
     excerpt: str
+    own_excerpt: str = ""
+    components: tuple[UsedComponent, ...] = ()
+    uncalled: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    beside: str = ""
+
+    @property
+    def own_lines(self) -> frozenset[int]:
+        """The lines of the implementation, which parses, that are not its components'."""
+        return own_lines(self.implementation, [component.implementation for component in self.components])

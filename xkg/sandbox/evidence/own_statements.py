@@ -17,25 +17,23 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The lines (from 1) of a module that parses without the statements that one of `components`, complete modules, has
-    too: functions, methods, constants. Imports are nobody's own. Components that do not parse have no statements."""
-    tree = syntax_tree(source)
-    theirs: set[str] = set()
-    for component in components:
-        try:
-            theirs.update(text for _, text in _units(syntax_tree(component)))
-        except (SyntaxError, ValueError, RecursionError):
-            continue
+    """The lines (from 1) of a module without the statements that one of `components`, complete modules, has too:
+    functions, methods, constants. What does not parse has no statements."""
+    theirs = {text for component in components for _, text in _units(component)}
     lines = set(range(1, source.count("\n") + 2))
-    if theirs:
-        for node, text in _units(tree):
-            if text in theirs:
-                lines.difference_update(range(_first_line(node), (node.end_lineno or node.lineno) + 1))
+    for node, text in _units(source) if theirs else ():
+        if text in theirs:
+            lines.difference_update(range(_first_line(node), (node.end_lineno or node.lineno) + 1))
     return frozenset(lines)
 
 
-def _units(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of a module, and of its classes, each with a text that is equal for equal statements."""
+def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of a module, and of its classes, each with a text that is equal for equal statements; imports are
+    nobody's."""
+    try:
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
     names = _bound(tree)
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
