@@ -48,9 +48,10 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
 
 
 def _left_out_components(draft: Draft, definition: str, found: tuple[Fault, ...]) -> list[Fault]:
-    """A fault for each component that the definition names and the module does not call, where the model names none."""
+    """A fault for each component that the definition names and the module leaves out unexplained, where the model finds
+    none: the same technique may take it as an argument, but not where the repository's lines call it."""
     remarks = " ".join(fault.remark for fault in found)
-    names = [name for name in named(draft.uncalled, definition) if not named([name], remarks)]
+    names = [name for name in named(draft.unexplained, definition) if not named([name], remarks)]
     return [Fault(kind="missing", remark=f"it does not call {name}, which the definition names") for name in names]
 
 

@@ -111,6 +111,9 @@ def modularize_with_model(
         return Declined(technique=technique.id, reason=" ".join(answer.declined.split()))
     composed = compose(answer.implementation, parts)
     called = [components[i] for i in composed.used]
+    left_out = [components[i] for i in uncalled(composed, parts)]
+    reached = [c.name for c in left_out if set(c.sources[:1]) & set(found.sources)]
+    unexplained = {*reached, *unmentioned(answer, parts)}
     return Draft(
         technique=technique.id,
         name=technique.name,
@@ -121,7 +124,8 @@ def modularize_with_model(
         excerpt=_joined(found.code, (component.excerpt for component in called)),
         own_excerpt=found.code if called else "",
         components=tuple(UsedComponent(**c.model_dump(include=set(UsedComponent.model_fields))) for c in called),
-        uncalled=tuple(parts[i].name for i in uncalled(composed, parts)),
+        uncalled=tuple(component.name for component in left_out),
+        unexplained=tuple(component.name for component in left_out if component.name in unexplained),
         absent=tuple(absent),
         beside=other_places(codebase, located, found.used),
     )
