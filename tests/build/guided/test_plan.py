@@ -39,8 +39,8 @@ def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     stages = planned(build)
     assert list(stages) == BEFORE
     assert {name: stages[name].calls for name in BEFORE[:4]} == dict.fromkeys(BEFORE[:4], 1)
-    # as many techniques as static analysis locates
-    assert stages["check"].calls == stages["modularize"].calls >= 2
+    # as many techniques as static analysis locates, in a paper this short
+    assert stages["check"].calls > stages["modularize"].calls >= 2
     assert all(stage.input_tokens > 300 and stage.output_tokens > 0 for stage in stages.values())
     for stage in stages.values():
         assert stage.dollars == pytest.approx(Prices({}).dollars("o4-mini", stage.input_tokens, 0, stage.output_tokens))
