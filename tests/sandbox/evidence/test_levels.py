@@ -265,7 +265,7 @@ def test_a_slower_machine_tries_the_same_mutants(seconds: float) -> None:
 
 
 def test_a_machine_that_is_too_slow_settles_nothing() -> None:
-    slow = Slow(BubblewrapRunner(), 100.0)
+    slow = Slow(BubblewrapRunner(), 200.0)
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
     proof = prove(code, slow, NOTHING, SMALL)
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from xkg.build.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
 from xkg.sandbox.evidence.own_statements import own_lines
 from xkg.value import Value
@@ -27,9 +28,9 @@ class Draft(Value):
     documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols it was
     written from, `excerpt` their source lines as the model saw them.
 
-    A module that is made of others includes the code of `components`; `own_excerpt` are the lines that the rest was
-    written from, empty where that is all of `excerpt`. `uncalled` are names of components that it does not call,
-    `unexplained` of those among them that its source lines reach or its documentation does not name, `absent` of those
+    A module that is made of others includes the code of `components`; `own_excerpt`, with which `excerpt` begins, are
+    the lines that the rest was written from, empty where that is all of `excerpt`. `uncalled` are names of components
+    that it does not call, `unexplained` of those among them that its source lines reach or its documentation does not name, `absent` of those
     that have no code. `beside` is what a check of the module is shown beside the excerpt:
     configuration, and other places of the technique."""
 
@@ -48,6 +49,7 @@ class Draft(Value):
     beside: str = ""
 
     @property
-    def own_lines(self) -> frozenset[int]:
-        """The lines of the implementation, which parses, that are not its components'."""
-        return own_lines(self.implementation, [component.implementation for component in self.components])
+    def scope(self) -> Scope:
+        """What fidelity compares: what is not its components', with the lines that this was written from."""
+        lines = own_lines(self.implementation, [component.implementation for component in self.components])
+        return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1)

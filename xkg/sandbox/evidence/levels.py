@@ -35,7 +35,7 @@ __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proo
 
 # For all runs after the first, counted one after another and without waiting. The number of mutants depends on the code
 # alone: on a machine that is too slow for them the result is `NOT_SETTLED`.
-MUTATION_SECONDS = 600.0
+MUTATION_SECONDS = 1800.0
 KILLED_SHARE = 0.6
 MUTANTS = 32
 ENOUGH_MUTANTS = 10

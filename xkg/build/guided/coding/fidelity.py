@@ -57,14 +57,14 @@ def _left_out_components(draft: Draft, definition: str, found: tuple[Fault, ...]
 
 def listed_unmatched(draft: Draft) -> str:
     """The statements of a draft's own without a counterpart in their source lines, one per line."""
-    found = unmatched(draft.implementation, draft.own_excerpt or draft.excerpt, draft.own_lines)
+    found = unmatched(draft.implementation, draft.excerpt, draft.scope)
     lines = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
 def _listed_left_out(draft: Draft) -> str:
-    found = omitted(draft.implementation, draft.own_excerpt or draft.excerpt, _MOST_LEFT_OUT)
+    found = omitted(draft.implementation, draft.excerpt, _MOST_LEFT_OUT, draft.scope)
     return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
 
 

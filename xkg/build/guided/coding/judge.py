@@ -78,10 +78,9 @@ def revise(
 def _judge(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:
     """Fidelity, and the reason why the model's part is missing. None where there are no source lines."""
     draft = state.draft
-    excerpt = draft.own_excerpt or draft.excerpt
-    if not statements(excerpt):
+    if not statements(draft.own_excerpt or draft.excerpt):
         return None, None
-    shared = share(draft.implementation, excerpt, draft.own_lines)
+    shared = share(draft.implementation, draft.excerpt, draft.scope)
     try:
         return judge_fidelity(draft, definition, state.proof, shared, ask), None
     except AnswerError as error:
