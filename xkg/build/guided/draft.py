@@ -30,8 +30,8 @@ class Draft(Value):
 
     A module that is made of others includes the code of `components`; `own_excerpt`, with which `excerpt` begins, are
     the lines that the rest was written from, empty where that is all of `excerpt`. `uncalled` are names of components
-    that it does not call, `unexplained` of those among them that its source lines reach or its documentation does not name, `absent` of those
-    that have no code. `beside` is what a check of the module is shown beside the excerpt:
+    that it does not call, `unexplained` of those among them that its source lines reach or its documentation does not
+    name, `absent` of those that have no code. `beside` is what a check of the module is shown beside the excerpt:
     configuration, and other places of the technique."""
 
     technique: str

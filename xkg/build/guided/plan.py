@@ -58,7 +58,7 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
         build.extract()
     except AnswerError:
         build.techniques = extract(opened.document, opened.identity).techniques
-        estimator.expect(len(build.techniques), _expected_techniques(len(build.techniques), opened.document))
+        estimator.expect(len(build.techniques), expected_techniques(len(build.techniques), opened.document))
     build.enrich()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
@@ -70,7 +70,8 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
     return estimator.planned()
 
 
-def _expected_techniques(found: int, document: Document) -> int:
+def expected_techniques(found: int, document: Document) -> int:
+    """As many techniques as a model is expected to find in a paper of which static analysis found some."""
     fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
     return max(found, round(_USUAL_TECHNIQUES * fullness))
 
