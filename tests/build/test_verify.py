@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.guided.quick_runner import QuickRunner
-from xkg.build.verify import apply, environments_for, forget, newer_evidence, verify
+from xkg.build.verify import NodeResult, apply, environments_for, forget, newer_evidence, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -276,12 +276,10 @@ def test_a_composite_follows_its_components_and_is_judged_on_what_is_its_own(tmp
                 Code(id=code_id("p#w/c", PART, test), technique="p#w/c", implementation=PART, test=test),
             ),
         )
-        heard: list[str] = []
+        heard: list[NodeResult] = []
         folder = tmp_path / str(proven)
-        whole, part = verify(
-            [made], folder, QuickRunner(), None, LIMITS, jobs=jobs, notify=lambda r: heard.append(r.code)
-        )
-        assert heard == [part.code, whole.code]
+        whole, part = verify([made], folder, QuickRunner(), None, LIMITS, jobs=jobs, notify=heard.append)
+        assert heard == [part, whole]
         assert (part.level is Level.TESTED) == proven
         assert all(survivor.line > first_own for survivor in whole.evidence.survivors) == proven
         assert whole.evidence.mutants is not None
