@@ -7,12 +7,10 @@ the module's own level are compared without what follows `__`.
 
 import ast
 import copy
-import re
 from collections.abc import Iterable, Iterator
 
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
-_ADDED = re.compile(r"(?<=[^_])__(?=[^_])\w*+$")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -74,7 +72,8 @@ def _bound(tree: ast.Module) -> frozenset[str]:
 
 
 def _plain(name: str) -> str:
-    return _ADDED.sub("", name)
+    added = name.find("__", len(name) - len(name.lstrip("_")))
+    return name[:added] if 0 < added < len(name) - 2 else name
 
 
 def _first_line(node: ast.stmt) -> int:
