@@ -135,8 +135,9 @@ class Evidence(Node):
     that the next level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines of the
     implementation's function bodies that the test did and did not run, None where that was not measured. `mutants` were
     tried and `mutation_score` is the share of them that made the test fail; `survivors` are those that did not, and the
-    functions whose body it does not need. `repairs` is how often a language model repaired code or test before.
-    `distributions` maps imports of the code to the name==version that it was run with."""
+    functions whose body it does not need; `excused` were tried and do not count, since they compute the same.
+    `repairs` is how often a language model repaired code or test before. `distributions` maps imports of the code to
+    the name==version that it was run with."""
 
     level: Level
     runner: str | None = None
@@ -148,6 +149,7 @@ class Evidence(Node):
     covered_lines: tuple[int, ...] | None = None
     uncovered_lines: tuple[int, ...] | None = None
     mutants: int | None = None
+    excused: int = 0
     mutation_score: float | None = None
     survivors: tuple[Survivor, ...] = ()
     fidelity: Fidelity | None = None

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from xkg.build.verify import apply, environments_for, forget, newer_evidence, verify
+from tests.build.guided.quick_runner import QuickRunner
+from xkg.build.verify import NodeResult, apply, environments_for, forget, newer_evidence, verify
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Paper, PaperBundle, Repository, Technique, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -235,3 +236,51 @@ def test_faithful_code_whose_test_still_proves_it_stays_faithful(tmp_path: Path)
     assert again(wanting, test).level is Level.TESTED
     assert again(wanting, test).reason == "not faithful: beyond, more"
     assert again(met, "from implementation import double\n\nassert double(3) == 7\n").level is Level.IMPORTED
+
+
+PART = """\
+def clipped(values, bound=3.0):
+    kept = []
+    for value in values:
+        if value > bound:
+            value = bound
+        if value < -2 * bound:
+            value = -2 * bound
+        kept.append(value)
+    return kept
+"""
+WHOLE = f"""\
+{PART}
+
+def filtered(values, rate=0.25):
+    level = 0.5
+    levels = []
+    for value in clipped(values):
+        level = level + rate * (value - level)
+        levels.append(level)
+    return levels
+"""
+OF_PART = "assert clipped([9.5, -8.5, 1.5, 3.0]) == [3.0, -6.0, 1.5, 3.0]\nassert clipped([-5.5], 2.5) == [-5.0]\n"
+OF_WHOLE = "assert filtered([2.5, 8.5], rate=0.5) == [1.5, 2.25]\nassert filtered([0.5, 4.5])[1] == 1.125\n"
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_composite_follows_its_components_and_is_judged_on_what_is_its_own(tmp_path: Path, jobs: int) -> None:
+    first_own = PART.count("\n") + 1
+    for test, proven in ((OF_PART, True), ("assert len(clipped([9.0])) == 1\n", False)):
+        made = PaperBundle(
+            paper=Paper(id="p", title="p", origin="build"),
+            techniques=(Technique(id="p#w", name="w"), Technique(id="p#w/c", name="c", parent="p#w")),
+            code=(
+                Code(id=code_id("p#w", WHOLE, OF_WHOLE), technique="p#w", implementation=WHOLE, test=OF_WHOLE),
+                Code(id=code_id("p#w/c", PART, test), technique="p#w/c", implementation=PART, test=test),
+            ),
+        )
+        heard: list[NodeResult] = []
+        folder = tmp_path / str(proven)
+        whole, part = verify([made], folder, QuickRunner(), None, LIMITS, jobs=jobs, notify=heard.append)
+        assert heard == [part, whole]
+        assert (part.level is Level.TESTED) == proven
+        assert all(survivor.line > first_own for survivor in whole.evidence.survivors) == proven
+        assert whole.evidence.mutants is not None
+        assert (whole.evidence.mutants < 10) == proven

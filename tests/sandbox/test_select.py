@@ -9,7 +9,7 @@ from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits
-from xkg.sandbox.select import limits_for, runner_for
+from xkg.sandbox.select import limits_for, preloaded_modules, runner_for
 
 pytestmark = pytest.mark.usefixtures("untried_sandbox")
 
@@ -99,3 +99,17 @@ def test_the_unsafe_runner_passes_no_variables_and_keeps_files_together(monkeypa
     assert "secret" not in outcome.output
     with pytest.raises(UnsafeInputError):
         UnsafeSubprocessRunner().run(Job(arguments=("-c", ""), files={"../x": ""}))
+
+
+@pytest.mark.parametrize(
+    ("source", "modules"),
+    [
+        ("import numpy as np\nfrom jax import numpy as jnp\n", ["numpy", "jax", "jax.numpy"]),
+        ("    import torch\n", ["torch", "torch._dynamo"]),
+        ("import json\n# import torch\n", []),
+        ("import os\nos.environ['JAX_ENABLE_X64'] = '1'\nimport jax, numpy\nimport numpy\n", ["numpy"]),
+    ],
+)
+def test_what_a_job_imports_is_preloaded_unless_variables_would_come_too_late(source: str, modules: list[str]) -> None:
+    job = Job(arguments=("harness.py",), files={"harness.py": "import sys\n", "loaded.py": source})
+    assert preloaded_modules(job) == modules

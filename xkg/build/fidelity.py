@@ -1,7 +1,7 @@
 """The share of an implementation that occurs in its source lines, by static comparison."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from xkg.build.code_similarity import Statement, statements, weight_of
@@ -22,28 +22,37 @@ class Unmatched(NamedTuple):
     text: str
 
 
-def share(implementation: str, excerpt: str) -> float:
-    """The share of the implementation's statements with a counterpart in the excerpt, 0..1, weighted by their number of
-    operations. A counterpart is a statement, or a few that feed it, with most of the same operations on the same
-    kinds of operands; each operation of the excerpt counts once. 0 where the implementation computes nothing, or
-    neither can be parsed."""
-    own = statements(implementation)
-    matched = _matched(own, statements(excerpt))
+class Scope(NamedTuple):
+    """What of an implementation is compared with what of an excerpt: the statements that begin on these `lines`, with
+    those of the first `excerpt_lines` lines. The rest of both only tells which names are functions of their own."""
+
+    lines: Set[int]
+    excerpt_lines: int
+
+
+def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
+    """The share of the implementation's statements, in `scope` if it is given, with a counterpart in the excerpt, 0..1,
+    weighted by their number of operations. A counterpart is a statement, or a few that feed it, with most of the same
+    operations on the same kinds of operands; each operation of the excerpt counts once. 0 where the implementation
+    computes nothing, or neither can be parsed."""
+    own, reference = _compared(implementation, excerpt, scope)
+    matched = _matched(own, reference)
     whole = sum(_contribution(statement) for statement in own)
     return round(sum(_contribution(own[i]) for i in matched) / whole, 3) if whole else 0.0
 
 
-def unmatched(implementation: str, excerpt: str) -> list[Unmatched]:
-    """The statements of the implementation without a counterpart in the excerpt, in order."""
-    own = statements(implementation)
-    matched = _matched(own, statements(excerpt))
+def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
+    """The statements of the implementation, in `scope` if it is given, without a counterpart in the excerpt, in
+    order."""
+    own, reference = _compared(implementation, excerpt, scope)
+    matched = _matched(own, reference)
     return [Unmatched(s.line, s.text) for i, s in enumerate(own) if i not in matched]
 
 
-def omitted(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
-    """The statements of the excerpt without a counterpart in the implementation, in order: at most `most`, preferably
-    those near statements that have one, and of these those that compute most."""
-    reference = statements(excerpt)
+def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
+    """The statements of the excerpt, in `scope` if it is given, without a counterpart in the implementation, in order:
+    at most `most`, preferably those near statements that have one, and of these those that compute most."""
+    _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
     def priority(i: int) -> tuple[bool, float, int]:
@@ -53,6 +62,15 @@ def omitted(implementation: str, excerpt: str, most: int) -> list[Unmatched]:
     matched_features = [reference[j].features for j in matched]
     missing = [i for i in range(len(reference)) if i not in matched and reference[i].features not in matched_features]
     return [Unmatched(reference[i].line, reference[i].text) for i in sorted(sorted(missing, key=priority)[:most])]
+
+
+def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[list[Statement], list[Statement]]:
+    own, reference = statements(implementation), statements(excerpt)
+    if scope is None:
+        return own, reference
+    # what feeds a statement stands before it, so that the first of them still have their positions
+    first = [s for s in reference if s.line <= scope.excerpt_lines]
+    return [s for s in own if s.line in scope.lines], first
 
 
 def _contribution(statement: Statement) -> float:

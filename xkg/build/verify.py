@@ -5,10 +5,10 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from xkg.build.dependency_order import in_dependency_order
 from xkg.build.fidelity import is_met
 from xkg.build.prune import pruned
 from xkg.build.slicing.imported_names import imported_packages
@@ -16,6 +16,7 @@ from xkg.build.stage_cache import StageCache, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.value import Value
@@ -44,8 +45,9 @@ def verify(
     jobs: int = 1,
     notify: Callable[[NodeResult], None] = lambda _: None,
 ) -> list[NodeResult]:
-    """Proves every code node of these papers, `jobs` at a time; results are in the order of the nodes, and `notify` is
-    called with each as it finishes.
+    """Proves every code node of these papers, `jobs` runs at a time; results are in the order of the nodes, and
+    `notify` is called with each as it finishes. A composite follows its components, since it is judged on what those
+    of them do not have that are `tested` now.
 
     Results are stored in `folder` until `forget`, so that a run after a kill continues from there; not stored are
     results with a registry that was down, a killed run, or an unsettled proof. An unsettled node keeps its earlier
@@ -53,14 +55,25 @@ def verify(
     `SandboxUnavailableError` as the runner does, `PackagesError` and `StoreError` where a folder cannot be written."""
     nodes = [code for bundle in bundles for code in bundle.code]
     environments = environments_for(bundles, maker)
-    stop = threading.Event()
+    by_id = {code.id: code for code in nodes}
+    parts = _parts(bundles)
+    slots = RunSlots(jobs)
+    stop, lock = threading.Event(), threading.Lock()
+    results: dict[str, NodeResult] = {}
 
-    def work(code: Code) -> NodeResult:
-        environment = environments[code.id]
+    def work(identity: str) -> NodeResult:
+        code = by_id[identity]
+        environment = environments[identity]
+        components = sorted(
+            by_id[part].implementation
+            for part in parts.get(identity, ())
+            if results[part].evidence.level.rank >= Level.TESTED.rank and results[part].cause is Cause.PASSES
+        )
         proof = StageCache(_folder(folder, code.id)).stage(
             "verify",
             {
                 "code": code.id,
+                "components": components,
                 "environment": environment.model_dump(mode="json", exclude={"site"}),
                 "runner": runner.name,
                 "limits": limits.model_dump(),
@@ -68,7 +81,7 @@ def verify(
                 "python": sys.version,
             },
             Proof,
-            lambda: prove(code, runner, environment, limits, stopped=stop.is_set),
+            lambda: prove(code, runner, environment, limits, components=components, slots=slots, stopped=stop.is_set),
             lambda p: p.cause,
             keep=lambda p: (
                 not (environment.incomplete or stop.is_set() or p.cause in (Cause.KILLED, Cause.NOT_SETTLED))
@@ -76,22 +89,39 @@ def verify(
         )
         evidence = _with_fidelity(_settled(proof, code), code)
         evidence = evidence.model_copy(update={"distributions": environment.providers(code.packages)})
-        return NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
+        result = NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
+        with lock:
+            results[identity] = result
+            notify(result)
+        return result
 
-    results: dict[str, NodeResult] = {}
-    with ExitStack() as stack, ThreadPoolExecutor(jobs) as pool:
+    with ExitStack() as stack:
         for environment in {each.hash: each for each in environments.values()}.values():
             stack.enter_context(in_use(environment))
         try:
-            for done in as_completed([pool.submit(work, code) for code in nodes]):
-                result = done.result()
-                results[result.code] = result
-                notify(result)
+            in_dependency_order(work, [code.id for code in nodes], parts, jobs)
         except BaseException:
             stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [results[code.id] for code in nodes]
+
+
+def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
+    """By code id the code of the techniques that its technique is made of, at any depth."""
+    parts: dict[str, list[str]] = {}
+    for bundle in bundles:
+        parents = {technique.id: technique.parent for technique in bundle.techniques}
+        codes: dict[str, list[str]] = {}
+        for code in bundle.code:
+            codes.setdefault(code.technique, []).append(code.id)
+        for code in bundle.code:
+            above, seen = parents.get(code.technique), {code.technique}
+            while above is not None and above not in seen:
+                seen.add(above)
+                for whole in codes.get(above, ()):
+                    parts.setdefault(whole, []).append(code.id)
+                above = parents.get(above)
+    return parts
 
 
 def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:

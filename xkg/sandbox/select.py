@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import platform
+import re
 from collections.abc import Iterator
 
 from xkg.config import SandboxSettings
@@ -13,8 +14,17 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Packages that take seconds to import; other large ones start threads on import, which rules out forking.
-_PRELOADED = ("numpy", "torch", "torch._dynamo")
+# Modules that take seconds to import, and start no thread then, which would rule out forking; by the package that asks
+# for them, with the prefix of variables that it reads when it is imported.
+_PRELOADED = {
+    "numpy": (("numpy",), None),
+    "torch": (("torch", "torch._dynamo"), "TORCH"),
+    "jax": (("jax", "jax.numpy"), "JAX_"),
+    "flax": (("flax", "flax.linen"), "JAX_"),
+    "optax": (("optax",), "JAX_"),
+    "scipy": (("scipy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats"), None),
+}
+_IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
@@ -45,8 +55,21 @@ def warmed(runner: Runner) -> Iterator[Runner]:
     if not isinstance(runner, BubblewrapRunner | LandlockRunner):
         yield runner
         return
-    with WarmRunner(runner, _PRELOADED) as warm:
+    with WarmRunner(runner, preloaded_modules) as warm:
         yield warm
+
+
+def preloaded_modules(job: Job) -> list[str]:
+    """The modules that are worth importing before a job: of packages that it imports, and none that it configures by a
+    variable which would come too late."""
+    texts = [*job.files.values(), *job.arguments]
+    imported = {name for text in texts for name in _IMPORTED.findall(text)}
+    return [
+        module
+        for package, (modules, variables) in _PRELOADED.items()
+        if package in imported and not (variables and any(variables in text for text in texts))
+        for module in modules
+    ]
 
 
 def limits_for(settings: SandboxSettings) -> Limits:

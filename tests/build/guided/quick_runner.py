@@ -50,4 +50,5 @@ def quickly(draft: Draft) -> Proof:
         implementation=draft.implementation,
         test=draft.test,
     )
-    return prove(node, QuickRunner(), Environment(site=None, hash="0" * 16), Limits())
+    proven = [c.implementation for c in draft.components if c.proven]
+    return prove(node, QuickRunner(), Environment(site=None, hash="0" * 16), Limits(), components=proven)

@@ -5,6 +5,7 @@ import pytest
 from xkg.model import Code, Level
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Interrupted, Proof, prove
+from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
@@ -143,7 +144,10 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test() -> N
          "ended the process before the end of its test"),
         (SMOOTHING, "import sys\nsys.exit(3)\n", Level.IMPORTED, Cause.OWN_BUG, "exit code 3"),
         (SMOOTHING, "import os\nos.kill(os.getpid(), 9)\n", Level.IMPORTED, Cause.KILLED, "killed by signal 9"),
-        (SMOOTHING, "import time\ntime.sleep(60)\n", Level.IMPORTED, Cause.TIME, "timeout: ran longer than 2 s"),
+        (SMOOTHING, "import time\ntime.sleep(60)\n", Level.IMPORTED, Cause.TIME,
+         "timeout: it met the 2-second limit of a run; it was in test.py, line 2"),
+        (SMOOTHING + "\n\ndef wait():\n    while True:\n        scaled([1])\n", "wait()", Level.IMPORTED, Cause.TIME,
+         "timeout: it met the 2-second limit of a run; it was in "),
         (SMOOTHING, "x = [bytearray(1 << 20) for _ in range(9999)]", Level.IMPORTED, Cause.MEMORY, "memory:"),
         (SMOOTHING, "import absent_package", Level.IMPORTED, Cause.MISSING_PACKAGE, "missing package absent_package"),
         (SMOOTHING, "import urllib.request as u\nu.urlopen('http://example.org')", Level.IMPORTED, Cause.DOWNLOAD,
@@ -240,32 +244,28 @@ assert shifted(1) == 3
 
 
 class Slow:
-    """A machine on which each run takes `seconds` of a clock that only it moves."""
+    """A machine on which each run takes `seconds`, as it says."""
 
     name = "slow"
-    now = 0.0
 
     def __init__(self, runner: BubblewrapRunner, seconds: float) -> None:
         self._runner = runner
         self._seconds = seconds
 
     def run(self, job: Job) -> Outcome:
-        self.now += self._seconds
-        return self._runner.run(job)
+        return self._runner.run(job).model_copy(update={"seconds": self._seconds})
 
 
 @pytest.mark.parametrize("seconds", [0.1, 13.0])
-def test_a_slower_machine_tries_the_same_mutants(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+def test_a_slower_machine_tries_the_same_mutants(seconds: float) -> None:
     slow = Slow(BubblewrapRunner(), seconds)
-    monkeypatch.setattr("xkg.sandbox.evidence.levels.time.monotonic", lambda: slow.now)
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
     evidence = prove(code, slow, NOTHING, SMALL).evidence
     assert (evidence.level, evidence.mutants) == (Level.TESTED, proven(FULL).evidence.mutants)
 
 
-def test_a_machine_that_is_too_slow_settles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = Slow(BubblewrapRunner(), 100.0)
-    monkeypatch.setattr("xkg.sandbox.evidence.levels.time.monotonic", lambda: slow.now)
+def test_a_machine_that_is_too_slow_settles_nothing() -> None:
+    slow = Slow(BubblewrapRunner(), 200.0)
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
     proof = prove(code, slow, NOTHING, SMALL)
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
@@ -296,3 +296,115 @@ def test_a_proof_that_is_called_off_says_nothing() -> None:
     code = Code(id="p#t@0", technique="p#t", implementation=SMOOTHING, test=FULL)
     with pytest.raises(Interrupted):
         prove(code, Unused(), NOTHING, SMALL, stopped=lambda: True)
+
+
+# --- composites, and how many changes mean something
+
+PART = """\
+def clipped(values, bound=3.0):
+    kept = []
+    for value in values:
+        if value > bound:
+            value = bound
+        if value < -2 * bound:
+            value = -2 * bound
+        kept.append(value * 1 + 0)
+    return kept
+"""
+WHOLE = f"""\
+# --- component: Clipping
+{PART}
+
+# --- new
+def filtered(values, rate=0.25):
+    level = 0.5
+    levels = []
+    for value in clipped(values):
+        level = level + rate * (value - level)
+        levels.append(level)
+    return levels
+"""
+OF_WHOLE = "assert filtered([2.5, 8.5], rate=0.5) == [1.5, 2.25]\nassert filtered([0.5, 4.5])[1] == 1.125\n"
+
+
+def proven_with(components: list[str], test: str, implementation: str, slots: int = 1) -> Proof:
+    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=test)
+    return prove(code, BubblewrapRunner(), NOTHING, SMALL, components=components, slots=RunSlots(slots))
+
+
+def test_a_composite_is_judged_on_its_own_statements() -> None:
+    alone = proven_with([], OF_WHOLE, WHOLE).evidence
+    judged = proven_with([PART], OF_WHOLE, WHOLE).evidence
+    assert (judged.level, judged.reason) == (Level.TESTED, None)
+    first_own = WHOLE[: WHOLE.index("def filtered")].count("\n") + 1
+    assert all(survivor.line >= first_own for survivor in judged.survivors)
+    assert judged.covered_lines is not None
+    assert min(judged.covered_lines) > first_own
+    assert alone.mutants is not None
+    assert judged.mutants is not None
+    assert alone.mutants > judged.mutants >= 5
+    assert any(survivor.line < first_own for survivor in alone.survivors)
+
+
+def test_a_composite_whose_own_statements_are_not_tested_is_not() -> None:
+    blunt = "assert len(filtered([2.5, 8.5])) == 2\nassert clipped([9.0]) == [3.0]\n"
+    evidence = proven_with([PART], blunt, WHOLE).evidence
+    assert (evidence.level, evidence.excused) == (Level.EXECUTED, 0)
+    assert evidence.reason is not None
+    assert evidence.reason.startswith("the test notices ")
+
+
+def test_a_component_that_was_altered_or_left_uncalled_is_noticed() -> None:
+    altered = WHOLE.replace("value = bound\n        if", "value = bound / 2\n        if")
+    evidence = proven_with([PART], OF_WHOLE.replace("2.25", "1.5").replace("1.125", "0.75"), altered).evidence
+    assert any(survivor.line < 12 for survivor in evidence.survivors), "an altered component counts as new"
+    few = proven_with([PART], "assert filtered([2.5, 2.5]) == [1.0, 1.375]\n", WHOLE).evidence
+    assert "clipped(values) became values" in {survivor.change for survivor in few.survivors}
+
+
+def test_code_that_has_nothing_of_its_own_is_not_tested_by_that() -> None:
+    proof = proven_with([PART], "assert clipped([9.0]) == [3.0]\n", PART)
+    assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
+    assert "each statement is a component's" in (proof.evidence.reason or "")
+
+
+def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are_no_more() -> None:
+    two = "def f(x):\n    return x + 1\n"
+    evidence = proven("assert f(3) == 4\n", two).evidence
+    assert (evidence.level, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 1.0)
+    evidence = proven("assert f(3.0) > 0\n", two + "\n\ndef g(x):\n    return x * 2 + 1\n").evidence
+    assert evidence.level is Level.EXECUTED
+    weak = proven("assert f(3.0) > 3\nassert g(3.0) > 3\n", two + "\n\ndef g(x):\n    return x * 2 + 1\n").evidence
+    assert weak.reason == "the test notices 2 of 6 changes of the code, all that there are"
+
+
+def test_of_more_code_ten_changes_are_tried_though_the_test_runs_less() -> None:
+    unused = "".join(f"\n\ndef _unused{i}(x):\n    return x * {i} + x / 3 - x\n" for i in range(4))
+    evidence = proven("assert f(3) == 4\n", "def f(x):\n    return x + 1\n" + unused).evidence
+    assert (evidence.level, evidence.mutants) == (Level.EXECUTED, 10)
+    assert evidence.reason == "the test notices 2 of 10 changes of the code"
+
+
+EQUAL = """\
+def f(x, y):
+    a = x + 0 * 2
+    return a * y - 1.5 * x + y
+"""
+
+
+def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter() -> None:
+    test = "assert f(1.0, 3.0) == 4.5\nassert f(1.0, 4.5) == 7.5\n"
+    evidence = proven(test, EQUAL).evidence
+    assert (evidence.level, evidence.excused, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 7, 0.714)
+    # the third that computes the same, and one that does not where x is not 1
+    assert "1.5 * x became 1.5 / x" in {survivor.change for survivor in evidence.survivors}
+    many = EQUAL.replace("    return", "".join(f"    a = a + 0 * {i}\n" for i in range(2, 6)) + "    return")
+    evidence = proven(test, many).evidence
+    assert (evidence.level, evidence.excused) == (Level.EXECUTED, 0)
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_the_result_does_not_depend_on_how_many_run_side_by_side(slots: int) -> None:
+    evidence = proven_with([PART], OF_WHOLE, WHOLE, slots).evidence
+    update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
+    assert evidence.model_copy(update=update) == proven_with([PART], OF_WHOLE, WHOLE).evidence.model_copy(update=update)

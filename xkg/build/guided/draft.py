@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+from xkg.build.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
+from xkg.sandbox.evidence.own_statements import own_lines
 from xkg.value import Value
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -13,11 +15,25 @@ def prompt(name: str) -> Prompt:
     return load_prompt(PROMPTS / f"{name}.md")
 
 
+class UsedComponent(Value):
+    """A component whose code a draft's module includes; `proven` is whether its own test has proven it."""
+
+    name: str
+    implementation: str
+    proven: bool
+
+
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols whose
     statements or names it has, `excerpt` the source lines that the model saw, `configuration` the values that these
-    lines read from their repository's configuration, with the files."""
+    lines read from their repository's configuration, with the files.
+
+    A module that is made of others includes the code of `components`; `own_excerpt`, with which `excerpt` begins, are
+    the lines that the rest was written from, empty where that is all of `excerpt`. `uncalled` are names of components
+    that it does not call, `unexplained` of those among them that its source lines reach or its documentation does not
+    name, `absent` of those that have no code. `beside` are other places of the technique, which a check of the module
+    is shown beside the excerpt."""
 
     technique: str
     name: str
@@ -27,3 +43,15 @@ class Draft(Value):
     sources: tuple[str, ...]
     excerpt: str
     configuration: str = ""
+    own_excerpt: str = ""
+    components: tuple[UsedComponent, ...] = ()
+    uncalled: tuple[str, ...] = ()
+    unexplained: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+    beside: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        """What fidelity compares: what is not its components', with the lines that this was written from."""
+        lines = own_lines(self.implementation, [component.implementation for component in self.components])
+        return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1)

@@ -1,9 +1,11 @@
 """Estimates the calls to a language model that a build would make, and their cost, without making them.
 
 The stages themselves run with the outputs of earlier builds. A missing answer is replaced by the result of static
-analysis, so that the counted prompts are those of this paper and this repository.
+analysis, so that the counted prompts are those of this paper and this repository. Where the techniques are not known
+yet, the counts are scaled to as many as a model is expected to find, and to have code for.
 """
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -13,6 +15,7 @@ from xkg.build.context import BuildContext, OpenedPaper
 from xkg.build.grounding.ground import ground
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.stages import GuidedBuild
+from xkg.build.paper.document import Document
 from xkg.build.techniques.extract import extract
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError
@@ -23,10 +26,17 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on four builds with the present prompts: tokens of an answer, and per technique with code the calls and
-# tokens of the later stages; the estimate for debugging is higher than measured (one repair in 29).
+# Measured on five builds (6 to 13 techniques, 6 to 11 of them with code, 17 to 33 calls): tokens of an answer; the
+# techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
+# technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt.
 _OUTPUT = {"extract": 2000, "enrich": 1300, "overview": 600, "ground": 400, "modularize": 2400}
-_AFTER = {"debug": (0.5, 8000, 400), "check": (1.2, 3300, 150)}
+_USUAL_TECHNIQUES = 9
+_ORDINARY_CHARACTERS = 20_000
+_WITH_CODE = 0.85
+_UNKNOWN_PROMPT = 5_000
+_AFTER = {"debug": (0.2, 1.2, 400), "check": (1.3, 0.85, 150)}
+# Of these stages a question about several techniques that has no answer is asked again about fewer.
+_BATCHED = frozenset({"enrich", "ground"})
 
 
 class PlannedStage(Value):
@@ -48,14 +58,22 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
         build.extract()
     except AnswerError:
         build.techniques = extract(opened.document, opened.identity).techniques
+        estimator.expect(len(build.techniques), expected_techniques(len(build.techniques), opened.document))
     build.enrich()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
         if estimator.planned_calls.get("ground"):
             places = ground(build.techniques, opened.codebase, context.embedder, opened.document)
             build.located = {t.id: [p.symbol for p in found] for t in build.techniques if (found := places.of(t.id))}
+            estimator.expect_code(len(build.techniques))
         build.code(opened.codebase)
     return estimator.planned()
+
+
+def expected_techniques(found: int, document: Document) -> int:
+    """As many techniques as a model is expected to find in a paper of which static analysis found some."""
+    fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
+    return max(found, round(_USUAL_TECHNIQUES * fullness))
 
 
 class _EstimatedBuild(GuidedBuild):
@@ -71,6 +89,16 @@ class _Estimator:
         self._about: dict[str, list[str]] = {}
         self._settings = settings
         self._lock = threading.Lock()
+        self._scale = 1.0
+        self._with_code = 0
+
+    def expect(self, found: int, techniques: int) -> None:
+        """Scales what is asked about techniques from those found to as many as are expected."""
+        self._scale = techniques / found if found else 1.0
+
+    def expect_code(self, found: int) -> None:
+        """Counts as many techniques with code as are expected of those found and of those beside."""
+        self._with_code = round(_WITH_CODE * found * self._scale)
 
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
         return {prompt.identity: model_of(self._settings, prompt.role) for prompt in prompts}
@@ -96,30 +124,48 @@ class _Estimator:
             dollars=estimated.dollars,
         )
         with self._lock:
-            # A batch without an answer is asked again in parts, which would not happen with an answer.
             earlier = self._about.setdefault(prompt.name, [])
-            if not any(about in other for other in earlier):
+            if prompt.name not in _BATCHED or not any(about in other for other in earlier):
                 self.planned_calls.setdefault(prompt.stage, []).append(call)
             earlier.append(about)
         raise AnswerError(f"{prompt.stage}, {about}: not asked")
 
     def planned(self) -> tuple[PlannedStage, ...]:
-        stages = [_sum(stage, calls) for stage, calls in self.planned_calls.items()]
-        modularized = next((s.calls for s in stages if s.stage == "modularize"), 0)
-        for stage, (calls, input_tokens, output_tokens) in _AFTER.items() if modularized else ():
-            count = round(calls * modularized)
-            model = model_of(self._settings, "code_model")
-            dollars = Prices(self._settings.prices).dollars(model, count * input_tokens, 0, count * output_tokens)
-            stages.append(
-                PlannedStage(
-                    stage=stage,
-                    calls=count,
-                    input_tokens=count * input_tokens,
-                    output_tokens=count * output_tokens,
-                    dollars=dollars,
-                )
-            )
-        return tuple(stages)
+        stages = {stage: _sum(stage, calls) for stage, calls in self.planned_calls.items()}
+        for stage in _BATCHED & stages.keys():
+            stages[stage] = _scaled(stages[stage], self._scale)
+        if self._with_code:
+            written = stages.get("modularize", self._stage("modularize", 1, _UNKNOWN_PROMPT, _OUTPUT["modularize"]))
+            stages["modularize"] = _scaled(written, max(1.0, self._with_code / written.calls))
+        if "modularize" in stages:
+            written = stages["modularize"]
+            for stage, (calls, share, output_tokens) in _AFTER.items():
+                count = math.ceil(calls * written.calls)
+                input_tokens = round(share * written.input_tokens / written.calls)
+                stages[stage] = self._stage(stage, count, input_tokens, output_tokens)
+        return tuple(stages.values())
+
+    def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:
+        """Calls of one size."""
+        model = model_of(self._settings, "code_model")
+        prices = Prices(self._settings.prices)
+        return PlannedStage(
+            stage=stage,
+            calls=calls,
+            input_tokens=calls * input_tokens,
+            output_tokens=calls * output_tokens,
+            dollars=prices.dollars(model, calls * input_tokens, 0, calls * output_tokens),
+        )
+
+
+def _scaled(stage: PlannedStage, factor: float) -> PlannedStage:
+    return PlannedStage(
+        stage=stage.stage,
+        calls=max(stage.calls, round(stage.calls * factor)),
+        input_tokens=round(stage.input_tokens * factor),
+        output_tokens=round(stage.output_tokens * factor),
+        dollars=None if stage.dollars is None else stage.dollars * factor,
+    )
 
 
 def _sum(stage: str, calls: list[PlannedStage]) -> PlannedStage:

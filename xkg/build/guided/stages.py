@@ -167,6 +167,8 @@ class GuidedBuild:
             runs=self._context.runner is not None,
             title=self._opened.document.title,
             why=self._why,
+            # beside those that wait for the model, some run: the model is asked while tests are
+            jobs=self._jobs + (trials.slots.count if trials else 0),
         )
 
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:

@@ -2,11 +2,12 @@
 
 The operators are the usual ones of mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection",
 1978; operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): another
-arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. Not mutated
-is code that no test of a method can be expected to check (messages, logging, annotations, defaults of parameters,
-docstrings), and code whose removal always fails (the first binding of a name, `super().__init__()`, a whole `return`),
-which would only raise the score. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for a test runner of
-their own, and remove no statements.
+arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. A call of
+one of the module's own functions also becomes its first argument, which is how a composite leaves out a part. Not
+mutated is code that no test of a method can be expected to check (messages, logging, annotations, defaults of
+parameters, docstrings), and code whose removal always fails (the first binding of a name, `super().__init__()`, a whole
+`return`), which would only raise the score. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for a test
+runner of their own, and remove no statements.
 """
 
 import ast
@@ -80,14 +81,17 @@ def plain_newlines(source: str) -> str:
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def stubs(source: str) -> list[Change]:
-    """One change for each public function of a module that parses, in order: its body becomes `return None`.
+def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
+    """One change for each public function of a module that parses, in order, of those that begin on a line of `among`
+    if it is given: its body becomes `return None`.
 
     Public are functions and methods whose names do not begin with an underscore, and special methods except those that
     only describe. Functions without a real body are skipped: abstract methods, overloads, `pass`, a lone `raise`."""
     text = _Text(source)
     changes = []
     for name, function in _public(text.tree.body):
+        if among is not None and function.lineno not in among:
+            continue
         body = function.body[1:] if _is_docstring(function.body[0]) else function.body
         if not body or all(_says_nothing(statement) for statement in body):
             continue
@@ -109,15 +113,15 @@ def body_lines(source: str) -> set[int]:
     return lines
 
 
-def mutants(source: str, covered: Set[int], seed: str) -> Iterator[Change]:
-    """The mutants of a module that parses on the lines in `covered`, each once, in an order that `seed` determines:
+def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
+    """The mutants of a module that parses on `lines`, each once, in an order that `seed` determines:
     spread over the lines, so that any prefix is a fair sample."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
     by_line: dict[int, list[Change]] = {}
     for change in sites.changes:
-        if change.touches(covered):
+        if change.touches(lines):
             by_line.setdefault(change.line, []).append(change)
     order = random.Random(seed)
     queues = [by_line[line] for line in sorted(by_line)]
@@ -173,6 +177,7 @@ class _Sites(ast.NodeVisitor):
         self._lines = (1, 1)
         self._bound: set[str] = set()
         self._constructing = False
+        self._functions = {s.name for s in text.tree.body if isinstance(s, _Function)}
 
     def _replace(self, node: ast.expr, by: ast.expr) -> None:
         text = ast.unparse(by)
@@ -208,8 +213,13 @@ class _Sites(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None: ...
 
     def visit_Call(self, node: ast.Call) -> None:
-        if not _talks(node):
-            self.generic_visit(node)
+        if _talks(node):
+            return
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in self._functions:
+                if not isinstance(first, ast.Starred):
+                    self._replace(node, first)
+        self.generic_visit(node)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
@@ -289,6 +299,8 @@ class _Sites(ast.NodeVisitor):
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call) and not _talks(node.value) and not _constructs_base(node.value):
             self._drop(node)
+            self.generic_visit(node.value)
+            return
         self.generic_visit(node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:

@@ -41,7 +41,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 def failure(outcome: Outcome, limits: Limits) -> str:
     """Why a run failed, in one line: the limit it met, or the last error it printed."""
     if outcome.ended == "timeout":
-        return f"timeout: ran longer than {limits.seconds:g} s"
+        return f"timeout: it met the {limits.seconds:g}-second limit of a run"
     if outcome.ended == "memory":
         return f"memory: needed more than {limits.memory_mb:,} MB"
     if outcome.ended == "disk":

@@ -10,10 +10,13 @@ Two tokens, drawn for this run by the parent, report on stdout that the import e
 latter with the executed lines if `traced` is not empty. They are read and their files removed before any other code
 runs, and from then on they live on the stack of one expression, as does every function called later: no variable,
 closure or module leads to them, and replaced builtins change nothing here.
+
+Where `stack_after` names seconds, the stack is printed once they have passed: the parent ends the run soon after.
 """
 
 import ast
 import contextlib
+import faulthandler
 import os
 import sys
 import threading
@@ -36,6 +39,9 @@ def main() -> None:
     module.__file__ = str(Path("implementation.py").absolute())
     implementation = compile(read_and_remove("loaded.py"), module.__file__, "exec", dont_inherit=True)
     lines: set[int] | None = set() if read_and_remove("traced") else None
+    stack_after = read_and_remove("stack_after")
+    if stack_after:
+        faulthandler.dump_traceback_later(float(stack_after), file=2)
     sys.modules["implementation"] = sys.modules["__main__"] = module
     show, errors, write = sys.__excepthook__, sys.stderr, os.write
     try:

@@ -32,23 +32,27 @@ _INSIDE = {
     for name in ("landlock", "supervisor", "fork_server")
 }
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
-_IDLE = 4
+_IDLE = max(4, os.cpu_count() or 1)
 _ENDING_SECONDS = 10.0
 _LONGEST = 1 << 16  # the runner itself refuses longer arguments
 _MESSAGE = 1 << 16
 
-_Kind = tuple[Path | None, int, int, int]
+_Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
     """A `Runner` that forks each job from a process which has imported those of `modules` that the job's environment
-    has. Safe to call from several threads: each uses a process of its own. To be closed, or used in a `with`.
+    has; `modules` may be a function that names them for a job. Safe to call from several threads: each uses a process
+    of its own. To be closed, or used in a `with`.
 
     `notify` gets one line when modules cannot be preloaded, and when a process was lost during a job: that job is run
     again in a sandbox of its own, and the next starts a new process. Raises as `runner` does."""
 
     def __init__(
-        self, runner: Openable, modules: Sequence[str], notify: Callable[[str], None] = lambda _: None
+        self,
+        runner: Openable,
+        modules: Sequence[str] | Callable[[Job], Sequence[str]],
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.name = runner.name
         self.weaker = (
@@ -56,7 +60,7 @@ class WarmRunner:
             "jobs of one environment share namespaces in turn: Landlock separates them, not namespaces",
         )
         self._runner = runner
-        self._modules = tuple(modules)
+        self._modules = modules if callable(modules) else lambda _: modules
         self._notify = notify
         self._lock = threading.Lock()
         self._idle: list[tuple[_Kind, _Process]] = []
@@ -83,7 +87,7 @@ class WarmRunner:
         process = self._acquire(job) if _can_be_forked(job) else None
         if process is None:
             return self._runner.run(job)
-        kind = _kind(job)
+        kind = self._kind(job)
         try:
             outcome = process.run(job, f"{self.name}, warm")
         except _LostError:
@@ -100,7 +104,7 @@ class WarmRunner:
         return outcome
 
     def _acquire(self, job: Job) -> "_Process | None":
-        kind = _kind(job)
+        kind = self._kind(job)
         with self._lock:
             if kind in self._cold:
                 return None
@@ -124,9 +128,15 @@ class WarmRunner:
             self._notify(f"nothing is preloaded, each run starts anew: {cold}")
         return None
 
+    def _kind(self, job: Job) -> _Kind:
+        """What jobs share that are forked from one process."""
+        site = None if job.site is None else job.site.resolve()
+        limits = job.limits
+        return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
+
     def _opened(self, job: Job, passed: int) -> Opened:
         files = {name: path.read_text() for name, path in _INSIDE.items()}
-        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(self._modules), PLACES)
+        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(list(self._modules(job))), PLACES)
         limits = job.limits.model_copy(update={"processes": job.limits.processes + 1})
         return self._runner.open(arguments, files, job.site, limits, passed)
 
@@ -248,8 +258,3 @@ def _can_be_forked(job: Job) -> bool:
     for name in job.files:
         relative(name)
     return (first == "-c" and len(job.arguments) > 1) or first in job.files
-
-
-def _kind(job: Job) -> _Kind:
-    site = None if job.site is None else job.site.resolve()
-    return site, job.limits.memory_mb, job.limits.disk_mb, job.limits.processes

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from xkg.errors import UnknownIdError
-from xkg.model import Code, LineRange, PaperBundle, Technique, paper_of
+from xkg.model import Code, Evidence, LineRange, PaperBundle, Technique, paper_of
 from xkg.serve.answers.references import code_id, is_code, paper_id, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
@@ -204,6 +204,19 @@ def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Se
     )
 
 
+# Code with fewer mutants than `levels.ENOUGH_MUTANTS` has all of them tried.
+_ENOUGH = 10
+
+
+def _noticed(evidence: Evidence) -> str:
+    """What a test was found to notice; of little code it says that there is no more to notice."""
+    tried = evidence.mutants or 0
+    noticed = round(tried * (evidence.mutation_score or 0.0))
+    few = ", all that its own code has" if tried + evidence.excused < _ENOUGH else ""
+    same = f" ({evidence.excused} more compute the same)" if evidence.excused else ""
+    return f"its test notices {noticed} of {tried} changes{few}{same}"
+
+
 def _proven(code: Code) -> str:
     last = code.evidence[-1] if code.evidence else None
     if last is None:
@@ -212,7 +225,7 @@ def _proven(code: Code) -> str:
     if last.repairs:
         summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
-        summary += f"; its test notices {last.mutation_score:.0%} of {last.mutants} changes"
+        summary += f"; {_noticed(last)}"
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.0%} of its statements are in the sources"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())

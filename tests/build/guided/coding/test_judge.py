@@ -8,11 +8,12 @@ import pytest
 from tests.build.guided.coding.test_debug import edit
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
+from xkg.build.fidelity import share
 from xkg.build.guided.coding.debug import Debugged, debug
 from xkg.build.guided.coding.fidelity import judge_fidelity
 from xkg.build.guided.coding.judge import Checked, check
 from xkg.build.guided.coding.strengthen import strengthen, unnoticed
-from xkg.build.guided.draft import Draft
+from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.errors import AnswerError, ModelUnavailableError
 from xkg.model import Evidence, Level
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -275,3 +276,79 @@ def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
     inputs = ask.requests[0][2]
     assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
     assert inputs["unmatched"] == ""
+
+
+# --- composites
+
+WHOLE = f'''\
+# --- component: Effective sample size
+{MODULE}
+
+# --- new
+def needs_resampling(values, share=0.5):
+    """Whether the effective size is below a share of the number."""
+    size = effective_size(values)
+    return size < share * len(values)
+'''
+OWN_LINES = """\
+# --- particles/filter.py:20-22 @ 1234567
+def step(log, w, share=0.5):
+    n = ess(w)
+    return n < share * len(w)
+"""
+MADE = Draft(
+    technique="Resampling",
+    name="Resampling",
+    implementation=WHOLE,
+    test="assert needs_resampling([1.0, 1.0, 18.0])\nassert not needs_resampling([1.0, 1.0])\n"
+    "assert needs_resampling([1.0, 2.0], 0.95)\nassert not needs_resampling([1.0, 3.0], 0.75)\n",
+    documentation="",
+    sources=(),
+    excerpt=OWN_LINES + LINES,
+    own_excerpt=OWN_LINES,
+    components=(UsedComponent(name="Effective sample size", implementation=MODULE, proven=True),),
+)
+
+
+def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> None:
+    ask = FakeModel({"fidelity": [FAITHFUL]})
+    done = checked(MADE, ask)
+    assert done.level is Level.FAITHFUL
+    assert done.evidence[-1].fidelity is not None
+    assert done.evidence[-1].fidelity.share == 1.0
+    assert ask.requests[0][2]["sources"].strip() == OWN_LINES.strip()
+    other = MADE.model_copy(
+        update={"implementation": WHOLE.replace("size < share * len(values)", "max(values) + share")}
+    )
+    assert share(other.implementation, other.excerpt, other.scope) < 0.7
+    assert share(other.implementation, other.excerpt) >= 0.7  # what its components have in common with the lines
+
+
+@pytest.mark.parametrize(
+    ("unexplained", "definition", "faults"),
+    [
+        (("Effective sample size",), "Resamples where the effective sample size is small.", 1),
+        (("Effective sample size",), "Resamples at each step.", 0),
+        ((), "Resamples where the effective sample size is small.", 0),
+    ],
+)
+def test_a_composite_that_leaves_out_a_component_it_names_is_not_faithful(
+    unexplained: tuple[str, ...], definition: str, faults: int
+) -> None:
+    draft = GOOD.model_copy(update={"uncalled": ("Effective sample size",), "unexplained": unexplained})
+    ask = FakeModel({"fidelity": lambda _: FAITHFUL})
+    found = judge_fidelity(draft, definition, quickly(GOOD), 0.9, ask)
+    assert found.faults is not None
+    assert [fault.kind for fault in found.faults] == ["missing"] * faults
+    assert ask.requests[0][2]["uncalled"] == "- Effective sample size"
+    says_so = {"compared": "", "faults": [{"kind": "missing", "remark": "the effective sample size is not computed"}]}
+    found = judge_fidelity(draft, definition, quickly(GOOD), 0.9, FakeModel({"fidelity": [says_so]}))
+    assert len(found.faults or ()) == 1
+
+
+def test_the_check_and_the_revision_see_configuration_and_other_places() -> None:
+    beside = "# --- config.yaml:3\nclip: 1.0\n"
+    answers = {"fidelity": [FOREIGN, FAITHFUL], "revise": [{"cause": "none", "edits": []}]}
+    ask = FakeModel(answers)
+    checked(GOOD.model_copy(update={"beside": beside}), ask)
+    assert [inputs["beside"] for _, _, inputs, _ in ask.requests] == [beside, beside]

@@ -87,6 +87,7 @@ class Build:
             ask=self.model,
             trials=trials if runs else None,
             runs=runs,
+            jobs=jobs,
         )
         return code_techniques(techniques, located, context, lambda *event: self.progress.append(event))
 

@@ -110,8 +110,10 @@ def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
         sources=("elsewhere",),
         excerpt="other = 1\n",
     )
-    draft = written(FakeModel({"modularize": [SCHEDULE]}), component(), other, technique=WHOLE)
+    answer = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
+    draft = written(FakeModel({"modularize": [answer]}), component(), other, technique=WHOLE)
     assert isinstance(draft, Draft)
+    assert draft.uncalled == ("Other",)
     assert "elsewhere" not in draft.sources
     assert "other = 1" not in draft.excerpt
     assert "rise" not in draft.implementation
@@ -161,9 +163,32 @@ def test_code_that_a_component_only_took_its_name_from_stays_in_sight() -> None:
 def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> None:
     other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
     wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
-    model = FakeModel({"modularize": [wrong, SCHEDULE]})
+    named = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
+    model = FakeModel({"modularize": [wrong, named]})
     written(model, component(), other, technique=WHOLE)
     assert "does not define rise; of the components it has only what your code uses" in str(model.requests[0][3])
+
+
+def test_a_component_is_not_left_out_without_a_word() -> None:
+    other = Component(name="Warm-up", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
+    model = FakeModel({"modularize": [SCHEDULE, SCHEDULE, SCHEDULE]})
+    draft = written(model, component(), other, technique=WHOLE)
+    assert "the component Warm-up is not called: call it, or name it" in str(model.requests[0][3])
+    assert model.requests[-1][3] is None  # after two reminders it is for the check to say
+    assert isinstance(draft, Draft)
+    assert draft.uncalled == ("Warm-up",)
+    assert [(c.name, c.proven) for c in draft.components] == [("Decay", False)]
+
+
+def test_components_without_code_and_sizes_that_suit_the_framework_are_told() -> None:
+    model = FakeModel({"modularize": [SCHEDULE]})
+    draft = modularize_with_model(
+        WHOLE, [symbol("train.py::schedule")], [component()], codebase_of(FILES), model, "On", absent=["Restarts"]
+    )
+    assert "no code of its own; write what the code here has of it: Restarts" in model.requests[0][2]["remarks"]
+    assert "60-second limit" in model.requests[0][2]["sizes"]
+    assert isinstance(draft, Draft)
+    assert draft.absent == ("Restarts",)
 
 
 def test_the_model_may_decline() -> None:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from xkg.build.guided.coding.edits import EditError, Repair, applied
 from xkg.build.guided.coding.run_report import report, steady
+from xkg.build.guided.coding.suggested_sizes import sizes_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.repair_guard.guard import complaint
 from xkg.errors import AnswerError
@@ -12,6 +13,7 @@ from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Proof
+from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.value import Value
 
 ROUNDS = 8
@@ -69,7 +71,7 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
         inputs = {
             "definition": definition,
             "failure": report(state.proof),
-            "hint": _HINTS.get(state.proof.cause, "Find the cause before you change anything."),
+            "hint": _hint(state),
             "tried": "\n".join(notes[-_REMEMBERED:]) or "nothing yet",
             "sources": _sources(state),
         }
@@ -139,6 +141,14 @@ def _is_worse(after: Proof, before: Proof) -> bool:
 
 def _failure(proof: Proof) -> str:
     return steady(proof.evidence.reason or proof.cause.value)[:300]
+
+
+def _hint(state: Debugged) -> str:
+    hint = _HINTS.get(state.proof.cause, "Find the cause before you change anything.")
+    if state.proof.cause is not Cause.TIME:
+        return hint
+    packages = {*needed_imports(state.draft.implementation), *needed_imports(state.draft.test)}
+    return f"{hint}\n{sizes_for(packages)}"
 
 
 def _sources(state: Debugged) -> str:

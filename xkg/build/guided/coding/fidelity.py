@@ -3,6 +3,7 @@
 from typing import Literal
 
 from xkg.build.fidelity import FAITHFUL_SHARE, omitted, unmatched
+from xkg.build.guided.coding.component_use import named
 from xkg.build.guided.coding.debug import room_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.llm.client import AnswerType, Ask
@@ -35,26 +36,36 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
     inputs = {
         "definition": definition,
         "implementation": draft.implementation,
+        "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
         "configuration": draft.configuration,
-        "sources": room_for(draft.excerpt, draft.implementation),
+        "sources": room_for(draft.own_excerpt or draft.excerpt, draft.implementation, draft.beside),
+        "beside": draft.beside,
     }
     answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)
     faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
-    return Fidelity(share=share, faults=faults)
+    return Fidelity(share=share, faults=(*faults, *_left_out_components(draft, definition, faults)))
+
+
+def _left_out_components(draft: Draft, definition: str, found: tuple[Fault, ...]) -> list[Fault]:
+    """A fault for each component that the definition names and the module leaves out unexplained, where the model finds
+    none: the same technique may take it as an argument, but not where the repository's lines call it."""
+    remarks = " ".join(fault.remark for fault in found)
+    names = [name for name in named(draft.unexplained, definition) if not named([name], remarks)]
+    return [Fault(kind="missing", remark=f"it does not call {name}, which the definition names") for name in names]
 
 
 def listed_unmatched(draft: Draft) -> str:
-    """The statements of a draft without a counterpart in its source lines, one per line."""
-    found = unmatched(draft.implementation, draft.excerpt)
+    """The statements of a draft's own without a counterpart in their source lines, one per line."""
+    found = unmatched(draft.implementation, draft.excerpt, draft.scope)
     lines = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
 def _listed_left_out(draft: Draft) -> str:
-    found = omitted(draft.implementation, draft.excerpt, _MOST_LEFT_OUT)
+    found = omitted(draft.implementation, draft.excerpt, _MOST_LEFT_OUT, draft.scope)
     return "\n".join(f"- {statement.text[:_STATEMENT]}" for statement in found)
 
 

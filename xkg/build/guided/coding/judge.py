@@ -67,7 +67,8 @@ def revise(
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
         "configuration": draft.configuration,
-        "sources": room_for(draft.excerpt, draft.implementation, draft.test),
+        "sources": room_for(draft.own_excerpt or draft.excerpt, draft.implementation, draft.test, draft.beside),
+        "beside": draft.beside,
     }
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
     if answer is None or not answer.edits:
@@ -78,9 +79,9 @@ def revise(
 def _judge(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:
     """Fidelity, and the reason why the model's part is missing. None where there are no source lines."""
     draft = state.draft
-    if not statements(draft.excerpt):
+    if not statements(draft.own_excerpt or draft.excerpt):
         return None, None
-    shared = share(draft.implementation, draft.excerpt)
+    shared = share(draft.implementation, draft.excerpt, draft.scope)
     try:
         return judge_fidelity(draft, definition, state.proof, shared, ask), None
     except AnswerError as error:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
+from xkg.build.dependency_order import in_dependency_order
 from xkg.build.guided.coding.debug import debug
 from xkg.build.guided.coding.judge import check
 from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
 from xkg.build.guided.draft import Draft, prompt
-from xkg.build.guided.parallel import each
 from xkg.build.stage_cache import StageCache, folder_name
 from xkg.config import Settings
 from xkg.errors import AnswerError, LanguageModelError
@@ -60,9 +60,9 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context of all techniques. `title` is the paper's, `why` maps techniques to the reason for their location;
-    `runs` is whether this machine can run code: without it, as in a plan, there are no `trials`, and the highest level
-    is `parsed`."""
+    """The context of all techniques, of which `jobs` are worked on at a time. `title` is the paper's, `why` maps
+    techniques to the reason for their location; `runs` is whether this machine can run code: without it, as in a plan,
+    there are no `trials`, and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -73,6 +73,7 @@ class CodingContext:
     runs: bool
     title: str
     why: Mapping[str, str]
+    jobs: int
 
 
 def code_techniques(
@@ -85,43 +86,51 @@ def code_techniques(
     returned, some are missing. `progress` is called with each finished technique: how many are done, of how many, and
     its name.
 
-    A composite follows its components. Finished ones are stored in the context's folder. Raises what `Trials`
-    raises."""
+    A composite begins when its own components are done. Finished ones are stored in the context's folder. Raises what
+    `Trials` raises."""
     done: dict[str, Coded] = {}
     names = {t.id: t.name for t in techniques}
+    by_id = {t.id: t for t in techniques}
     lock = threading.Lock()
 
-    def work(technique: Technique) -> LanguageModelError | None:
+    def work(identity: str) -> LanguageModelError | None:
+        technique = by_id[identity]
+        with lock:
+            components, absent = _components(technique, techniques, done)
         try:
-            result = _cached_code(technique, located[technique.id], _components(technique, techniques, done), context)
+            result = _cached_code(technique, located[identity], components, absent, context)
         except LanguageModelError as error:
             return error
         with lock:
-            done[technique.id] = result
-            progress(len(done), len(located), names[technique.id])
+            done[identity] = result
+            progress(len(done), len(located), names[identity])
         return None
 
-    stopped: LanguageModelError | None = None
-    for layer in _layers([t for t in techniques if t.id in located], techniques):
-        stopped = next((error for error in each(work, layer, context.settings.llm.concurrency) if error), None)
-        if stopped is not None:
-            break
+    lineage = {t.id: _ancestors(t, by_id) for t in techniques}
+    deepest_first = sorted((t.id for t in techniques if t.id in located), key=lambda each: -len(lineage[each]))
+    below = {each: [other for other in deepest_first if each in lineage[other]] for each in deepest_first}
+    ended = in_dependency_order(work, deepest_first, below, context.jobs, ends=lambda error: error is not None)
+    stopped = next((ended[each] for each in deepest_first if ended.get(each)), None)
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
 
 
-def _layers(wanted: Sequence[Technique], techniques: Sequence[Technique]) -> list[list[Technique]]:
-    """The leaves, then the techniques above only leaves, and so on."""
-    height: dict[str, int] = {}
-    for technique in reversed(techniques):  # reversed preorder: components come first
-        height.setdefault(technique.id, 0)
-        if technique.parent:
-            height[technique.parent] = max(height.get(technique.parent, 0), height[technique.id] + 1)
-    return [[t for t in wanted if height[t.id] == h] for h in range(max(height.values(), default=-1) + 1)]
+def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
+    """What a technique is a part of, nearest first."""
+    found: list[str] = []
+    parent = technique.parent
+    while parent is not None and parent in by_id and parent not in found:
+        found.append(parent)
+        parent = by_id[parent].parent
+    return found
 
 
-def _components(technique: Technique, techniques: Sequence[Technique], done: Mapping[str, Coded]) -> list[Component]:
-    """The components of a technique whose code runs; a component without it is replaced by its own components."""
+def _components(
+    technique: Technique, techniques: Sequence[Technique], done: Mapping[str, Coded]
+) -> tuple[list[Component], list[str]]:
+    """The components of a technique whose code runs, and the names of those without; a component without it is replaced
+    by its own components."""
     found: list[Component] = []
+    absent: list[str] = []
     for child in (t for t in techniques if t.parent == technique.id):
         coded = done.get(child.id)
         if coded and coded.code and coded.code.level.rank >= Level.EXECUTED.rank and not _is_unrelated(coded.code):
@@ -130,13 +139,16 @@ def _components(technique: Technique, techniques: Sequence[Technique], done: Map
                     name=child.name,
                     technique=child.id,
                     implementation=coded.code.implementation,
+                    proven=coded.code.level.rank >= Level.TESTED.rank,
                     sources=coded.sources,
                     excerpt=coded.excerpt,
                 )
             )
         else:
-            found += _components(child, techniques, done)
-    return found
+            inner, _ = _components(child, techniques, done)
+            found += inner
+            absent += [] if inner else [child.name]
+    return found, absent
 
 
 def _is_unrelated(code: Code) -> bool:
@@ -145,7 +157,11 @@ def _is_unrelated(code: Code) -> bool:
 
 
 def _cached_code(
-    technique: Technique, located: Sequence[str], components: Sequence[Component], context: CodingContext
+    technique: Technique,
+    located: Sequence[str],
+    components: Sequence[Component],
+    absent: Sequence[str],
+    context: CodingContext,
 ) -> Coded:
     settings = context.settings
     return StageCache(context.folder / folder_name(technique.id)).stage(
@@ -154,6 +170,7 @@ def _cached_code(
             "technique": [technique.id, technique.name, technique.definition],
             "located": list(located),
             "components": [c.model_dump() for c in components],
+            "absent": list(absent),
             "paper": context.title,
             "why": context.why.get(technique.id, ""),
             "repository": context.codebase.repository.id,
@@ -165,17 +182,20 @@ def _cached_code(
             "python": sys.version,
         },
         Coded,
-        lambda: _coded(technique, located, components, context),
+        lambda: _coded(technique, located, components, absent, context),
         lambda coded: coded.technique,
         keep=lambda coded: coded.final and coded.failed is None,
     )
 
 
 def _coded(
-    technique: Technique, located: Sequence[str], components: Sequence[Component], context: CodingContext
+    technique: Technique,
+    located: Sequence[str],
+    components: Sequence[Component],
+    absent: Sequence[str],
+    context: CodingContext,
 ) -> Coded:
     try:
-        why = context.why.get(technique.id, "")
         draft = modularize_with_model(
             technique,
             located,
@@ -183,8 +203,10 @@ def _coded(
             context.codebase,
             context.ask,
             context.title,
-            why,
+            context.why.get(technique.id, ""),
             installed=context.trials.installed() if context.trials else None,
+            absent=absent,
+            seconds=context.settings.sandbox.seconds,
         )
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))

@@ -12,14 +12,14 @@ from xkg.build.stage_cache import StageCache
 from xkg.model import Code, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner
 
-_SIDE_BY_SIDE = 2
-
 
 class Trials:
-    """Runs drafts of one paper, two at a time; the same draft gives the same proof, in this run or a later one.
+    """Runs drafts of one paper, as many runs at a time as there are `slots`, the cheapest first; the same draft gives
+    the same proof, in this run or a later one.
 
     Packages are those that `make` finds for the imports of code and test, together with `base`, the imports of the
     paper's code, so that most drafts share an environment. Where a run fails inside a package, other versions are
@@ -35,8 +35,11 @@ class Trials:
         requirements: Sequence[str],
         written: str | None,
         base: Mapping[str, Sequence[str]],
+        slots: RunSlots | None = None,
     ) -> None:
         self.final = True
+        self.slots = slots or slots_for(limits)
+        self.seconds = limits.seconds
         self.environments: dict[str, Environment] = {}
         self._folder = folder
         self._runner = runner
@@ -46,14 +49,14 @@ class Trials:
         self._written = written
         self._base = base
         self._making = threading.Lock()
-        self._running = threading.Semaphore(_SIDE_BY_SIDE)
 
     def __call__(self, draft: Draft) -> Proof:
         """The proof of the highest level that a draft reaches."""
         code = node(draft)
+        proven = tuple(sorted(c.implementation for c in draft.components if c.proven))
         best: Proof | None = None
         for environment in self._environments(code):
-            proof = self._cached_proof(code, environment)
+            proof = self._cached_proof(code, proven, environment)
             if best is None or proof.evidence.level.rank > best.evidence.level.rank:
                 best = proof
             ran = code.model_copy(update={"level": proof.evidence.level, "evidence": (proof.evidence,)})
@@ -90,16 +93,17 @@ class Trials:
         own = imported_packages((code.implementation, code.test))
         return {**self._base, **{name: tuple(sorted({*self._base.get(name, ()), *own[name]})) for name in own}}
 
-    def _cached_proof(self, code: Code, environment: Environment) -> Proof:
+    def _cached_proof(self, code: Code, components: Sequence[str], environment: Environment) -> Proof:
         def run() -> Proof:
-            with self._running, in_use(environment):
-                return prove(code, self._runner, environment, self._limits)
+            with in_use(environment):
+                return prove(code, self._runner, environment, self._limits, components=components, slots=self.slots)
 
         return StageCache(self._folder).stage(
             "run",
             {
                 "implementation": code.implementation,
                 "test": code.test,
+                "components": components,
                 "environment": environment.model_dump(mode="json", exclude={"site"}),
                 "runner": self._runner.name,
                 "limits": self._limits.model_dump(),

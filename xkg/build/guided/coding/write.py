@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.python import parse_ast
 from xkg.build.fidelity import omitted
+from xkg.build.guided.coding.beside import other_places
+from xkg.build.guided.coding.component_use import named, uncalled
 from xkg.build.guided.coding.configuration import configuration
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, without
-from xkg.build.guided.draft import Draft, prompt
+from xkg.build.guided.coding.suggested_sizes import suggested_sizes
+from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique, describe_package
@@ -26,14 +29,27 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 # A part whose share of new lines is not larger is redundant.
 _REPEATED = 0.15
+# How often an answer is sent back for components that it neither calls nor names in its documentation.
+_REMINDERS = 2
+
+
+_REMINDER = (
+    "implementation: the component {} is not called: call it, or name it in the documentation and say why it has "
+    "no part"
+)
+_NO_CODE = (
+    "A component that the technique is made of and that has no code of its own; write what the code here has of it"
+)
 
 
 class Component(Value):
-    """Code of a component, ready to be called. `sources` and `excerpt` are those of its draft."""
+    """Code of a component, ready to be called; `proven` is whether its own test has proven it. `sources` and `excerpt`
+    are those of its draft."""
 
     name: str
     technique: str
     implementation: str
+    proven: bool = False
     sources: tuple[str, ...] = ()
     excerpt: str = ""
 
@@ -62,11 +78,14 @@ def modularize_with_model(
     why: str = "",
     *,
     installed: Environment | None = None,
+    absent: Sequence[str] = (),
+    seconds: float = 60,
 ) -> Draft | Declined:
     """One question: the code of a technique of `paper` (its title), written from its located symbols (ids, best first,
     at least one; `why` is the reason for the location). The definitions it uses of its components are inserted before
     it, so that the implementation is one module; the excerpt then includes the sources of those components. What is
-    not in the environment `installed`, if one is given, cannot be imported.
+    not in the environment `installed`, if one is given, cannot be imported. `absent` are the names of components
+    without code, `seconds` is the limit of a run of the test.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
     found = material(codebase, located)
@@ -74,19 +93,27 @@ def modularize_with_model(
     parts = [Part(component.name, component.implementation) for component in components]
     allowed, unavailable = _allowed(found, components, installed)
     pins = installed.provided if installed else {}
+    remarks = [*found.remarks, *unavailable, *(f"{_NO_CODE}: {name}" for name in absent)]
+    reminders = 0
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
         "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
         "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
-        "remarks": "\n".join(f"- {remark}" for remark in (*found.remarks, *unavailable)),
+        "remarks": "\n".join(f"- {remark}" for remark in remarks),
         "configuration": configured,
         "packages": ", ".join(describe_package(name, pins.get(name, "")) for name in allowed),
+        "sizes": suggested_sizes(allowed, seconds),
         "components": rendered(parts),
     }
 
     def check(answer: Written) -> str | None:
-        return "\n".join(faults(answer, parts, allowed)) or None
+        nonlocal reminders
+        found = list(faults(answer, parts, allowed))
+        if not found and reminders < _REMINDERS:
+            found = [_REMINDER.format(name) for name in unmentioned(answer, parts)]
+            reminders += bool(found)
+        return "\n".join(found) or None
 
     answer = ask(prompt("modularize"), Written, inputs, about=technique.name, check=check)
     if answer.declined is not None:
@@ -94,6 +121,9 @@ def modularize_with_model(
     composed = compose(answer.implementation, parts)
     called = [components[i] for i in composed.used]
     own = made_from(answer.implementation, found.used[0], found.sources, codebase)
+    left_out = [components[i] for i in uncalled(composed, parts)]
+    reached = [c.name for c in left_out if set(c.sources[:1]) & set(found.sources)]
+    unexplained = {*reached, *unmentioned(answer, parts)}
     return Draft(
         technique=technique.id,
         name=technique.name,
@@ -103,6 +133,12 @@ def modularize_with_model(
         sources=tuple(dict.fromkeys([*own, *(source for c in called for source in c.sources)])),
         excerpt=_joined(found.code, (component.excerpt for component in called)),
         configuration=configured,
+        own_excerpt=found.code if called else "",
+        components=tuple(UsedComponent(**c.model_dump(include=set(UsedComponent.model_fields))) for c in called),
+        uncalled=tuple(component.name for component in left_out),
+        unexplained=tuple(component.name for component in left_out if component.name in unexplained),
+        absent=tuple(absent),
+        beside=other_places(codebase, located, found.used),
     )
 
 
@@ -127,6 +163,15 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
             only = "; of the components it has only what your code uses" if parts and "does not define" in fault else ""
             yield f"{fault}{only}"
     yield from documentation_faults(answer.documentation)
+
+
+def unmentioned(answer: Written, parts: Sequence[Part]) -> list[str]:
+    """The names of the parts that an answer neither calls nor names in its documentation."""
+    if answer.declined is not None:
+        return []
+    names = [parts[i].name for i in uncalled(compose(answer.implementation, parts), parts)]
+    mentioned = named(names, answer.documentation)
+    return [name for name in names if name not in mentioned]
 
 
 def _joined(own: str, others: Iterable[str]) -> str:

@@ -1,0 +1,65 @@
+"""Which statements of a composed module are its own."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.build.slicing.compose import Part, compose
+from xkg.sandbox.evidence.own_statements import own_lines
+
+CLIP = (
+    "import math\n\nLIMIT = 3.0\n\n\ndef clip(x):\n    return min(x, _bound(x))\n\n\ndef _bound(x):\n    return LIMIT\n"
+)
+DAMP = """\
+class Damp:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def step(self, x):
+        return self.rate * x
+"""
+NEW = "def both(x):\n    y = clip(x)\n    return Damp(0.5).step(y) + _bound(y)\n\n\ndef _bound(x):\n    return -x\n"
+
+
+def own_text(source: str, *components: str) -> str:
+    own = own_lines(source, components)
+    return "\n".join(line for i, line in enumerate(source.splitlines(), 1) if i in own and line.strip())
+
+
+def test_what_components_have_is_not_own_whatever_composition_renames() -> None:
+    whole = compose(NEW, [Part("Clip", CLIP), Part("Damp", DAMP)]).source
+    assert "_bound__" in whole  # one of the two helpers has another name now
+    own = own_text(whole, CLIP, DAMP)
+    assert "def both" in own
+    assert "return -x" in own
+    assert "rate" not in own
+    assert "LIMIT" not in own
+
+
+def test_comments_decide_nothing() -> None:
+    source = "# --- component: Clip\ndef clip(x):\n    return x\n"
+    assert own_lines(source, [CLIP]) == {1, 2, 3, 4}
+
+
+def test_a_changed_component_counts() -> None:
+    whole = compose(NEW, [Part("Clip", CLIP), Part("Damp", DAMP)]).source
+    changed = whole.replace("self.rate * x", "self.rate + x")
+    assert "self.rate + x" in own_text(changed, CLIP, DAMP)
+    assert "__init__" not in own_text(changed, CLIP, DAMP)
+    assert "3.5" in own_text(whole.replace("3.0", "3.5"), CLIP, DAMP)
+
+
+def test_a_method_of_another_class_is_own() -> None:
+    assert "return self.rate" in own_text(DAMP.replace("class Damp:", "class Lift:"), DAMP)
+    assert "return self.rate" in own_text(DAMP.replace("class Damp:", "class Damp(Base):"), DAMP)
+
+
+def test_without_components_or_without_sense_all_is_own() -> None:
+    assert own_lines(CLIP, []) == set(range(1, CLIP.count("\n") + 2))
+    assert own_lines("def f(:\n", [CLIP]) == {1, 2}
+    assert own_lines("x = 1\n", ["def f(:\n"]) == {1, 2}
+
+
+@given(st.lists(st.sampled_from([*CLIP.splitlines(keepends=True), *DAMP.splitlines(keepends=True)]), max_size=12))
+def test_any_text_has_own_lines(lines: list[str]) -> None:
+    source = "".join(lines)
+    assert own_lines(source, [CLIP, DAMP]) <= set(range(1, source.count("\n") + 2))

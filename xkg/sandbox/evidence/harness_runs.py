@@ -1,0 +1,220 @@
+"""Runs of one test over an implementation and its changes, several at a time, in the harness of `guest.run_test`."""
+
+import functools
+import json
+import random
+import secrets
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from xkg.model import Code
+from xkg.sandbox import guest
+from xkg.sandbox.evidence.hung_stack import hung_at, without_stack
+from xkg.sandbox.evidence.mutation import Change, plain_newlines
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.run_slots import RunSlots
+from xkg.sandbox.evidence.static_checks import failure
+from xkg.sandbox.evidence.tampering import watches_tracing
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
+from xkg.value import Value
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_OVER = "xkg: error ended"
+
+Stopped = Callable[[], bool]
+
+
+class Interrupted(Exception):
+    """The proof was cancelled; nothing is known of the node."""
+
+
+class NotSettledError(Exception):
+    """There was no time for all runs; the message names what is not settled."""
+
+
+class FailsAtTimesError(Exception):
+    """The test failed over the unchanged code, which it had passed; the message says why."""
+
+
+class HarnessRun(Value):
+    """`outcome` is without the harness's own output; `hung` is where the program was when its time was over; `lines`
+    are the executed lines, None where tracing did not complete."""
+
+    outcome: Outcome
+    imported: bool
+    ended: bool
+    hung: str
+    lines: frozenset[int] | None
+
+
+class HarnessRuns:
+    """Runs of one node's test. Each waits for its turn in `slots`. Once the runs after the first took `seconds`
+    together, without waiting, the next raises `NotSettledError`; once `stopped` returns True, `Interrupted`."""
+
+    def __init__(
+        self, code: Code, runner: Runner, environment: Environment, slots: RunSlots, stopped: Stopped, seconds: float
+    ) -> None:
+        self._code = code
+        self._runner = runner
+        self._site = environment.site
+        self._slots = slots
+        self._stopped = stopped
+        self._seconds = seconds
+        self._expected = 0.0
+        self._spent = 0.0
+        self._lock = threading.Lock()
+
+    def first(self, limits: Limits) -> HarnessRun:
+        """The run of the unchanged code, which tells how long others will take."""
+        run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
+        self._expected, self._spent = run.outcome.seconds, 0.0
+        return run
+
+    def lines(self, limits: Limits) -> frozenset[int] | None:
+        """The lines of the implementation that the test executes; None for a test that fails under tracing, or could
+        detect it."""
+        if any(watches_tracing(syntax_tree(source)) for source in (self._code.test, self._code.implementation)):
+            return None
+        traced = self._run(self._code.implementation, self._code.test, limits, tracing=True)
+        if traced.outcome.ended == "timeout":
+            raise NotSettledError(f"its lines could not be followed within {limits.seconds:g} s")
+        return traced.lines if traced.ended else None
+
+    def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
+        """The changes with which the test passes, in order; a run of each has `patience`.
+
+        The unchanged code is run `controls` times among them, at positions that are drawn anew each time, so that a
+        test cannot know by counting, by the clock or by files of an earlier run which runs should pass. Raises
+        `FailsAtTimesError` where one of these runs, under `limits`, fails."""
+        places = random.SystemRandom().sample(range(len(changes)), min(controls, len(changes)))
+        work: list[Change | None] = list(changes)
+        for at in sorted(places, reverse=True):
+            work.insert(at, None)
+
+        def passes(change: Change | None) -> bool:
+            if change is None:
+                self.require_pass(limits)
+                return True
+            return self._passes(change, patience)
+
+        found = self.each(passes, work)
+        return [change for change, passed in zip(work, found, strict=True) if change is not None and passed]
+
+    def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """The results of `work` for every item, in order, as many at a time as there are slots. Raises what it raises
+        for the first item in order, once no run is under way."""
+        with ThreadPoolExecutor(self._slots.count) as pool:
+            futures = [pool.submit(work, item) for item in items]
+            try:
+                return [future.result() for future in futures]
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def require_pass(self, limits: Limits) -> None:
+        """Raises `FailsAtTimesError` where the test fails over the unchanged code."""
+        again = self._run(self._code.implementation, self._code.test, limits)
+        if again.outcome.ended == "timeout":
+            raise NotSettledError(f"the code itself takes over {limits.seconds:g} s at times")
+        if not again.ended:
+            raise FailsAtTimesError(why_failed(again, limits))
+
+    def observed(self, change: Change | None, script: str, limits: Limits) -> HarnessRun:
+        """The run of another script in the place of the test, over a change or the unchanged code."""
+        source = self._code.implementation
+        return self._run(change.apply(source) if change else source, script, limits)
+
+    def _passes(self, change: Change, patience: Limits) -> bool:
+        """Whether the test passes over a change. A timeout counts as a failure only where the unchanged code does not
+        time out right after it, and the change does again: else the machine is too busy to decide."""
+        changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
+        if changed.outcome.ended != "timeout":
+            return changed.ended
+        unchanged = self._run(self._code.implementation, self._code.test, patience)
+        if unchanged.outcome.ended == "timeout":
+            raise NotSettledError(f"the code itself takes over {patience.seconds:.0f} s at times")
+        return self._run(change.apply(self._code.implementation), self._code.test, patience).ended
+
+    def _run(
+        self, loaded: str, test: str, limits: Limits, *, tracing: bool = False, report_stack: bool = False
+    ) -> HarnessRun:
+        with self._slots.turn(self._expected):
+            self._require_time()
+            imported, ended = secrets.token_hex(16), secrets.token_hex(16)
+            outcome = self._runner.run(
+                Job(
+                    arguments=("harness.py",),
+                    files={
+                        "harness.py": _harness(),
+                        "implementation.py": plain_newlines(self._code.implementation),
+                        "loaded.py": plain_newlines(loaded),
+                        "test.py": test,
+                        "imported": imported,
+                        "ended": ended,
+                        "traced": "yes" if tracing else "",
+                        "stack_after": f"{_stack_after(limits):.2f}" if report_stack else "",
+                    },
+                    site=self._site,
+                    limits=limits,
+                )
+            )
+        with self._lock:
+            self._spent += outcome.seconds
+        return _read(outcome, imported, ended)
+
+    def _require_time(self) -> None:
+        if self._stopped():
+            raise Interrupted
+        if self._spent > self._seconds:
+            raise NotSettledError("the machine was too slow for all runs of it; try again when it is less busy")
+
+
+def why_failed(run: HarnessRun, limits: Limits) -> str:
+    """Why a run did not come to its end, in one line."""
+    if run.outcome.ended == "exited" and run.outcome.exit_code == 0:
+        return f"ended the process before the end of its {'test' if run.imported else 'import'}"
+    return failure(run.outcome, limits) + (f"; it was in {run.hung}" if run.hung else "")
+
+
+def _read(outcome: Outcome, imported: str, ended: str) -> HarnessRun:
+    hung = hung_at(outcome.output) if outcome.ended == "timeout" else ""
+    printed, has_imported, lines = [], False, None
+    for line in without_stack(outcome.output).splitlines():
+        if line.startswith(imported):
+            has_imported = True
+        elif line.startswith(f"{ended} "):
+            lines = line.removeprefix(ended)
+            break
+        elif line == _OVER:
+            break
+        else:
+            printed.append(line)
+    return HarnessRun(
+        outcome=outcome.model_copy(update={"output": "\n".join(printed).strip("\n")}),
+        imported=has_imported or lines is not None,
+        ended=outcome.ok and lines is not None,
+        hung=hung,
+        lines=_lines(lines),
+    )
+
+
+def _lines(listed: str | None) -> frozenset[int] | None:
+    try:
+        numbers = json.loads(listed or "null")
+    except ValueError:
+        return None
+    return frozenset(line for line in numbers if isinstance(line, int)) if isinstance(numbers, list) else None
+
+
+def _stack_after(limits: Limits) -> float:
+    """Seconds after which the stack is printed: shortly before the time is over, counted from a moment later."""
+    return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))
+
+
+@functools.cache
+def _harness() -> str:
+    return (Path(guest.__file__).parent / "run_test.py").read_text()

@@ -1,0 +1,81 @@
+"""The statements of a composed module that are its own, by comparison with the modules that it was composed of.
+
+Comments decide nothing, since whoever writes the module writes them too: a statement is a component's where the
+component has the same one. Composition renames what two parts define (`f__part`) and merges imports, so that names of
+the module's own level are compared without what follows `__`.
+"""
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator
+
+from xkg.sandbox.evidence.python_ast import syntax_tree
+
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
+    """The lines (from 1) of a module without the statements that one of `components`, complete modules, has too:
+    functions, methods, constants. What does not parse has no statements."""
+    theirs = {text for component in components for _, text in _units(component)}
+    lines = set(range(1, source.count("\n") + 2))
+    for node, text in _units(source) if theirs else ():
+        if text in theirs:
+            lines.difference_update(range(_first_line(node), (node.end_lineno or node.lineno) + 1))
+    return frozenset(lines)
+
+
+def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
+    """The statements of a module, and of its classes, each with a text that is equal for equal statements; imports are
+    nobody's."""
+    try:
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    names = _bound(tree)
+    for statement in tree.body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            continue
+        yield statement, _canonical(statement, names)
+        if isinstance(statement, ast.ClassDef):
+            owner = f"{_plain(statement.name)}({', '.join(_canonical(base, names) for base in statement.bases)})"
+            for member in statement.body:
+                yield member, f"{owner}: {_canonical(member, names)}"
+
+
+def _canonical(node: ast.AST, names: frozenset[str]) -> str:
+    try:
+        bare = copy.deepcopy(node)
+        for inner in ast.walk(bare):
+            if isinstance(inner, ast.Name) and inner.id in names:
+                inner.id = _plain(inner.id)
+            elif isinstance(inner, _Definition):
+                inner.name = _plain(inner.name)
+        return ast.dump(bare)
+    except RecursionError:
+        return f"nested too deeply: {id(node)}"
+
+
+def _bound(tree: ast.Module) -> frozenset[str]:
+    """The names that the module's own level binds, imports included."""
+    names: set[str] = set()
+    for statement in tree.body:
+        if isinstance(statement, _Definition):
+            names.add(statement.name)
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+            elif isinstance(node, ast.alias):
+                names.add((node.asname or node.name).partition(".")[0])
+    return frozenset(names)
+
+
+def _plain(name: str) -> str:
+    added = name.find("__", len(name) - len(name.lstrip("_")))
+    return name[:added] if 0 < added < len(name) - 2 else name
+
+
+def _first_line(node: ast.stmt) -> int:
+    marks: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(mark.lineno for mark in marks)])

@@ -1,0 +1,57 @@
+"""Places for runs that several proofs share: the cheapest waiting run goes first."""
+
+import contextlib
+import heapq
+import itertools
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from xkg.sandbox.runner import Limits
+
+_FEWEST = 2
+
+
+class RunSlots:
+    """At most `count` runs at a time. Of those that wait, the one that is expected to take the fewest seconds is next,
+    so that a slow test does not hold up quick ones. Thread-safe."""
+
+    def __init__(self, count: int) -> None:
+        self.count = max(1, count)
+        self._free = self.count
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[float, int]] = []
+        self._order = itertools.count()
+
+    @contextlib.contextmanager
+    def turn(self, expected_seconds: float) -> Iterator[None]:
+        """Waits for a place, and holds it."""
+        own = (expected_seconds, next(self._order))
+        with self._changed:
+            heapq.heappush(self._waiting, own)
+            self._changed.wait_for(lambda: self._free > 0 and self._waiting[0] == own)
+            heapq.heappop(self._waiting)
+            self._free -= 1
+            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._free += 1
+                self._changed.notify_all()
+
+
+def slots_for(limits: Limits) -> RunSlots:
+    """As many slots as this process has processors and the machine has memory for, each run at its limit; two at least
+    where there are two processors."""
+    processors = len(os.sched_getaffinity(0))
+    return RunSlots(min(processors, max(_FEWEST, _available_mb() // limits.memory_mb)))
+
+
+def _available_mb() -> int:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) >> 10
+    return 0
