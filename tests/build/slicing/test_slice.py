@@ -616,3 +616,12 @@ def test_reduced_functions_compute_the_same(data: st.DataObject) -> None:
     result = sliced({"a.py": text}, "a.py::outer.inner")
     assert undefined(result.source) == []
     assert run(result.source)["outer"](3)(1) == run(text)["outer"](3)(1)
+
+
+def test_long_chains_of_methods_and_attributes_are_followed() -> None:
+    lines = ["class A:", "    def __init__(self):", "        self.x0 = 1", "        self.rest = 5"]
+    lines += [f"        self.x{i + 1} = self.x{i} + 1" for i in range(60)]
+    lines += [f"    def m{i}(self): return self.m{i + 1}()" for i in range(300)]
+    lines += ["    def m300(self): return self.x60", "    def rest_of_it(self): return self.rest"]
+    source = sliced({"a.py": "\n".join(lines) + "\n"}, "a.py::A.m0").source
+    assert run(source)["A"]().m0() == 61

@@ -27,6 +27,10 @@ _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _ALL_ATTRIBUTES = frozenset("__dict__ parameters named_parameters state_dict children modules named_modules".split())
 _LONGEST = 160
 _LONG_TEXT = 3  # lines
+# Attributes that need one another in a longer chain are retained with the whole class.
+_MOST_ROUNDS = 40
+# Methods that a constructor calls to be set up; more are no person's code.
+_MOST_CALLS = 50
 
 
 class Parts:
@@ -45,6 +49,13 @@ class Parts:
         self._foreign = foreign
         self._functions: dict[ast.stmt, FunctionParts] = {}
         self._found: dict[ast.stmt, Mentions] = {}
+        self._stores: dict[ast.stmt, frozenset[str]] = {}
+        self._calls: dict[ast.stmt, frozenset[str]] = {}
+        self._stored_by: dict[ast.stmt, set[str]] = {}
+        self._methods: dict[str, list[Function]] = {}
+        for member in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(member, Function):
+                self._methods.setdefault(member.name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
         """Retains what is reached by the attributes that the slice mentions, of objects of its classes (`own`) or of
@@ -89,19 +100,36 @@ class Parts:
             yield from self._in_function(self.node, kept)
             return
         found = Mentions()
-        while True:
+        for _ in range(_MOST_ROUNDS):
+            self._follow_calls(own, other, found)
             kept = self._members(own | other if found.escapes else own)
             more = self._mentions(kept)
             if more.dynamic:
-                self.whole = True
-                return
-            if more.own <= own and more.other <= other and more.escapes <= found.escapes:
                 break
+            if more.own <= own and more.other <= other and more.escapes <= found.escapes:
+                self.mentions = more
+                yield from self._left_out(kept)
+                return
             found = more
             own |= found.own
             other |= found.other
-        self.mentions = more
-        yield from self._left_out(kept)
+        self.whole = True
+
+    def _follow_calls(self, own: set[str], other: set[str], found: Mentions) -> None:
+        """Adds what the methods mention that are reached from one another, in time linear in the class."""
+        pending = list(own | other if found.escapes else own)
+        seen = set(pending)
+        while pending:
+            for method in self._methods.get(pending.pop(), ()):
+                if method.name in _CONSTRUCTORS or method in self.roots:
+                    continue
+                more = self._mentions_of(method, method.body, self._selves(method))
+                found.add(more)
+                own |= more.own
+                other |= more.other
+                new = (more.own | more.other if found.escapes else more.own) - seen
+                seen |= new
+                pending += new
 
     def _members(self, needed: set[str]) -> set[ast.stmt]:
         """The retained members of the class, and the retained statements of those that are not retained whole."""
@@ -140,12 +168,13 @@ class Parts:
         selves = self._selves(function)
         if needed & _ALL_ATTRIBUTES:
             return set(self._function(function).statements)
-        methods = {m.name: m for m in getattr(self.node, "body", ()) if isinstance(m, Function)}
 
         def assigns(statement: ast.stmt) -> bool:
             if isinstance(statement, Function | ast.ClassDef):
                 return False
-            if _stored_attributes([statement], selves) & needed:
+            if statement not in self._stores:
+                self._stores[statement] = frozenset(_stored_attributes([statement], selves))
+            if self._stores[statement] & needed:
                 return True
             if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)):
                 return False
@@ -153,7 +182,11 @@ class Parts:
             if isinstance(call.func, ast.Attribute) and call.func.attr in _CONSTRUCTORS:
                 return True  # super().__init__()
             found = mentions([call], selves, self._foreign)
-            inner = methods.get(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+            inner = (
+                next(iter(self._methods.get(call.func.attr, ())), None)
+                if isinstance(call.func, ast.Attribute)
+                else None
+            )
             if inner is not None and isinstance(chain_root(call.func), ast.Name) and inner is not function:
                 return bool(self._stored(inner) & needed)
             return bool(found.own & needed)
@@ -164,13 +197,14 @@ class Parts:
         """Members that the class body itself needs when it runs: a decorator, a default, an alias."""
         body: list[ast.stmt] = getattr(self.node, "body", [])
         found: set[ast.stmt] = set()
-        while True:
+        for _ in range(_MOST_ROUNDS):
             both = found.union(kept)
             names = {n.id for m in both for part in _at_once(m) for n in ast.walk(part) if isinstance(n, ast.Name)}
             more = {m for m in body if m not in both and names & self._bound_in_body(m)}
             if not more:
                 return found
             found |= more
+        return set(body)
 
     def _roots_in(self, member: ast.stmt) -> list[ast.stmt]:
         first, last = first_line(member), last_line(member)
@@ -191,20 +225,29 @@ class Parts:
 
     def _stored(self, function: Function) -> set[str]:
         """The attributes that a method assigns, itself or through methods that it calls as statements."""
-        methods = {m.name: m for m in getattr(self.node, "body", ()) if isinstance(m, Function)}
+        if function in self._stored_by:
+            return self._stored_by[function]
         stored: set[str] = set()
         pending, seen = [function], {function.name}
-        while pending:
+        while pending and len(seen) <= _MOST_CALLS:
             current = pending.pop()
-            stored |= _stored_attributes(current.body, self._selves(current))
-            for node in ast.walk(current):
-                if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-                    called = node.value.func
-                    name = called.attr if isinstance(called, ast.Attribute) else ""
-                    if name in methods and name not in seen:
-                        seen.add(name)
-                        pending.append(methods[name])
+            stored |= self._own_stores(current)
+            for name in self._called_as_statements(current) - seen:
+                seen.add(name)
+                pending += self._methods.get(name, ())
+        self._stored_by[function] = stored
         return stored
+
+    def _own_stores(self, function: Function) -> frozenset[str]:
+        if function not in self._stores:
+            self._stores[function] = frozenset(_stored_attributes(function.body, self._selves(function)))
+        return self._stores[function]
+
+    def _called_as_statements(self, function: Function) -> frozenset[str]:
+        if function not in self._calls:
+            calls = (n.value for n in ast.walk(function) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call))
+            self._calls[function] = frozenset(c.func.attr for c in calls if isinstance(c.func, ast.Attribute))
+        return self._calls[function]
 
     def _function(self, node: ast.stmt) -> FunctionParts:
         assert isinstance(node, Function)

@@ -114,11 +114,10 @@ class FunctionParts:
             self.statements.append(statement)
             if not isinstance(statement, Scoped):
                 stack += reversed([(inner, statement) for block in blocks(statement) for inner in block])
-        self._binds = {s: _changed_names(s, selves) for s in self.statements}
-        self._bound_first: dict[str, int] = {}
+        self._changing: dict[str, list[ast.stmt]] = {}
         for statement in self.statements:
-            for name in self._binds[statement]:
-                self._bound_first.setdefault(name, statement.lineno)
+            for name in _changed_names(statement, selves):
+                self._changing.setdefault(name, []).append(statement)
 
     def needed(
         self, roots: Collection[ast.stmt], is_root: Callable[[ast.stmt], bool] = lambda _: False
@@ -128,22 +127,21 @@ class FunctionParts:
         end = max((last_line(root) for root in roots), default=None)
         kept: set[ast.stmt] = set()
         pending = [*roots, *(s for s in self.statements if not _is_compound(s) and is_root(s))]
+        names: set[str] = set()
         while pending:
-            names: set[str] = set()
-            while pending:
-                statement = pending.pop()
-                if statement in kept:
-                    continue
-                kept.add(statement)
-                names |= _names_read(statement)
-                if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
-                    pending += _jumps(statement)
-                if (above := self._above.get(statement)) is not None:
-                    pending.append(above)
-            for statement in self.statements:
-                changed = self._binds[statement] & names if statement not in kept else ()
-                if any(end is None or statement.lineno <= end or self._bound_first[name] > end for name in changed):
-                    pending.append(statement)
+            statement = pending.pop()
+            if statement in kept:
+                continue
+            kept.add(statement)
+            if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
+                pending += _jumps(statement)
+            if (above := self._above.get(statement)) is not None:
+                pending.append(above)
+            for name in _names_read(statement) - names:
+                names.add(name)
+                changing = self._changing.get(name, [])
+                is_later = end is None or (bool(changing) and changing[0].lineno > end)
+                pending += [s for s in changing if is_later or end is None or s.lineno <= end]
         return kept
 
 
