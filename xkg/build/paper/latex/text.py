@@ -45,13 +45,13 @@ _LENGTH = (
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
 # What TeX reads after a register: `\looseness=-1`, `\tolerance 9999`, `\advance\leftskip by 2em`, `\hbox to 3cm`.
-_INTEGER = re.compile(r"[ \t]{0,9}=[ \t]*+-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))")
+_INTEGER = re.compile(r"[ \t]{0,9}=[ \t]{0,9}-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))")
 _COUNTS = frozenset(
     "looseness tolerance pretolerance hyphenpenalty exhyphenpenalty clubpenalty widowpenalty displaywidowpenalty "
     "interlinepenalty binoppenalty relpenalty brokenpenalty linepenalty hbadness vbadness penalty pdfoutput "
     "predisplaypenalty postdisplaypenalty finalhyphendemerits doublehyphendemerits".split()
 )
-_COUNT = re.compile(r"[ \t]{0,9}=?[ \t]*+-?\d{1,6}")
+_COUNT = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _ADVANCE = re.compile(r"[ \t]{0,9}\\[a-zA-Z@]{1,40}[ \t]*+(?:by)?(?:" + _LENGTH + r"|[ \t]*+-?\d{1,6})")
 _TO = re.compile(r"[ \t]{0,9}(?:to|spread)" + _LENGTH)
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
