@@ -203,3 +203,43 @@ def test_an_accent_over_a_macro_without_its_arguments_is_left_out() -> None:
 )
 def test_what_dropped_citations_leave_behind(text: str, read: str) -> None:
     assert latex_text(text) == read
+
+
+def test_references_read_as_they_are_printed(tmp_path: Path) -> None:
+    body = r"""\section{A}\label{s} As shown in~\ref{s}, the dual of \eqref{d} is \cref{alg,t,f};
+line~\ref{l} of \autoref{alg}.
+\begin{align} a &= b \nonumber \\ c &= d \label{d} \end{align}
+\begin{algorithm}\caption{Go}\label{alg}
+\begin{algorithmic}\STATE one \STATE two \label{l}\end{algorithmic}\end{algorithm}
+\begin{table}\caption{T}\label{t}\end{table}
+\begin{figure}\caption{F}\end{figure}\begin{figure}\caption{F}\label{f}\end{figure}
+\appendix\section{B}\subsection{C}\label{c} See \cref{c} and \ref{gone}."""
+    document = paper(tmp_path, body)
+    first, last = document.sections
+    assert plain(document, first.body_start, first.end).startswith(
+        "As shown in 1, the dual of (1) is Algorithm 1, Table 1 and Figure 2; line 2 of Algorithm 1."
+    )
+    assert plain(document, last.children[0].body_start, last.end) == "See Appendix A.1 and [gone]."
+
+
+def test_citations_that_a_sentence_needs_are_read(tmp_path: Path) -> None:
+    body = r"""\section{A}
+\cite{one} show it. We follow \cite{one} here, as others \cite{one}. (See \cite{one}.)
+\begin{thebibliography}{2}\bibitem[Lind(2001)]{one} A. Lind. Probes. 2001.\end{thebibliography}"""
+    document = paper(tmp_path, body)
+    section = document.sections[0]
+    read = plain(document, section.body_start, document.text.index("\\begin{thebibliography}"))
+    assert read.startswith("Lind (2001) show it. We follow Lind (2001) here, as others.")
+
+
+def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
+    preamble = r"""\newcommand{\F}{\mathcal{F}}\renewcommand{\d}{\mathrm{d}}\newcommand{\T}[2]{T_{#2}(#1)}
+\DeclarePairedDelimiter\abs{\lvert}{\rvert}"""
+    body = r"""\section{A} $\hat \F \d x$ \[ \T{\T{f}{a}}{b} \]
+\begin{align}\hspace{-1mm}x &= \abs{y}\\ z &\text{ if $z>0$}\end{align}"""
+    document = paper(tmp_path, body, preamble)
+    section = document.sections[0]
+    assert plain(document, section.body_start, section.end) == (
+        r"$\hat {\mathcal{F}} \mathrm{d} x$ $T_{b}(T_{a}(f))$ "
+        r"$\begin{aligned} x &= \lvert y \rvert\\ z &\text{ if \(z>0\)} \end{aligned}$"
+    )

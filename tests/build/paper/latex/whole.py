@@ -39,7 +39,7 @@ class Writer:
 
 SPACING = (
     "", r"\vspace{-2mm}", r"\vspace*{0.5em plus 1pt}", r"\hspace{-1mm}", r"\hspace*{10pt}", r"\vskip 10pt",
-    r"\vskip -0.1in",
+    r"\vskip -0.1in", r"\looseness=-1", r"\clubpenalty 10000", r"\advance\leftskip by 2em", r"\hbox to 3cm{}",
     r"\vskip\baselineskip", r"\smallskip", r"\medskip\noindent", r"\small", r"\footnotesize", r"\centering",
     r"\setlength{\tabcolsep}{3pt}", r"\setlength\tabcolsep{10pt}", r"\addtolength\parskip{-.5ex}",
     r"\renewcommand{\arraystretch}{1.2}", r"\fontsize{9pt}{10pt}\selectfont", r"\clearpage", r"\quad", r"\hfill",

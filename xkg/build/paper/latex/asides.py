@@ -1,16 +1,17 @@
 """What stands beside the running text of a LaTeX paper: tables, captions, footnotes, statements, listings."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from xkg.build.paper.document import Algorithm, Aside
 from xkg.build.paper.latex.commands import FLOATS, PICTURES, TABULARS
 from xkg.build.paper.latex.labels import Printed, Theorem
 from xkg.build.paper.latex.listings import code
 from xkg.build.paper.latex.tables import rows
-from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex
+from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, between
 
 _CAPTION = re.compile(r"\\(caption|captionof|subcaption|subcaptionbox|TitleOfAlgo)\*?(?![a-zA-Z])")
 _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4}(?=\[)")
@@ -79,7 +80,7 @@ class _Asides:
         )
 
     def run(self) -> list[Aside]:
-        captions = list(self._captions())
+        captions = sorted(self._captions(), key=attrgetter("start"))
         footnotes = list(self._footnotes())
         tables = [
             (e, body)
@@ -110,14 +111,11 @@ class _Asides:
         ]
         cut = [(c.start, c.end) for c in captions] + [(a.start, a.end) for a in footnotes]
         cut += [(e.start, e.end) for e in (*self.tables, *self.pictures, *self.listings, *self.unread)]
-        cut += self.taken.spans
-        out += [self._float(e, sorted(cut)) for e in self.floats]
+        cut = sorted([*cut, *self.taken.spans])
+        out += [self._float(e, cut) for e in self.floats]
         out += [Aside(kind="float", start=e.start, end=e.end, text="") for e in (*self.pictures, *self.unread)]
-        out += [
-            Aside(kind="float", start=e.start, end=e.end, text="")
-            for e in self.tables
-            if e not in [t for t, _ in tables]
-        ]
+        read = {e.start for e, _ in tables}
+        out += [Aside(kind="float", start=e.start, end=e.end, text="") for e in self.tables if e.start not in read]
         out += [self._statement(e) for e in self.statements]
         return sorted(out, key=lambda a: (a.start, -a.end))
 
@@ -166,18 +164,18 @@ class _Asides:
         table's."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
-            own = [t for t in tables if holder.start <= t.start < holder.end and t.start not in out]
-            named = [c for c in captions if holder.start < c.start < holder.end and c.text]
+            own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]
+            named = [c for c in between(captions, holder.start, holder.end) if c.text]
             if own and (len(named) == len(own) or len(named) == 1):
                 out |= {table.start: title for table, title in zip(own, named, strict=False)}
         return out
 
     def _float(self, environment: Environment, cut: Sequence[tuple[int, int]]) -> Aside:
         pieces, at = [], environment.start
-        for start, end in cut:
-            if environment.start <= start < environment.end:
-                pieces.append(self.text[at:start] if start > at else "")
-                at = max(at, end)
+        first = bisect_left(cut, (environment.start, 0))
+        for start, end in cut[first : bisect_left(cut, (environment.end, 0))]:
+            pieces.append(self.text[at:start] if start > at else "")
+            at = max(at, end)
         pieces.append(self.text[at : environment.end])
         words = (
             " ".join(self.render(" ".join(pieces), True).split())

@@ -21,7 +21,7 @@ from xkg.build.paper.latex.labels import printed, theorems_in
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros, unprinted
 from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, environments
+from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.unicode import one_line
 
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
@@ -281,8 +281,8 @@ class _Scan:
     def _algorithms_in(self, outer: Environment) -> None:
         """The algorithms in a float that is none itself: its caption is the title of a single one."""
         inside: list[Environment] = []
-        for algorithm in self.algorithm_list:
-            if outer.start < algorithm.start < outer.end and (not inside or algorithm.start >= inside[-1].end):
+        for algorithm in between(self.algorithm_list, outer.start + 1, outer.end):
+            if not inside or algorithm.start >= inside[-1].end:
                 inside.append(algorithm)
         source = self.text[outer.start : outer.end]
         captions = list(CAPTION.finditer(source)) if inside else []
@@ -293,7 +293,7 @@ class _Scan:
             self._algorithm(algorithm, title)
 
     def _algorithm(self, environment: Environment, title: str = "") -> None:
-        if any(environment.start < e.start < environment.end for e in self.listings) and self._listing(environment):
+        if between(self.listings, environment.start + 1, environment.end) and self._listing(environment):
             return
         if environment.end - environment.start < _LONGEST_ALGORITHM:
             self.structure.algorithm_sources.append((environment.start, environment.end, title))
@@ -302,7 +302,7 @@ class _Scan:
         """All algorithms in order, with `labels` for their references; the labels of their lines are added to these."""
         found = list(self.structure.algorithms)
         for start, end, title in self.structure.algorithm_sources:
-            inner = [e for e in self.algorithm_list if e.name.startswith("algorithmic") and start < e.start < end]
+            inner = [e for e in between(self.algorithm_list, start + 1, end) if e.name.startswith("algorithmic")]
             read = latex_algorithms(
                 self.text[start:end], start, inner, self.macros.table, self.macros.defaults, title, labels
             )

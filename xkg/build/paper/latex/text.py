@@ -44,6 +44,16 @@ _LENGTH = (
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
+# What TeX reads after a register: `\looseness=-1`, `\tolerance 9999`, `\advance\leftskip by 2em`, `\hbox to 3cm`.
+_INTEGER = re.compile(r"[ \t]{0,9}=[ \t]{0,9}-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))")
+_COUNTS = frozenset(
+    "looseness tolerance pretolerance hyphenpenalty exhyphenpenalty clubpenalty widowpenalty displaywidowpenalty "
+    "interlinepenalty binoppenalty relpenalty brokenpenalty linepenalty hbadness vbadness penalty pdfoutput "
+    "predisplaypenalty postdisplaypenalty finalhyphendemerits doublehyphendemerits".split()
+)
+_COUNT = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
+_ADVANCE = re.compile(r"[ \t]{0,9}\\[a-zA-Z@]{1,40}[ \t]*+(?:by)?(?:" + _LENGTH + r"|[ \t]*+-?\d{1,6})")
+_TO = re.compile(r"[ \t]{0,9}(?:to|spread)" + _LENGTH)
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
@@ -215,6 +225,8 @@ class _Reading:
             return group.after if group else after
         if word in ("verb", "lstinline", "mintinline") and after < len(self.text):
             return self._verbatim(word, after)
+        if (given := self._register(word, after)) is not None:
+            return given
         if word == "item":
             self.out.append(_BREAK)
             option = self.tex.option(after)
@@ -266,6 +278,14 @@ class _Reading:
             return at
         dimension = _DIMENSION.match(self.text, after)
         return dimension.end() if dimension else self._control_space(after)
+
+    def _register(self, word: str, after: int) -> int | None:
+        """The offset after the value that a register is set to, None where nothing is set."""
+        pattern = _COUNT if word in _COUNTS else _ADVANCE if word == "advance" else _INTEGER
+        if word in ("hbox", "vbox", "vtop"):
+            pattern = _TO
+        value = pattern.match(self.text, after)
+        return value.end() if value else None
 
     def _is_length(self, group: Group) -> bool:
         length = _DIMENSION.match(self.text, group.start, group.end)

@@ -1,8 +1,11 @@
 """Tokens of TeX: braces, arguments and environments by offsets, in one pass, also where some are never closed."""
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import TypeVar
 
 VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 
@@ -162,3 +165,12 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
     while stack:
         unclosed(stack.pop())
     return sorted(environments, key=lambda e: (e.start, -e.end))
+
+
+_Placed = TypeVar("_Placed")
+
+
+def between(items: Sequence[_Placed], start: int, end: int) -> Sequence[_Placed]:
+    """Those of the items, ascending by their `start`, that begin from `start` to before `end`."""
+    by_start = attrgetter("start")
+    return items[bisect_left(items, start, key=by_start) : bisect_left(items, end, key=by_start)]
