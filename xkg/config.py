@@ -157,6 +157,18 @@ class ArxivSettings(_Section):
     url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://[^\s{}?#]+$")
 
 
+Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
+
+
+class CurationSettings(_Section):
+    """What `xkg curate` asks besides arXiv: addresses of the APIs, another one for a mirror, `none` not to ask. Keys
+    come from `OPENALEX_API_KEY`, `SEMANTIC_SCHOLAR_API_KEY` and `GITHUB_TOKEN`; each is optional, and raises limits."""
+
+    openalex: Place = "https://api.openalex.org"
+    semantic_scholar: Place = "https://api.semanticscholar.org"
+    github: Place = "https://api.github.com"
+
+
 class PruneSettings(_Section):
     """Techniques whose code is below `min_level` are hidden. None: the highest level that could be tried on this
     machine, at least `parsed`."""
@@ -268,6 +280,7 @@ class Settings(BaseSettings):
 
     kg: Path = Path("storage/default")
     arxiv: ArxivSettings = ArxivSettings()
+    curation: CurationSettings = CurationSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     llm: LlmSettings = LlmSettings()
     sandbox: SandboxSettings = SandboxSettings()

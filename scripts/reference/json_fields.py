@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
+from xkg.build.curation.curated_set import CuratedSet
 from xkg.commands import build, copy, costs, doctor, graphs, link, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
@@ -24,6 +25,7 @@ PRINTED: Mapping[str, str] = {
     "locate": "LocateAnswer",
     "build": "BuildResult; a list of these for several papers",
     "build --dry-run": "BuildPlan; a list of these for several papers",
+    "curate": "CuratedSet",
     "verify": "VerifyResult",
     "costs": "Costs",
     "link": "LinkResult",
@@ -51,6 +53,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.LocateAnswer,
     build.BuildResult,
     build.BuildPlan,
+    CuratedSet,
     verify.VerifyResult,
     costs.Costs,
     link.LinkResult,

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import build, query, serve, store
+from xkg.cli import build, curate, query, serve, store
 from xkg.cli.mcp import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
@@ -24,6 +24,7 @@ app = typer.Typer(
 )
 for command in (
     build.build,
+    curate.curate,
     query.search,
     query.find,
     query.related,

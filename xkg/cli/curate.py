@@ -1,0 +1,69 @@
+"""Commands about what to build: curate."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xkg.cli.output import Json, print_result, print_text, settings_of
+
+if TYPE_CHECKING:
+    from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
+
+_DROPPED = 12
+
+
+def curate(
+    context: typer.Context,
+    target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
+    most: Annotated[int, typer.Option(min=1, max=100, help="At most so many papers.")] = 10,
+    paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Find the papers and repositories that are worth building around one paper, and say why.
+
+    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing."""
+    from xkg.commands import curate
+
+    curated = curate.curate(
+        settings_of(context), target, most=most, paper_id=paper_id, notify=lambda line: print_text(line, err=True)
+    )
+    if as_json:
+        print_result(curated, as_json=True)
+    else:
+        print_text(table(curated))
+
+
+def table(curated: "CuratedSet") -> str:
+    """A curated set for a person: what was chosen and why, then what was dropped and why."""
+    by = f"with {curated.by}" if curated.by else "without a language model: by how it cites them, and vectors"
+    lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
+    lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]
+    for number, paper in enumerate(curated.papers, start=1):
+        lines += ["", f"{number:>2}  {paper.title}", *(f"      {line}" for line in _about(paper))]
+    if not curated.papers:
+        lines += ["", "no paper with a repository of its own was found"]
+    if curated.dropped:
+        lines += ["", f"dropped, the first of {len(curated.dropped)}:"]
+        lines += [f"  {paper.title[:90]}: {paper.dropped}" for paper in curated.dropped[:_DROPPED]]
+    lines += ["", *(f"note: {line}" for line in curated.notes)] if curated.notes else []
+    return "\n".join(lines)
+
+
+def _about(paper: "CuratedPaper") -> list[str]:
+    scores = ", ".join(f"{name} {value:.2f}" for name, value in paper.scores.items())
+    lines = [
+        f"arXiv:{paper.arxiv_id}, {(paper.published or '')[:4]}; {paper.origin}; for {paper.technique}",
+        f"score {paper.score:.2f} ({scores}); {paper.why}",
+        f"identified: {paper.identified}",
+    ]
+    repository = paper.repository
+    if repository is not None:
+        facts = [
+            repository.license or "no licence known",
+            f"{repository.stars} stars" if repository.stars is not None else "",
+            "archived" if repository.archived else "",
+            f"{repository.default_branch} at {repository.commit[:12]}" if repository.commit else "no commit known",
+        ]
+        lines.append(f"{repository.url}: {', '.join(filter(None, facts))}")
+        lines += [f"  {line}" for line in repository.evidence]
+    return lines

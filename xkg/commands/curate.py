@@ -1,0 +1,92 @@
+"""`xkg curate`: the papers and repositories that are worth building around a target."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from xkg.commands.open import embedder, require_folder
+from xkg.config import Settings
+from xkg.errors import ConfigError
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.curation.curated_set import CuratedSet
+    from xkg.build.paper.document import Document
+    from xkg.build.sources.github import GitHub
+    from xkg.build.sources.paper_index import PaperIndex
+
+OFF = "none"
+
+
+def curate(
+    settings: Settings,
+    target: str,
+    *,
+    most: int = 10,
+    paper_id: str | None = None,
+    notify: "Callable[[str], None]" = lambda _: None,
+) -> "CuratedSet":
+    """Curates one target, a path or an arXiv id or address. `notify` receives lines on what could not be asked.
+
+    Raises what `curate` of `xkg.build.curation` raises, `InputError` for a target that cannot be read, and
+    `ConfigError` where the packages of the extra `curation` are not installed."""
+    from xkg.build.curation.curate import Sources
+    from xkg.build.curation.curate import curate as curated
+    from xkg.build.curation.repository_search import RepositorySearch
+    from xkg.build.parsing.parsers import Parsers
+    from xkg.build.sources.arxiv import ArxivSource
+    from xkg.build.sources.paper_source import find_paper
+    from xkg.model import paper_id as id_of
+
+    require_folder(settings.kg)
+    indexes, host = _indexes(settings), _host(settings)
+    with ExitStack() as opened:
+        parsers = opened.enter_context(Parsers())
+        papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers)
+
+        def text(arxiv_id: str) -> "Document":
+            return parsers.paper(papers.paper(arxiv_id).path)
+
+        found = find_paper(target, (papers,))
+        document = found.described(parsers.paper(found.path))
+        identity = paper_id or id_of(document.title or found.path.stem, document.arxiv_id, document.doi)
+        if host is not None:
+            notify(host.limits)
+        search = RepositorySearch(host, settings.kg / "repositories", note=notify)
+        sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
+        return curated(document, identity, sources, most=most, excluded=lambda *_: None)
+
+
+def _indexes(settings: Settings) -> "Sequence[PaperIndex]":
+    from xkg.build.sources.arxiv_index import ArxivIndex
+
+    chosen: list[PaperIndex] = []
+    try:
+        if settings.curation.openalex != OFF:
+            from xkg.build.sources.openalex_index import OpenAlexIndex
+
+            chosen.append(OpenAlexIndex(settings.curation.openalex))
+        if settings.curation.semantic_scholar != OFF:
+            from xkg.build.sources.semantic_scholar_index import SemanticScholarIndex
+
+            chosen.append(SemanticScholarIndex(settings.curation.semantic_scholar))
+    except ImportError as error:
+        raise _missing(error) from error
+    # arXiv answers once in three seconds: it is asked last, for what the others do not know.
+    return [*chosen, ArxivIndex(settings.arxiv.url)]
+
+
+def _host(settings: Settings) -> "GitHub | None":
+    if settings.curation.github == OFF:
+        return None
+    try:
+        from xkg.build.sources.github import GitHub
+    except ImportError as error:
+        raise _missing(error) from error
+    return GitHub(settings.kg / "curation" / "github", settings.curation.github)
+
+
+def _missing(error: ImportError) -> ConfigError:
+    return ConfigError(
+        f"curation needs packages that are not installed ({error.name}): pip install 'xkg[curation]', or switch their "
+        "sources off (curation.openalex, curation.semantic_scholar and curation.github: none)"
+    )
