@@ -254,12 +254,11 @@ class Scholarly:
             _say(handler, {"message": "Not Found"}, 404, limits)
 
     def _search(self, handler: BaseHTTPRequestHandler, query: dict[str, str], limits: dict[str, str]) -> None:
-        phrase = re.match(r'"([^"]*)"', query["q"])
-        wanted = " ".join(words(phrase[1])) if phrase else ""
+        wanted = [" ".join(words(phrase)) for phrase in re.findall(r'"([^"]*)"', query["q"])]
         found = [
             each
             for each in self.repositories.values()
-            if wanted in " ".join(words(f"{each.full_name} . {each.description} . {each.readme or ''}"))
+            if any(w in " ".join(words(f"{each.full_name} . {each.description} . {each.readme or ''}")) for w in wanted)
             and not each.private
         ]
         found.sort(key=lambda each: -each.stars)

@@ -1,5 +1,6 @@
 """Commands about what to build: curate."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,11 +12,17 @@ if TYPE_CHECKING:
 
 _DROPPED = 12
 
+Blacklisted = Annotated[
+    Path | None,
+    typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
+]
+
 
 def curate(
     context: typer.Context,
     target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
     most: Annotated[int, typer.Option(min=1, max=100, help="At most so many papers.")] = 10,
+    blacklist: Blacklisted = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -25,7 +32,12 @@ def curate(
     from xkg.commands import curate
 
     curated = curate.curate(
-        settings_of(context), target, most=most, paper_id=paper_id, notify=lambda line: print_text(line, err=True)
+        settings_of(context),
+        target,
+        most=most,
+        blacklist=blacklist,
+        paper_id=paper_id,
+        notify=lambda line: print_text(line, err=True),
     )
     if as_json:
         print_result(curated, as_json=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.commands.open import embedder, require_folder
@@ -9,6 +10,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.build.curation.curated_set import CuratedSet
     from xkg.build.paper.document import Document
     from xkg.build.sources.github import GitHub
@@ -22,10 +24,12 @@ def curate(
     target: str,
     *,
     most: int = 10,
+    blacklist: Path | None = None,
     paper_id: str | None = None,
     notify: "Callable[[str], None]" = lambda _: None,
 ) -> "CuratedSet":
-    """Curates one target, a path or an arXiv id or address. `notify` receives lines on what could not be asked.
+    """Curates one target, a path or an arXiv id or address, without what a `blacklist` names. `notify` receives lines
+    on what could not be asked.
 
     Raises what `curate` of `xkg.build.curation` raises, `InputError` for a target that cannot be read, and
     `ConfigError` where the packages of the extra `curation` are not installed."""
@@ -51,9 +55,24 @@ def curate(
         identity = paper_id or id_of(document.title or found.path.stem, document.arxiv_id, document.doi)
         if host is not None:
             notify(host.limits)
-        search = RepositorySearch(host, settings.kg / "repositories", note=notify)
+        guard = blacklist_guard(settings, blacklist, notify)
+        refused = guard.repository if guard is not None else lambda _: None
+        search = RepositorySearch(host, settings.kg / "repositories", refused=refused, note=notify)
         sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
-        return curated(document, identity, sources, most=most, excluded=lambda *_: None)
+        return curated(document, identity, sources, most=most, guard=guard)
+
+
+def blacklist_guard(
+    settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
+) -> "BlacklistGuard | None":
+    """The guard of a file, None for none. Raises `InputError` where the file cannot be read."""
+    from xkg.blacklist import read_blacklist
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
+
+    if path is None:
+        return None
+    folder = settings.kg / "curation" / "blacklist"
+    return BlacklistGuard(read_blacklist(path), settings.kg / "repositories", folder, note)
 
 
 def _indexes(settings: Settings) -> "Sequence[PaperIndex]":

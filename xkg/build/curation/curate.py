@@ -1,9 +1,11 @@
 """Curates a target: its core techniques, its references and other papers by their use for these, and the repository of
 each; at most ten papers."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from xkg.build.curation.blacklist_guard import BlacklistGuard
 from xkg.build.curation.citations import mentions
 from xkg.build.curation.curated_set import ChosenRepository, CoreTechnique, CuratedPaper, CuratedSet, Mention
 from xkg.build.curation.identify import identify
@@ -22,9 +24,11 @@ from xkg.titles import title_similarity
 from xkg.value import Value
 
 MOST_PAPERS = 10
-_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 40, 6
+_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 30, 4
 _TECHNIQUES = 6
 _SAME = 0.9
+_CITED_PER_FOUND = 2
+_FOUND_TRIED = 10
 
 
 @dataclass(frozen=True)
@@ -52,11 +56,15 @@ class Candidate(Value):
 
 
 def curate(
-    document: Document, identity: str, sources: Sources, *, most: int = MOST_PAPERS, excluded: Callable[..., str | None]
+    document: Document,
+    identity: str,
+    sources: Sources,
+    *,
+    most: int = MOST_PAPERS,
+    guard: BlacklistGuard | None = None,
 ) -> CuratedSet:
-    """The papers around one target. `excluded(arxiv_id, doi, title)` gives the reason why a paper is left out, else
-    None. An index or host that cannot be asked is left out, and the set's notes say so. Raises `InputError` for a
-    target without techniques, and `EmbeddingError`."""
+    """The papers around one target, without what `guard` keeps out. An index or host that cannot be asked is left out,
+    and the set's notes say so. Raises `InputError` for a target without techniques, and `EmbeddingError`."""
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -68,29 +76,34 @@ def curate(
     if not techniques:
         raise InputError(f"no technique was found in {document.title or identity}, so nothing can be curated around it")
     cited = _references(document)
-    candidates = _identified(cited, techniques, sources, note)
+    candidates = _identified(cited, techniques, document, sources, note)
     candidates += _searched(techniques, candidates, document, sources, note)
-    ranked = _ranked(candidates, techniques, sources.embedder)
+    ranked = _in_turn(_ranked(candidates, techniques, document, sources.embedder))
     papers: list[CuratedPaper] = []
     dropped: list[CuratedPaper] = []
     texts = _Texts(sources, note)
-    for tried, (candidate, paper) in enumerate(ranked):
+    left = {"reference": _TRIED, "search": _FOUND_TRIED}
+    for candidate, paper in ranked:
         found = candidate.found
         reason = None
         if found is None or found.arxiv_id is None:
             reason = f"it was not found on arXiv: {candidate.identified}"
-        elif (blacklisted := excluded(found.arxiv_id, found.doi, found.title)) is not None:
-            reason = blacklisted
+        elif guard is not None and (named := guard.paper(found.arxiv_id, found.doi, found.title)) is not None:
+            reason = named
         elif _is_target(found, document):
             reason = "it is the target itself"
         elif len(papers) >= most:
             reason = f"{most} papers rank before it" if most > 1 else "1 paper ranks before it"
-        elif tried >= _TRIED:
-            reason = f"it ranks behind the first {_TRIED}, whose repositories were looked for"
+        elif not left[paper.origin]:
+            reason = "it ranks behind those whose repositories were looked for"
+        else:
+            left[paper.origin] -= 1
         if reason is None and found is not None:
             paper = paper.model_copy(update={"repositories": _repositories(found, sources, texts)})
             if paper.repository is None:
                 reason = _without_repository(paper)
+            elif guard is not None:
+                reason = _copy(guard, paper.repository)
         if reason is None:
             papers.append(paper)
         else:
@@ -133,10 +146,14 @@ def _references(document: Document) -> list[Candidate]:
 
 
 def _identified(
-    cited: Sequence[Candidate], techniques: Sequence[CoreTechnique], sources: Sources, note: Callable[[str], None]
+    cited: Sequence[Candidate],
+    techniques: Sequence[CoreTechnique],
+    document: Document,
+    sources: Sources,
+    note: Callable[[str], None],
 ) -> list[Candidate]:
     """The references that rank first, with the papers that they name; the others rank on as they are."""
-    order = [candidate for candidate, _ in _ranked(list(cited), techniques, sources.embedder)]
+    order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
     first, rest = order[:_REFERENCES], order[_REFERENCES:]
     papers = identify([c.reference for c in first if c.reference is not None], sources.indexes, note)
     named = [
@@ -154,20 +171,21 @@ def _searched(
     sources: Sources,
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """Papers that the indexes find for each technique, without those that are there already."""
+    """Papers that the indexes find for each technique, and for the target's title, which names its subject; without
+    those that are there already."""
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
     new: list[Candidate] = []
     for index in sources.indexes:
         try:
-            for technique in techniques:
-                for paper in index.search(technique.name, _FOUND):
+            for query in (*(technique.name for technique in techniques), document.title):
+                for paper in index.search(query, _FOUND):
                     if paper.arxiv_id is None or paper.arxiv_id in ids:
                         continue
                     if any(title_similarity(paper.title, title) >= _SAME for title in titles):
                         continue
                     ids.add(paper.arxiv_id)
-                    how = f"{index.name} finds it for {technique.name!r}"
+                    how = f"{index.name} finds it for {query[:80]!r}"
                     new.append(Candidate(title=paper.title, found=paper, identified=how))
         except InputError as error:
             note(f"{index.name} was not searched for all techniques: {error}")
@@ -175,9 +193,10 @@ def _searched(
 
 
 def _ranked(
-    candidates: Sequence[Candidate], techniques: Sequence[CoreTechnique], embedder: Embedder
+    candidates: Sequence[Candidate], techniques: Sequence[CoreTechnique], document: Document, embedder: Embedder
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    scores = rank([_text(c) for c in candidates], [c.use for c in candidates], techniques, embedder)
+    subject = f"{document.title}. {document.abstract}"
+    scores = rank([_text(c) for c in candidates], [c.use for c in candidates], techniques, subject, embedder)
     both = [
         (
             candidate,
@@ -199,6 +218,23 @@ def _ranked(
         for candidate, score in zip(candidates, scores, strict=True)
     ]
     return sorted(both, key=lambda pair: (-pair[1].score, pair[1].title))
+
+
+def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
+    """References first, and after every two of them a paper that a search found, as long as it is as near to the target
+    as three in four references are: a search always finds something."""
+    cited = [pair for pair in ranked if pair[0].reference is not None]
+    found = [pair for pair in ranked if pair[0].reference is None]
+    nearness = sorted(paper.scores["nearness"] for _, paper in cited)
+    least = nearness[len(nearness) // 4] if nearness else 0.0
+    near = deque(pair for pair in found if pair[1].scores["nearness"] >= least)
+    far = [pair for pair in found if pair[1].scores["nearness"] < least]
+    order: list[tuple[Candidate, CuratedPaper]] = []
+    for count, pair in enumerate(cited, start=1):
+        order.append(pair)
+        if count % _CITED_PER_FOUND == 0 and near:
+            order.append(near.popleft())
+    return [*order, *near, *far]
 
 
 def _text(candidate: Candidate) -> str:
@@ -245,6 +281,14 @@ def _repositories(found: FoundPaper, sources: Sources, texts: _Texts) -> tuple[C
     paper = PaperIdentity(found.title, found.authors, found.arxiv_id, found.published)
     named = links_in(f"{found.abstract}\n{found.comment}")
     return sources.repositories.of(paper, named, lambda: texts.links(found))
+
+
+def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
+    """Why a repository is kept out as a copy; one that cannot be compared is kept out too."""
+    try:
+        return guard.fetched(repository.url, repository.commit)
+    except InputError as error:
+        return f"{repository.url} cannot be compared with what is blacklisted: {error}"
 
 
 def _without_repository(paper: CuratedPaper) -> str:

@@ -3,7 +3,7 @@ language model.
 
 What is cited where a method is described, alone, and with words such as "we use", matters more to whoever rebuilds it
 than one of twelve works in a list (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). How near the
-paper is to a technique is the cosine of their texts."""
+paper is to the target is the mean cosine of its text with the nearest technique and with the target's abstract."""
 
 import math
 import re
@@ -35,8 +35,8 @@ _USE_SHARE = 0.5
 
 
 class Ranked(Value):
-    """`score` is the mean of `use`, how the target cites it, and `nearness`, the cosine with the technique of this
-    index, both in 0..1 relative to the best of the list."""
+    """`score` is the mean of `use`, how the target cites it, and `nearness`, how alike it is to the target and to its
+    technique of this index, both in 0..1 relative to the best of the list."""
 
     score: float
     use: float
@@ -57,16 +57,20 @@ def rank(
     texts: Sequence[str],
     uses: Sequence[float],
     techniques: Sequence[CoreTechnique],
+    subject: str,
     embedder: Embedder,
 ) -> list[Ranked]:
-    """One for each candidate, in the given order. Raises `EmbeddingError`."""
+    """One for each candidate, in the given order; `subject` are title and abstract of the target. Raises
+    `EmbeddingError`."""
     if not texts:
         return []
     names = [f"{technique.name}. {technique.definition}"[:1000] for technique in techniques]
-    vectors = embedder.embed([*names, *(text[:1500] for text in texts)])
-    near = vectors[len(names) :] @ vectors[: len(names)].T
+    vectors = embedder.embed([subject[:1500], *names, *(text[:1500] for text in texts)])
+    count = 1 + len(names)
+    near = vectors[count:] @ vectors[1:count].T
+    of_subject = vectors[count:] @ vectors[0]
     best = near.argmax(axis=1)
-    values = [float(near[n, best[n]]) for n in range(len(texts))]
+    values = [float(near[n, best[n]] + of_subject[n]) / 2 for n in range(len(texts))]
     low, high = min(values), max(values)
     most = max(uses) or 1.0
     ranked = []

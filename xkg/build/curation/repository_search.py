@@ -20,7 +20,7 @@ _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 class RepositoryHost(Protocol):
     """Where repositories are looked up and searched (`xkg.build.sources.github.GitHub`)."""
 
-    def search(self, words: str, k: int) -> Sequence[RepositoryFacts]: ...
+    def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]: ...
     def repository(self, full_name: str) -> RepositoryFacts | None: ...
 
 
@@ -81,12 +81,11 @@ class RepositorySearch:
                 yield self._judged(link.url, paper, link)
 
     def _searched(self, paper: PaperIdentity) -> Iterator[RepositoryFacts]:
-        for words in (paper.title, paper.arxiv_id or ""):
-            if words and self._host is not None and self._busy is None:
-                try:
-                    yield from self._host.search(words, _SEARCHED)
-                except InputError as error:
-                    self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
+        if self._host is not None and self._busy is None:
+            try:
+                yield from self._host.search([paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])], _SEARCHED)
+            except InputError as error:
+                self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
         found = f"the paper: {link.words[-240:]}" if link is not None else "a search of GitHub for the title"
@@ -100,7 +99,8 @@ class RepositorySearch:
         if facts is None:
             gone = "there is no such repository: deleted, or private"
             return ChosenRepository(url=url, is_official=False, evidence=(gone,), found=found)
-        if (reason := self._refused(facts.url)) is not None:
+        origin = f"https://github.com/{facts.source}" if facts.source is not None else ""
+        if reason := self._refused(facts.url) or (self._refused(origin) if "/" in (facts.source or "") else None):
             return ChosenRepository(url=facts.url, is_official=False, evidence=(reason,), found=found)
         verdict = judge(facts, paper, link.role if link is not None else None)
         official, evidence = verdict.official, verdict.evidence

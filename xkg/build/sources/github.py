@@ -114,16 +114,16 @@ class GitHub:
             return "GitHub is asked with the token of GITHUB_TOKEN"
         return "GitHub is asked without a token: 60 requests an hour, 10 searches a minute; GITHUB_TOKEN lifts that"
 
-    def search(self, words: str, k: int) -> Sequence[RepositoryFacts]:
-        """At most `k` repositories whose name, description or README has this phrase, best first, without README."""
-        phrase = " ".join(re.findall(r"[\w.:-]+", words))[:200].strip()
-        if not phrase:
+    def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]:
+        """At most `k` repositories whose name, description or README has one of these phrases, best first, without
+        README."""
+        words = [" ".join(re.findall(r"[\w.:-]+", phrase))[:180].strip() for phrase in phrases]
+        wanted = " OR ".join(f'"{phrase}"' for phrase in words if phrase)
+        if not wanted:
             return []
         with self._said():
             self._github.per_page = min(k, 100)
-            found: Iterable[GithubRepository] = self._github.search_repositories(
-                f'"{phrase}" in:name,description,readme'
-            )
+            found: Iterable[GithubRepository] = self._github.search_repositories(f"{wanted} in:name,description,readme")
             return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
 
     def repository(self, full_name: str) -> RepositoryFacts | None:
