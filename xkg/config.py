@@ -251,9 +251,11 @@ class ServeBuildSettings(_Section):
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
     None is, over stdio, the folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP
-    it opens none."""
+    it opens none. `exclude`: a file of papers and repositories, one a line (ids, addresses, titles), of which no answer
+    holds anything: neither these papers, nor those that were built from these repositories."""
 
     roots: tuple[Path, ...] | None = None
+    exclude: Path | None = None
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()

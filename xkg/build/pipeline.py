@@ -80,6 +80,8 @@ def open_paper(
     started = time.perf_counter()
     found = find_paper(str(paper), context.sources)
     document = found.described(context.parsers.paper(found.path))
+    if context.guard is not None:
+        _refuse(str(paper), context.guard.paper(document.arxiv_id, document.doi, document.title))
     parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
@@ -94,6 +96,11 @@ def open_paper(
     return OpenedPaper(identity, found.path, document, codebase, written, source, cache), checkout
 
 
+def _refuse(spec: str, reason: str | None) -> None:
+    if reason is not None:
+        raise InputError(f"{spec} is kept out: {reason}; build it without --blacklist, or correct that file")
+
+
 def _outline(document: Document) -> str:
     return (
         f"{len(document.walk())} sections, {len(document.equations)} equations, "
@@ -106,11 +113,15 @@ def _repository(
 ) -> tuple[Checkout, Codebase] | tuple[None, None]:
     if repository is None:
         return None, None
+    if context.guard is not None:
+        _refuse(repository, context.guard.repository(repository))
     checkout = cache.timed(
         "fetch",
         lambda: fetch_repository(repository, context.settings.kg / "repositories", context.roots),
         lambda c: (f"{c.repository.id}, {len(c.files)} files", False),
     )
+    if context.guard is not None:
+        _refuse(repository, context.guard.copy(checkout))
     codebase = cache.stage(
         "symbols",
         {"repository": checkout.repository.id},

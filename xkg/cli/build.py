@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.output import Json, Papers, present, print_each, print_result, print_text, settings_of
+from xkg.cli.output import Blacklisted, Json, Papers, present, print_each, print_result, print_text, settings_of
 from xkg.errors import InputError, XkgError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def build(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
     ] = False,
+    blacklist: Blacklisted = None,
     progress: Annotated[
         Literal["text", "json"], typer.Option(help="How stages are reported on stderr: for a person, or as JSON lines.")
     ] = "text",
@@ -59,7 +60,17 @@ def build(
     with json_lines() if progress == "json" else text_lines(len(pairs)) as notify:
         for source, repository in pairs:
             try:
-                results.append(build.build(settings, source, repository, paper_id=paper_id, notify=notify, roots=roots))
+                results.append(
+                    build.build(
+                        settings,
+                        source,
+                        repository,
+                        paper_id=paper_id,
+                        notify=notify,
+                        roots=roots,
+                        blacklist=blacklist,
+                    )
+                )
             except XkgError as error:
                 if len(pairs) == 1:
                     raise

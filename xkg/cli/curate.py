@@ -1,21 +1,17 @@
-"""Commands about what to build: curate."""
+"""Commands about what a graph is to hold: curate, audit."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xkg.cli.output import Json, print_result, print_text, settings_of
+from xkg.cli.output import Blacklisted, Json, print_result, print_text, settings_of
+from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
 
 _DROPPED = 12
-
-Blacklisted = Annotated[
-    Path | None,
-    typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
-]
 
 
 def curate(
@@ -79,3 +75,23 @@ def _about(paper: "CuratedPaper") -> list[str]:
         lines.append(f"{repository.url}: {', '.join(filter(None, facts))}")
         lines += [f"  {line}" for line in repository.evidence]
     return lines
+
+
+def audit(
+    context: typer.Context,
+    blacklist: Annotated[Path, typer.Option("--blacklist", help="File of repositories and papers, one a line.")],
+    log: Annotated[
+        list[Path] | None, typer.Option(help="File with answers, such as an agent's log (repeatable).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Prove that a graph, and logs of answers, hold nothing of a blacklist; fail where they do.
+
+    Repositories are compared with the blacklisted ones, which are fetched for that."""
+    from xkg.commands import audit
+
+    result = audit.audit(settings_of(context), blacklist, tuple(log or ()))
+    print_result(result, as_json)
+    if not result.clean:
+        found = f"{len(result.findings)} findings" if result.findings else "nothing was found"
+        raise InputError(f"{found}, and {len(result.unchecked)} comparisons could not be made; see above")

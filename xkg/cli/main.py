@@ -37,6 +37,7 @@ for command in (
     build.costs,
     build.link,
     store.remove,
+    curate.audit,
     query.cypher,
     serve.serve,
     serve.doctor,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
 
 
 from xkg.commands.open import (
+    blacklist_guard,
     embedder,
     language_model,
     open_store,
@@ -125,6 +126,7 @@ def build(
     paper_id: str | None = None,
     notify: "Callable[[object], None]" = lambda _: None,
     roots: Sequence[Path] | None = None,
+    blacklist: Path | None = None,
 ) -> BuildResult:
     """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
     that, or holds it whole and this build was stopped. Later verification results of the same code stay. `notify`
@@ -156,7 +158,8 @@ def build(
         embed = opened.enter_context(embedder(settings))
         if model is not None and runner is not None:
             runner = opened.enter_context(warmed(runner))
-        context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots)
+        guard = blacklist_guard(settings, blacklist)
+        context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots, guard)
         built = build_paper(paper, repository, context, given_id=paper_id)
     with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
         known = stored_paper(store, built.bundle.paper.id)

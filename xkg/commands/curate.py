@@ -5,12 +5,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.commands.open import embedder, require_folder
+from xkg.commands.open import blacklist_guard, embedder, require_folder
 from xkg.config import Settings
 from xkg.errors import ConfigError
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
-    from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.build.curation.curated_set import CuratedSet
     from xkg.build.paper.document import Document
     from xkg.build.sources.github import GitHub
@@ -60,19 +59,6 @@ def curate(
         search = RepositorySearch(host, settings.kg / "repositories", refused=refused, note=notify)
         sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
         return curated(document, identity, sources, most=most, guard=guard)
-
-
-def blacklist_guard(
-    settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
-) -> "BlacklistGuard | None":
-    """The guard of a file, None for none. Raises `InputError` where the file cannot be read."""
-    from xkg.blacklist import read_blacklist
-    from xkg.build.curation.blacklist_guard import BlacklistGuard
-
-    if path is None:
-        return None
-    folder = settings.kg / "curation" / "blacklist"
-    return BlacklistGuard(read_blacklist(path), settings.kg / "repositories", folder, note)
 
 
 def _indexes(settings: Settings) -> "Sequence[PaperIndex]":

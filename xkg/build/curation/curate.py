@@ -27,7 +27,7 @@ MOST_PAPERS = 10
 _REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 30, 4
 _TECHNIQUES = 6
 _SAME = 0.9
-_CITED_PER_FOUND = 2
+_CITED_PER_FOUND = 3
 _FOUND_TRIED = 10
 
 
@@ -85,8 +85,10 @@ def curate(
     left = {"reference": _TRIED, "search": _FOUND_TRIED}
     for candidate, paper in ranked:
         found = candidate.found
-        reason = None
-        if found is None or found.arxiv_id is None:
+        reason = paper.dropped
+        if reason is not None:
+            pass
+        elif found is None or found.arxiv_id is None:
             reason = f"it was not found on arXiv: {candidate.identified}"
         elif guard is not None and (named := guard.paper(found.arxiv_id, found.doi, found.title)) is not None:
             reason = named
@@ -221,20 +223,29 @@ def _ranked(
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """References first, and after every two of them a paper that a search found, as long as it is as near to the target
-    as three in four references are: a search always finds something."""
+    """References first, and after every few of them a paper that a search found, as long as it is as near to the target
+    as half of the references are: a search always finds something. Those as near as a quarter of the references come
+    last, for the room that is left; others are too far."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
-    nearness = sorted(paper.scores["nearness"] for _, paper in cited)
-    least = nearness[len(nearness) // 4] if nearness else 0.0
-    near = deque(pair for pair in found if pair[1].scores["nearness"] >= least)
-    far = [pair for pair in found if pair[1].scores["nearness"] < least]
+    nearness = sorted(paper.scores["nearness"] for _, paper in cited) or [0.0]
+    middle, least = nearness[len(nearness) // 2], nearness[len(nearness) // 4]
+    near = deque(pair for pair in found if pair[1].scores["nearness"] >= middle)
     order: list[tuple[Candidate, CuratedPaper]] = []
     for count, pair in enumerate(cited, start=1):
         order.append(pair)
         if count % _CITED_PER_FOUND == 0 and near:
             order.append(near.popleft())
-    return [*order, *near, *far]
+    rest = [pair for pair in found if pair[1].scores["nearness"] < middle]
+    far = "it is farther from the target than three in four of its references"
+    return [
+        *order,
+        *near,
+        *(
+            (candidate, paper if paper.scores["nearness"] >= least else paper.model_copy(update={"dropped": far}))
+            for candidate, paper in rest
+        ),
+    ]
 
 
 def _text(candidate: Candidate) -> str:

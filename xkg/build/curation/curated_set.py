@@ -27,7 +27,8 @@ class Mention(Value):
 
 class ChosenRepository(Value):
     """A repository and what speaks for and against it as the paper's own, a line each. `is_official` is None where that
-    stays open; `found` is where its address comes from. Stars, days and size as in `RepositoryFacts`."""
+    stays open; `is_named` says that the paper calls it its own, `found` where its address comes from. Stars, days and
+    size as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -41,6 +42,7 @@ class ChosenRepository(Value):
     is_official: bool | None = None
     score: float = 0.0
     evidence: tuple[str, ...] = ()
+    is_named: bool = False
     found: str = ""
 
     @property

@@ -14,6 +14,8 @@ from xkg.errors import InputError
 
 _SEARCHED = 4
 _MOST_LINKS = 6
+_CERTAIN = 8.0
+"""From so many points on no other is looked at. Below, a repository of the same authors may hold a later paper's."""
 _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
@@ -51,9 +53,9 @@ class RepositorySearch:
         """All that were looked at, the paper's own first if there is one, else the likeliest. `links` are those of the
         paper's abstract; `later`, those of its text, is called where neither they nor a search give its own."""
         chosen: list[ChosenRepository] = []
-        for candidate in self._candidates(paper, links, later):
+        for candidate in self._candidates(paper, links, later, lambda: any(each.is_official for each in chosen)):
             chosen.append(candidate)
-            if candidate.is_official:
+            if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):
                 break
         return tuple(sorted(chosen, key=lambda each: (not each.is_official, -each.score)))
 
@@ -62,6 +64,7 @@ class RepositorySearch:
         paper: PaperIdentity,
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]],
+        official: Callable[[], bool],
     ) -> Iterator[ChosenRepository]:
         seen: set[str] = set()
         yield from self._linked(paper, links, seen)
@@ -69,7 +72,8 @@ class RepositorySearch:
             if facts.url.lower() not in seen:
                 seen.add(facts.url.lower())
                 yield self._judged(facts.url, paper, None)
-        yield from self._linked(paper, later(), seen)
+        if not official():
+            yield from self._linked(paper, later(), seen)
 
     def _linked(
         self, paper: PaperIdentity, links: Sequence[RepositoryLink], seen: set[str]
@@ -119,6 +123,7 @@ class RepositorySearch:
             is_official=official,
             score=verdict.points,
             evidence=evidence,
+            is_named=link is not None and link.role == "own",
             found=found,
         )
 
