@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xkg.cli.output import Blacklisted, Json, print_result, print_text, settings_of
+from xkg.cli.output import Blacklisted, Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +19,12 @@ def curate(
     target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
     most: Annotated[int, typer.Option(min=1, max=100, help="At most so many papers.")] = 10,
     blacklist: Blacklisted = None,
+    llm: Annotated[
+        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="At most so many dollars for this target, earlier runs included.")
+    ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -28,7 +34,7 @@ def curate(
     from xkg.commands import curate
 
     curated = curate.curate(
-        settings_of(context),
+        settings_of(context, llm=present(model=llm, max_cost=max_cost)),
         target,
         most=most,
         blacklist=blacklist,

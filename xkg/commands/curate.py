@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.commands.open import blacklist_guard, embedder, require_folder
+from xkg.commands.open import blacklist_guard, embedder, language_model, require_folder
 from xkg.config import Settings
 from xkg.errors import ConfigError
 
@@ -34,6 +34,7 @@ def curate(
     `ConfigError` where the packages of the extra `curation` are not installed."""
     from xkg.build.curation.curate import Sources
     from xkg.build.curation.curate import curate as curated
+    from xkg.build.curation.guide import Guide
     from xkg.build.curation.repository_search import RepositorySearch
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.sources.arxiv import ArxivSource
@@ -56,9 +57,15 @@ def curate(
             notify(host.limits)
         guard = blacklist_guard(settings, blacklist, notify)
         refused = guard.repository if guard is not None else lambda _: None
-        search = RepositorySearch(host, settings.kg / "repositories", refused=refused, note=notify)
+        guide = None
+        if settings.llm.model != OFF:
+            model = opened.enter_context(language_model(settings, lambda _: None))
+            guide = Guide(model.for_paper(f"curate {identity}"), settings.llm.paper_model or settings.llm.model, notify)
+        decide = guide.is_own if guide is not None else lambda *_: None
+        cache = settings.kg / "repositories"
+        search = RepositorySearch(host, cache, decide=decide, refused=refused, note=notify)
         sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
-        return curated(document, identity, sources, most=most, guard=guard)
+        return curated(document, identity, sources, most=most, guard=guard, guide=guide)
 
 
 def _indexes(settings: Settings) -> "Sequence[PaperIndex]":

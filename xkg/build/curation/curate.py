@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xkg.build.curation.blacklist_guard import BlacklistGuard
 from xkg.build.curation.citations import mentions
 from xkg.build.curation.curated_set import ChosenRepository, CoreTechnique, CuratedPaper, CuratedSet, Mention
+from xkg.build.curation.guide import Guide
 from xkg.build.curation.identify import identify
 from xkg.build.curation.ownership import PaperIdentity
 from xkg.build.curation.ranking import rank, weight_of_use
@@ -15,8 +16,9 @@ from xkg.build.curation.repository_links import RepositoryLink, links_in, links_
 from xkg.build.curation.repository_search import RepositorySearch
 from xkg.build.paper.document import Document
 from xkg.build.sources.paper_index import FoundPaper, PaperIndex
-from xkg.build.techniques.definitions import read
+from xkg.build.techniques.definitions import Reader, read
 from xkg.build.techniques.extract import extract
+from xkg.build.techniques.section_roles import Part
 from xkg.embeddings.base import Embedder
 from xkg.errors import InputError
 from xkg.model import Reference
@@ -62,8 +64,10 @@ def curate(
     *,
     most: int = MOST_PAPERS,
     guard: BlacklistGuard | None = None,
+    guide: Guide | None = None,
 ) -> CuratedSet:
-    """The papers around one target, without what `guard` keeps out. An index or host that cannot be asked is left out,
+    """The papers around one target, without what `guard` keeps out; a `guide` names the techniques and chooses. An
+    index or host that cannot be asked is left out,
     and the set's notes say so. Raises `InputError` for a target without techniques, and `EmbeddingError`."""
     notes: list[str] = []
 
@@ -72,13 +76,17 @@ def curate(
             notes.append(line)
             sources.note(line)
 
-    techniques = core_techniques(document, identity)
+    reader, parts = read(document)
+    by_model = guide.techniques(document, reader) if guide is not None else None
+    techniques = by_model or core_techniques(document, identity)
     if not techniques:
         raise InputError(f"no technique was found in {document.title or identity}, so nothing can be curated around it")
-    cited = _references(document)
+    cited = _references(reader, parts)
     candidates = _identified(cited, techniques, document, sources, note)
     candidates += _searched(techniques, candidates, document, sources, note)
-    ranked = _in_turn(_ranked(candidates, techniques, document, sources.embedder))
+    by_facts = _ranked(candidates, techniques, document, sources.embedder)
+    chosen = _chosen(by_facts, techniques, document, guide) if guide is not None else None
+    ranked = chosen or _in_turn(by_facts)
     papers: list[CuratedPaper] = []
     dropped: list[CuratedPaper] = []
     texts = _Texts(sources, note)
@@ -116,6 +124,7 @@ def curate(
         techniques=techniques,
         papers=tuple(papers),
         dropped=tuple(dropped),
+        by=guide.model if guide is not None and chosen else None,
         notes=tuple(notes),
     )
 
@@ -134,8 +143,7 @@ def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, .
     )
 
 
-def _references(document: Document) -> list[Candidate]:
-    reader, parts = read(document)
+def _references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
     return [
         Candidate(
             title=reference.title or (reference.text or "")[:200],
@@ -143,7 +151,7 @@ def _references(document: Document) -> list[Candidate]:
             mentions=tuple(found),
             use=weight_of_use(found),
         )
-        for reference, found in zip(document.references, mentions(reader, parts), strict=True)
+        for reference, found in zip(reader.document.references, mentions(reader, parts), strict=True)
     ]
 
 
@@ -220,6 +228,34 @@ def _ranked(
         for candidate, score in zip(candidates, scores, strict=True)
     ]
     return sorted(both, key=lambda pair: (-pair[1].score, pair[1].title))
+
+
+def _chosen(
+    ranked: Sequence[tuple[Candidate, CuratedPaper]],
+    techniques: Sequence[CoreTechnique],
+    document: Document,
+    guide: Guide,
+) -> list[tuple[Candidate, CuratedPaper]]:
+    """What the model chooses, in its order and with its words, then the others, dropped; empty without an answer."""
+    choices = guide.choose(document, techniques, [paper for _, paper in ranked])
+    if not choices:
+        return []
+    order = [
+        (
+            ranked[choice.candidate][0],
+            ranked[choice.candidate][1].model_copy(
+                update={"technique": techniques[choice.technique].name, "why": choice.why}
+            ),
+        )
+        for choice in choices
+    ]
+    taken = {choice.candidate for choice in choices}
+    reason = f"{guide.model} chose others before it"
+    return order + [
+        (candidate, paper.model_copy(update={"dropped": reason}))
+        for n, (candidate, paper) in enumerate(ranked)
+        if n not in taken
+    ]
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:

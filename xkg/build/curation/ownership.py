@@ -1,6 +1,7 @@
 """Whether a repository is a paper's own, from what it says of itself: README, description, days, size, origin.
 
-Each fact counts for or against it, and is kept as a line that a person can check. What these leave open is for a
+Each fact counts for or against it, and is kept as a line that a person can check. A paper's own repository is tied to
+the paper, and to its authors: others implement it too, cite it and quote its title. What the facts leave open is for a
 language model, or stays open."""
 
 import re
@@ -28,15 +29,16 @@ _UNOFFICIAL = re.compile(
 )
 _OFFICIAL = re.compile(
     r"(?i)(?<!un)(?<!un-)\bofficial\b[^.\n]{0,60}\b(?:code|implementation|repositor|release|pytorch|jax|source)|"
-    r"\b(?:code|implementation|repository|source)\b[^.\n]{0,60}\b(?:for|of|accompan\w+)\b[^.\n]{0,40}"
-    r"\b(?:our|the|this)\b[^.\n]{0,12}\bpaper\b|\bour (?:paper|work|method|neurips|icml|iclr|cvpr)\b|"
+    r"\b(?:code|repository|source)\b[^.\n]{0,40}\b(?:for|of|from|accompan\w+)\b[^.\n]{0,60}\bpapers?\b|"
+    r"\b(?:code|implementation|project)\b[^.\n]{0,100}\bour\b[^.\n]{0,30}\b(?:papers?|work|method)\b|"
+    r"\bour (?:papers?|work|method|neurips|icml|iclr|cvpr)\b|"
     r"\b(?:if you (?:find|use) (?:this|our)|please (?:cite|consider citing) (?:our|this|us))\b"
 )
 _COLLECTION = re.compile(
     r"(?i)\bawesome\b|\bcurated list\b|\bpaper (?:list|notes|reading)\b|\bpapers with code\b|\bsurvey of\b"
 )
 _MANY_PAPERS = 8
-_BEFORE, _AFTER, _LATE = 550, 720, 1300  # days around the first version of the paper
+_BEFORE, _AFTER, _LATE = 400, 720, 1300  # days around the first version of the paper
 _LARGE_KB = 1_000_000
 
 
@@ -63,11 +65,12 @@ def judge(
     """`link` is how the paper itself names the repository, None where it does not."""
     found = [*_named(link), *_identity(facts, paper), *_against(facts, paper)]
     points = sum(value for value, _, _ in found)
-    names_it = any(of_paper for _, of_paper, _ in found)
+    names_it = any(tie in ("paper", "both") for _, tie, _ in found)
+    of_authors = any(tie in ("authors", "both") for _, tie, _ in found)
     official: bool | None = None
     if facts.commit is None and facts.size_kb in (0, None) and not facts.readme:
-        official, found = False, [*found, (0.0, False, "it is empty")]
-    elif points >= OFFICIAL and names_it:
+        official, found = False, [*found, (0.0, "", "it is empty")]
+    elif points >= OFFICIAL and names_it and of_authors:
         official = True
     elif points <= FOREIGN or not names_it:
         official = False
@@ -75,15 +78,15 @@ def judge(
     return Verdict(official, points, lines)
 
 
-_Fact = tuple[float, bool, str]
-"""Points, whether it ties the repository to this very paper, and the line."""
+_Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
+"""Points, whether it ties the repository to this very paper, to its authors, or to both, and the line."""
 
 
 def _named(link: str | None) -> Iterator[_Fact]:
     if link == "own":
-        yield 5, True, "the paper names it as its code"
+        yield 5, "both", "the paper names it as its code"
     elif link == "named":
-        yield 1, True, "the paper names it"
+        yield 1, "paper", "the paper names it"
 
 
 def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
@@ -91,43 +94,45 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     headings = [(match[1] or match[2]).strip() for match in _HEADING.finditer(readme[:20_000])][:10]
     titled = [text for text in (*headings[:3], facts.description) if text and _holds_title(text, paper.title)]
     if titled:
-        yield 3, True, f"its heading or description is the title: {titled[0][:120]}"
+        yield 3, "both", f"its heading or description is the title: {titled[0][:120]}"
     elif _holds_title(readme[:40_000], paper.title):
-        yield 2, True, "its README has the title"
+        yield 2, "paper", "its README has the title"
     entries = [entry.fields.get("title", "") for entry in bibtex.entries(readme[-60_000:])[:20]]
     if any(title_similarity(title, paper.title) >= _ALIKE for title in entries):
         own = len([title for title in entries if title]) <= 3
-        yield (2 if own else 1), True, "its README asks to cite the paper (BibTeX)"
+        yield (2 if own else 1), "paper", "its README asks to cite the paper (BibTeX)"
     ids = {match[1] for match in _ARXIV.finditer(readme[:200_000])}
     if paper.arxiv_id is not None and paper.arxiv_id in ids:
         few = len(ids) <= 4
         yield (
             (2 if few else 1),
-            True,
+            "paper",
             f"its README links arXiv:{paper.arxiv_id}" + ("" if few else f", one of {len(ids)} papers"),
         )
     if _OFFICIAL.search(readme[:8000]) or _OFFICIAL.search(facts.description):
-        yield 2, False, "it calls itself the code of a paper"
+        yield 2, "authors", "it calls itself the code of a paper"
     if name := _author_as_owner(facts, paper.authors):
-        yield 2, False, f"its owner's name is like the author {name}"
+        yield 2, "authors", f"its owner's name is like the author {name}"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
-        yield 1, False, f"it was made {abs(days)} days {'after' if days >= 0 else 'before'} the paper's first version"
+        when = f"it was made {abs(days)} days {'after' if days >= 0 else 'before'} the paper's first version"
+        # Who has the title before the world reads it is of its authors.
+        yield (2, "authors", when) if days < 0 else (1, "", when)
 
 
 def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     opening = facts.description + "\n" + facts.readme[:4000]
     if match := _UNOFFICIAL.search(opening):
-        yield -4, False, f"it calls itself a copy of the work: {match.group()}"
+        yield -4, "", f"it calls itself a copy of the work: {match.group()}"
     if facts.source is not None:
-        yield -3, False, f"it is a fork of {facts.source}"
+        yield -3, "", f"it is a fork of {facts.source}"
     ids = {match[1] for match in _ARXIV.finditer(facts.readme[:200_000])}
     if len(ids) > _MANY_PAPERS or _COLLECTION.search(facts.full_name.replace("-", " ") + "\n" + opening[:1500]):
-        yield -3, False, f"it is about many papers ({len(ids)} of arXiv)"
+        yield -3, "", f"it is about many papers ({len(ids)} of arXiv)"
     days = _days(paper.published, facts.created)
     if days is not None and days > _LATE:
-        yield -2, False, f"it was made {days / 365:.0f} years after the paper"
+        yield -2, "", f"it was made {days / 365:.0f} years after the paper"
     if facts.size_kb is not None and facts.size_kb > _LARGE_KB:
-        yield 0, False, f"it is large: {facts.size_kb / 1e6:.1f} GB"
+        yield 0, "", f"it is large: {facts.size_kb / 1e6:.1f} GB"
 
 
 def _holds_title(text: str, title: str) -> bool:
