@@ -93,7 +93,7 @@ def first_surname(reference: Reference) -> str:
     text = reference.cited_as or reference.text or ""
     if reference.cited_as:
         return re.split(r" (?:et al|and)\b|[,(&]", text)[0].strip()
-    head = re.split(r",| and |&|\.\s|:", text[:120])[0].strip()
+    head = re.split(r",| and |&|(?<=[^\W\d_]{2})\.\s|:", text[:120])[0].strip()
     words = head.split()
     if not words or not words[0][0].isalpha() or len(words) > 5:
         return ""

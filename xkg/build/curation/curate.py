@@ -86,7 +86,7 @@ def curate(
     candidates += _searched(techniques, candidates, document, sources, note)
     by_facts = _ranked(candidates, techniques, document, sources.embedder)
     chosen = _chosen(by_facts, techniques, document, guide) if guide is not None else None
-    ranked = chosen or _in_turn(by_facts)
+    ranked = _looked_up(chosen, sources, note) if chosen else _in_turn(by_facts)
     papers: list[CuratedPaper] = []
     dropped: list[CuratedPaper] = []
     texts = _Texts(sources, note)
@@ -211,19 +211,15 @@ def _ranked(
         (
             candidate,
             CuratedPaper(
-                title=candidate.found.title if candidate.found is not None else candidate.title,
-                arxiv_id=candidate.found.arxiv_id if candidate.found is not None else None,
-                authors=candidate.found.authors if candidate.found is not None else (),
-                published=candidate.found.published if candidate.found is not None else None,
+                title=candidate.title,
                 origin="reference" if candidate.reference is not None else "search",
-                source=candidate.found.source if candidate.found is not None else "",
                 technique=techniques[score.technique].name,
                 score=round(score.score, 4),
                 scores={"use": round(score.use, 4), "nearness": round(score.nearness, 4)},
                 identified=candidate.identified,
                 why=_why(candidate),
                 mentions=candidate.mentions,
-            ),
+            ).model_copy(update=_identity(candidate.found) if candidate.found is not None else {}),
         )
         for candidate, score in zip(candidates, scores, strict=True)
     ]
@@ -256,6 +252,38 @@ def _chosen(
         for n, (candidate, paper) in enumerate(ranked)
         if n not in taken
     ]
+
+
+def _looked_up(
+    ranked: Sequence[tuple[Candidate, CuratedPaper]], sources: Sources, note: Callable[[str], None]
+) -> list[tuple[Candidate, CuratedPaper]]:
+    """With the papers of those references that the model chose from behind the first ones."""
+    open_ones = [
+        (n, candidate.reference)
+        for n, (candidate, paper) in enumerate(ranked)
+        if candidate.found is None and candidate.reference is not None and paper.dropped is None
+    ]
+    found = identify([reference for _, reference in open_ones], sources.indexes, note)
+    complete = list(ranked)
+    for (n, _), identified in zip(open_ones, found, strict=True):
+        candidate, paper = ranked[n]
+        named = candidate.model_copy(update={"found": identified.paper, "identified": identified.how})
+        update: dict[str, object] = {"identified": identified.how}
+        if identified.paper is not None:
+            update |= _identity(identified.paper)
+        complete[n] = named, paper.model_copy(update=update)
+    return complete
+
+
+def _identity(found: FoundPaper) -> dict[str, object]:
+    """The fields of a `CuratedPaper` that an index gives."""
+    return {
+        "title": found.title,
+        "arxiv_id": found.arxiv_id,
+        "authors": found.authors,
+        "published": found.published,
+        "source": found.source,
+    }
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from github import Auth, BadCredentialsException, Github, GithubException, UnknownObjectException
+from github import Auth, Github, GithubException, UnknownObjectException
 from github.Repository import Repository as GithubRepository
 from pydantic import ValidationError
 
@@ -190,7 +190,7 @@ class _Errors:
             raise BusyError(f"{error}, or set GITHUB_TOKEN, which raises the limit", error.seconds) from error
         if isinstance(error, InputError):
             return
-        if isinstance(error, BadCredentialsException):
+        if isinstance(error, GithubException) and error.status == 401:
             raise ConfigError("GitHub does not take the token of GITHUB_TOKEN; make a new one, or unset it") from error
         if isinstance(error, GithubException):
             raise UnreachableError(f"{self._host} answers {error.status}; try later, or {_REMEDY}") from error
