@@ -1,16 +1,20 @@
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.build.arxiv_server import says, status
 from tests.build.curation.conftest import TARGET, scholarly, world  # noqa: F401
-from tests.build.scholarly_stand_in import Scholarly
+from tests.build.scholarly_stand_in import Scholarly, StandInRepository
+from tests.llm_endpoint import ScriptedEndpoint
 from xkg.build.curation.curated_set import CuratedSet
 from xkg.build.sources import arxiv_feed
 from xkg.cli.curate import table
+from xkg.commands.build import build
 from xkg.commands.curate import curate
-from xkg.config import ArxivSettings, CurationSettings, LlmSettings, Settings
+from xkg.config import ArxivSettings, CurationSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.errors import InputError
 
 IDENTITY = "arxiv:2402.00001"
@@ -122,3 +126,77 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:  # noqa:
 def test_an_unknown_target(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
     with pytest.raises(InputError, match=r"arXiv has no paper 2402\.99999"):
         curate(settings(world, tmp_path), "2402.99999")
+
+
+def test_a_paper_s_own_repository_is_offered_and_taken(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[str] = []
+
+    def stopped(spec: str, *_: object) -> None:
+        taken.append(spec)
+        raise InputError(f"{spec} would be fetched")
+
+    chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
+    alone = build(chosen_settings, "2402.00001", None)
+    assert any("the paper names https://github.com/niaward/tidal: add --repo" in note for note in alone.notes)
+    with pytest.raises(InputError, match="deleted, or private"):
+        build(chosen_settings, "2402.00001", "auto")
+    world.host(StandInRepository("niaward/tidal", "# Tidal"))
+    monkeypatch.setattr("xkg.build.pipeline.fetch_repository", stopped)
+    with pytest.raises(InputError, match="would be fetched"):
+        build(chosen_settings, "2402.00001", "auto")
+    assert taken == [f"https://github.com/niaward/tidal@{'a' * 40}"]
+
+
+def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    blacklist = tmp_path / "blacklist.txt"
+    blacklist.write_text("Wave Transport for Particle Sampling\nhttps://localhost:9/no/where\n")
+    world.host(StandInRepository("copycat/kernels", "# Moon", fork="cluna/kernels"))
+    curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
+    assert "2001.00001" not in chosen(curated)
+    reasons = {paper.arxiv_id: paper.dropped for paper in curated.dropped}
+    assert reasons["2001.00001"] == "the blacklist names the title 'Wave Transport for Particle Sampling'"
+    blacklist.write_text("github.com/cluna/kernels\n")
+    curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
+    assert "1905.00002" not in chosen(curated)
+
+
+def test_a_model_names_techniques_and_chooses_papers(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        text = "\n".join(message["content"] for message in request["messages"])
+        if "You name the techniques" in text:
+            asked.append("techniques")
+            named = {"name": "Wave transport", "definition": "Moves particles.", "why": "It is the method."}
+            return json.dumps({"techniques": [named]})
+        if "You choose which papers" in text:
+            asked.append("papers")
+            numbers = {title: int(n) for n, title in re.findall(r"\[(\d+)\] ([^(]+) \(", text)}
+            words = {"candidate": numbers["The Reef Sampler: Sampling by Growth"], "technique": 1, "why": "A baseline."}
+            moon = {"candidate": numbers["Moon Kernels for Neighbour Weighing"], "technique": 1, "why": "The kernel."}
+            return json.dumps({"chosen": [words, moon]})
+        asked.append("repository")
+        return json.dumps({"own": False, "why": "It is a list."})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with ScriptedEndpoint(answer) as endpoint:
+        llm = LlmSettings(model="o4-mini", base_url=endpoint.url)
+        guided = settings(world, tmp_path).model_copy(update={"llm": llm})
+        curated = curate(guided, "2402.00001")
+        first = list(asked)
+        assert curate(guided, "2402.00001") == curated
+    assert curated.by == "o4-mini"
+    assert [technique.name for technique in curated.techniques] == ["Wave transport"]
+    assert [(paper.arxiv_id, paper.why) for paper in curated.papers] == [("1905.00002", "The kernel.")]
+    assert {paper.dropped for paper in curated.dropped if paper.arxiv_id == "2001.00001"} == {
+        "o4-mini chose others before it"
+    }
+    assert asked == first  # every answer was stored

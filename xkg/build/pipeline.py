@@ -6,6 +6,7 @@ from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, Built, Contents, OpenedPaper
+from xkg.build.curation.repository_links import links_of
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
@@ -67,7 +68,7 @@ def build_paper(
         *_unread_files(opened.codebase),
         *contents.nodes.notes,
         *contents.incomplete,
-        *_advice(bundle, context),
+        *_advice(bundle, context, document),
     )
     return Built(bundle, tuple(cache.reports), notes, contents.stopped)
 
@@ -182,9 +183,11 @@ def _unread_files(codebase: Codebase | None) -> list[str]:
     return [f"files of the repository were not read: {named}"] if named else []
 
 
-def _advice(bundle: PaperBundle, context: BuildContext) -> list[str]:
+def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> list[str]:
     if not bundle.repositories:
-        return ["no repository was given (--repo): techniques have no code"]
+        named = [link for link in links_of(document) if link.role != "cited"]
+        offer = f"; the paper names {named[0].url}: add --repo {named[0].url}, or --repo auto" if named else ""
+        return [f"no repository was given (--repo): techniques have no code{offer}"]
     if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]
     return []

@@ -12,6 +12,7 @@ from xkg.errors import InputError, XkgError
 
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
+    from xkg.config import Settings
 
 
 def build(
@@ -21,7 +22,8 @@ def build(
         typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address."),
     ],
     repo: Annotated[
-        list[str] | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")
+        list[str] | None,
+        typer.Option(help="URL, folder or git directory, each may end in @commit; or auto: the paper's own."),
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     llm: Annotated[
@@ -32,6 +34,9 @@ def build(
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
+    ] = False,
+    curated: Annotated[
+        bool, typer.Option("--curate", help="Also build the papers that `xkg curate` finds around each paper.")
     ] = False,
     blacklist: Blacklisted = None,
     progress: Annotated[
@@ -46,7 +51,6 @@ def build(
 
     Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
     keep the others. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
-    from xkg.cli.progress import json_lines, text_lines
     from xkg.commands import build
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
@@ -56,16 +60,37 @@ def build(
         print_each(plans, as_json)
         return
     roots = None if within is None else [Path(folder) for folder in within if folder]
+    if curated:
+        from xkg.cli.curate import curated_pairs
+
+        pairs += curated_pairs(settings, paper, blacklist, paper_id)
+    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json)
+
+
+def build_each(
+    settings: "Settings",
+    pairs: Sequence[tuple[str, str | None]],
+    paper_id: str | None,
+    progress: Literal["text", "json"],
+    roots: Sequence[Path] | None,
+    blacklist: Path | None,
+    as_json: bool,
+) -> None:
+    """Builds papers one after the other and prints the results. `paper_id` is that of the first. Raises `InputError`
+    where one failed or is partial, and what a single build raises."""
+    from xkg.cli.progress import json_lines, text_lines
+    from xkg.commands import build
+
     results, failures = [], []
     with json_lines() if progress == "json" else text_lines(len(pairs)) as notify:
-        for source, repository in pairs:
+        for number, (source, repository) in enumerate(pairs):
             try:
                 results.append(
                     build.build(
                         settings,
                         source,
                         repository,
-                        paper_id=paper_id,
+                        paper_id=paper_id if number == 0 else None,
                         notify=notify,
                         roots=roots,
                         blacklist=blacklist,

@@ -1,5 +1,6 @@
 """Commands about what a graph is to hold: curate, audit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
+    from xkg.config import Settings
 
 _DROPPED = 12
 
@@ -26,25 +28,51 @@ def curate(
         float | None, typer.Option(min=0, help="At most so many dollars for this target, earlier runs included.")
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
+    build: Annotated[bool, typer.Option("--build", help="Then build what was found, one after the other.")] = False,
     as_json: Json = False,
 ) -> None:
     """Find the papers and repositories that are worth building around one paper, and say why.
 
-    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing."""
+    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing without --build."""
     from xkg.commands import curate
 
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     curated = curate.curate(
-        settings_of(context, llm=present(model=llm, max_cost=max_cost)),
+        settings,
         target,
         most=most,
         blacklist=blacklist,
         paper_id=paper_id,
         notify=lambda line: print_text(line, err=True),
     )
-    if as_json:
-        print_result(curated, as_json=True)
-    else:
+    if not as_json:
         print_text(table(curated))
+    elif not build:
+        print_result(curated, as_json=True)
+    if build and curated.papers:
+        from xkg.cli.build import build_each
+
+        build_each(settings, curated.pairs(), None, "text", None, blacklist, as_json)
+
+
+def curated_pairs(
+    settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
+) -> list[tuple[str, str | None]]:
+    """What curations find around some papers, each pair once; their tables go to stderr."""
+    from xkg.commands import curate
+
+    pairs: dict[tuple[str, str | None], None] = {}
+    for target in targets:
+        found = curate.curate(
+            settings,
+            target,
+            blacklist=blacklist,
+            paper_id=paper_id,
+            notify=lambda line: print_text(line, err=True),
+        )
+        print_text(table(found), err=True)
+        pairs |= dict.fromkeys(found.pairs())
+    return list(pairs)
 
 
 def table(curated: "CuratedSet") -> str:

@@ -115,6 +115,9 @@ class BuildPlan(Value):
         )
 
 
+AUTO = "auto"
+"""Instead of a repository: the one that is the paper's own, found as a curation finds it."""
+
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
@@ -159,8 +162,16 @@ def build(
         if model is not None and runner is not None:
             runner = opened.enter_context(warmed(runner))
         guard = blacklist_guard(settings, blacklist)
+        auto: list[str] = []
+        if repository == AUTO:
+            from xkg.commands.curate import own_repository
+
+            chosen = own_repository(settings, paper, sources, parsers, guard, auto)
+            repository = chosen.spec
+            auto.insert(0, f"the paper's repository is {chosen.spec}: {'; '.join(chosen.evidence)}")
         context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots, guard)
         built = build_paper(paper, repository, context, given_id=paper_id)
+        built = replace(built, notes=(*auto, *built.notes))
     with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
         known = stored_paper(store, built.bundle.paper.id)
         if known is not None:
@@ -187,6 +198,8 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
         raise ConfigError(
             "a build without a language model asks nothing and costs nothing: --dry-run is for one with it"
         )
+    if repository == AUTO:
+        raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds those of others")
     require_folder(settings.kg)
     with embedder(settings) as embed, Parsers() as parsers:
         sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)

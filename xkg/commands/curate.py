@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 
 from xkg.commands.open import blacklist_guard, embedder, language_model, require_folder
 from xkg.config import Settings
-from xkg.errors import ConfigError
+from xkg.errors import ConfigError, InputError
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
-    from xkg.build.curation.curated_set import CuratedSet
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
+    from xkg.build.curation.curated_set import ChosenRepository, CuratedSet
     from xkg.build.paper.document import Document
+    from xkg.build.parsing.parsers import Parsers
     from xkg.build.sources.github import GitHub
     from xkg.build.sources.paper_index import PaperIndex
+    from xkg.build.sources.paper_source import Source
 
 OFF = "none"
 
@@ -66,6 +69,40 @@ def curate(
         search = RepositorySearch(host, cache, decide=decide, refused=refused, note=notify)
         sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
         return curated(document, identity, sources, most=most, guard=guard, guide=guide)
+
+
+def own_repository(
+    settings: Settings,
+    paper: "str | Path",
+    sources: "Sequence[Source]",
+    parsers: "Parsers",
+    guard: "BlacklistGuard | None",
+    notes: list[str],
+) -> "ChosenRepository":
+    """The repository that is a paper's own: one that it names, or that GitHub finds by its title. `notes` receives what
+    could not be asked. Raises `InputError` where none is shown to be its own, with the likeliest."""
+    from xkg.build.curation.ownership import PaperIdentity
+    from xkg.build.curation.repository_links import links_of
+    from xkg.build.curation.repository_search import RepositorySearch
+    from xkg.build.sources.paper_source import find_paper
+
+    found = find_paper(str(paper), sources)
+    document = found.described(parsers.paper(found.path))
+    refused = guard.repository if guard is not None else lambda _: None
+    search = RepositorySearch(_host(settings), settings.kg / "repositories", refused=refused, note=notes.append)
+    identity = PaperIdentity(document.title, document.authors, document.arxiv_id, None)
+    looked_at = search.of(identity, links_of(document))
+    if looked_at and looked_at[0].is_official:
+        return looked_at[0]
+    if not looked_at:
+        why = f": {notes[0]}" if notes else ""
+        raise InputError(f"{paper}: no repository of it was found{why}; name one with --repo, or leave --repo out")
+    likeliest = looked_at[0]
+    reasons = "; ".join(likeliest.evidence)[:400]
+    raise InputError(
+        f"{paper}: no repository is shown to be its own; the likeliest is {likeliest.url} ({reasons}): name it with "
+        "--repo if you know it to be"
+    )
 
 
 def _indexes(settings: Settings) -> "Sequence[PaperIndex]":
