@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from xkg.cli.build_each import build_each
 from xkg.cli.output import Blacklisted, Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
@@ -50,8 +51,6 @@ def curate(
     elif not build:
         print_result(curated, as_json=True)
     if build and curated.papers:
-        from xkg.cli.build import build_each
-
         build_each(settings, curated.pairs(), None, "text", None, blacklist, as_json)
 
 

@@ -186,7 +186,10 @@ def _searched(
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
     new: list[Candidate] = []
-    for index in sources.indexes:
+    answered = False
+    for index in sorted(sources.indexes, key=lambda each: each.is_slow):
+        if index.is_slow and answered:
+            continue
         try:
             for query in (*(technique.name for technique in techniques), document.title):
                 for paper in index.search(query, _FOUND):
@@ -197,6 +200,7 @@ def _searched(
                     ids.add(paper.arxiv_id)
                     how = f"{index.name} finds it for {query[:80]!r}"
                     new.append(Candidate(title=paper.title, found=paper, identified=how))
+            answered = True
         except InputError as error:
             note(f"{index.name} was not searched for all techniques: {error}")
     return new

@@ -20,6 +20,7 @@ class ArxivIndex:
     """The papers of arXiv, or of a mirror at `url`; `pause` and `seconds` as in `ArxivSource`."""
 
     name = "arXiv"
+    is_slow = True
 
     def __init__(
         self,

@@ -27,6 +27,7 @@ class OpenAlexIndex:
     """The works of OpenAlex, or of a mirror at `url`."""
 
     name = "OpenAlex"
+    is_slow = False
 
     def __init__(self, url: str = URL, *, pause: float = 0.1, seconds: float = 60) -> None:
         self._url = url.rstrip("/")

@@ -26,9 +26,11 @@ class FoundPaper(Value):
 
 class PaperIndex(Protocol):
     """An index of papers. All methods raise `InputError` with one line where it cannot be asked: not reachable, busy
-    for too long, no answer of its form, a key that is missing."""
+    for too long, no answer of its form, a key that is missing. `is_slow`: its rules allow few requests, so that it is
+    searched only where no other index could be."""
 
     name: str
+    is_slow: bool
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
         """The papers of these ids, in any order, without unknown ones."""

@@ -28,6 +28,7 @@ class SemanticScholarIndex:
     """The papers of Semantic Scholar, or of a mirror at `url`."""
 
     name = "Semantic Scholar"
+    is_slow = False
 
     def __init__(self, url: str = URL, *, pause: float = 1.0, seconds: float = 60) -> None:
         logging.getLogger("semanticscholar").setLevel(logging.ERROR)  # it warns of each unknown id
