@@ -401,3 +401,23 @@ def test_an_address_elsewhere_is_refused() -> None:
         InputError, match=r"^https://example\.org/paper\.pdf is not an address of arXiv; give an arXiv id"
     ):
         find_paper("https://example.org/paper.pdf", [])
+
+
+@pytest.mark.parametrize("path", ["/api", "/src"])
+def test_a_redirect_leads_to_no_other_host(server: Arxiv, told: Told, path: str) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [(path, status(302, Location="http://elsewhere.example.org/x"))]
+    assert "leads to another host, elsewhere.example.org, which is not followed" in told(kind=UnsafeInputError)
+
+
+def test_a_redirect_on_the_same_host_is_followed(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.files["/moved"] = SOURCE
+    server.faults += [("/src", status(302, Location="/moved"))]
+    assert fetch(NUMBER).path.read_bytes() == SOURCE
+
+
+def test_redirects_without_end(server: Arxiv, told: Told) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [("/src", status(302, Location=f"/src/{NUMBER}v1"))] * 50
+    assert "without end" in told()
