@@ -46,6 +46,12 @@ def curate(
 
     require_folder(settings.kg)
     indexes, host = _indexes(settings), _host(settings)
+    notes: list[str] = []
+
+    def note(line: str) -> None:
+        notes.append(line)
+        notify(line)
+
     with ExitStack() as opened:
         parsers = opened.enter_context(Parsers())
         papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers)
@@ -58,17 +64,18 @@ def curate(
         identity = paper_id or id_of(document.title or found.path.stem, document.arxiv_id, document.doi)
         if host is not None:
             notify(host.limits)
-        guard = blacklist_guard(settings, blacklist, notify)
+        guard = blacklist_guard(settings, blacklist, note)
         refused = guard.repository if guard is not None else lambda _: None
         guide = None
         if settings.llm.model != OFF:
             model = opened.enter_context(language_model(settings, lambda _: None))
-            guide = Guide(model.for_paper(f"curate {identity}"), settings.llm.paper_model or settings.llm.model, notify)
+            guide = Guide(model.for_paper(f"curate {identity}"), settings.llm.paper_model or settings.llm.model, note)
         decide = guide.is_own if guide is not None else lambda *_: None
         cache = settings.kg / "repositories"
-        search = RepositorySearch(host, cache, decide=decide, refused=refused, note=notify)
+        search = RepositorySearch(host, cache, decide=decide, refused=refused, note=note)
         sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
-        return curated(document, identity, sources, most=most, guard=guard, guide=guide)
+        found_set = curated(document, identity, sources, most=most, guard=guard, guide=guide)
+    return found_set.model_copy(update={"notes": tuple(dict.fromkeys((*found_set.notes, *notes)))})
 
 
 def own_repository(

@@ -20,11 +20,10 @@ OFFICIAL, FOREIGN = 5.0, 1.0
 _ALIKE = 0.9
 _HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")
 _ARXIV = re.compile(r"(?ai)(?:arxiv\.org/(?:abs|pdf|html)/|arxiv[:\s./]{1,3})(\d{4}\.\d{4,5})")
-_UNOFFICIAL = re.compile(
-    r"(?i)\bun-?official\b|\bnot (?:the|an) official\b|\bre-?implement\w*|"
-    r"\bre-?produc(?:e|ing|tion)s? (?:of|the results)\b|"
-    r"\bported? (?:of|from)\b|"
-    r"\b(?:my|minimal|simple|another|clean|third[- ]party|community)\s(?:\w+\s){0,3}implementations?\b|"
+_UNOFFICIAL = re.compile(r"(?i)\bun-?official\b|\bnot (?:the|an) official\b|\bthird[- ]party implementations?\b")
+_COPY = re.compile(
+    r"(?i)\bre-?implement\w*|\bre-?produc(?:e|ing|tion)s? (?:of|the results)\b|\bported? (?:of|from)\b|"
+    r"\b(?:my|minimal|simple|another|clean|community)\s(?:\w+\s){0,3}implementations?\b|"
     r"\bimplementations? of (?:popular|various|several|many|different|state-of-the-art)\b"
 )
 _OFFICIAL = re.compile(
@@ -121,7 +120,9 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
 
 def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     opening = facts.description + "\n" + facts.readme[:4000]
-    if match := _UNOFFICIAL.search(opening):
+    ours = _OFFICIAL.search(facts.readme[:8000]) or _OFFICIAL.search(facts.description)
+    # Authors write of what they re-implement, too: of their own earlier work, or of baselines.
+    if match := _UNOFFICIAL.search(opening) or (None if ours else _COPY.search(opening)):
         yield -4, "", f"it calls itself a copy of the work: {match.group()}"
     if facts.source is not None:
         yield -3, "", f"it is a fork of {facts.source}"

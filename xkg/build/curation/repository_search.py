@@ -14,7 +14,7 @@ from xkg.errors import InputError
 
 _SEARCHED = 4
 _MOST_LINKS = 6
-_CERTAIN = 9.0
+_CERTAIN = 10.0
 """From so many points on no other is looked at. Below, a repository of the same authors may hold a later paper's."""
 _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
