@@ -159,6 +159,18 @@ class ArxivSettings(_Section):
     url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://[^\s{}?#]+$")
 
 
+Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
+
+
+class CurationSettings(_Section):
+    """What `xkg curate` asks besides arXiv: addresses of the APIs, another one for a mirror, `none` not to ask. Keys
+    come from `OPENALEX_API_KEY`, `SEMANTIC_SCHOLAR_API_KEY` and `GITHUB_TOKEN`; each is optional, and raises limits."""
+
+    openalex: Place = "https://api.openalex.org"
+    semantic_scholar: Place = "https://api.semanticscholar.org"
+    github: Place = "https://api.github.com"
+
+
 class PruneSettings(_Section):
     """Techniques whose code is below `min_level` are hidden. None: the highest level that could be tried on this
     machine, at least `parsed`."""
@@ -252,9 +264,11 @@ class ServeQuestionSettings(_Section):
 class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
     None is, over stdio, the folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP
-    it opens none."""
+    it opens none. `exclude`: a file of papers and repositories, one a line (ids, addresses, titles), of which no answer
+    holds anything: neither these papers, nor those that were built from these repositories."""
 
     roots: tuple[Path, ...] | None = None
+    exclude: Path | None = None
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()
@@ -282,6 +296,7 @@ class Settings(BaseSettings):
 
     kg: Path = Path("storage/default")
     arxiv: ArxivSettings = ArxivSettings()
+    curation: CurationSettings = CurationSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     llm: LlmSettings = LlmSettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -1,6 +1,8 @@
-"""Whether a text read from a bibliography can be the title of a work."""
+"""Titles of works: whether a text read from a bibliography can be one, and how alike two are."""
 
 import re
+import unicodedata
+from collections import Counter
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 # What stands after a title in every style: the venue, its volume and pages, addresses and identifiers.
@@ -18,3 +20,21 @@ def is_title(text: str) -> bool:
     breaks off at a hyphen or before a noun."""
     text = text.strip()
     return bool(_WORD.search(text)) and not _AFTER_TITLE.match(text) and not _BROKEN.search(text)
+
+
+def title_similarity(first: str, second: str) -> float:
+    """How alike two titles are, in 0..1: 1 where they have the same letters and digits, else the share of words that
+    they have in common (Dice's coefficient over words, repetitions counted)."""
+    words = [_words(title) for title in (first, second)]
+    if not all(words):
+        return 0.0
+    if "".join(words[0]) == "".join(words[1]):
+        return 1.0
+    shared = (Counter(words[0]) & Counter(words[1])).total()
+    return min(2 * shared / (len(words[0]) + len(words[1])), 0.99)
+
+
+def _words(title: str) -> list[str]:
+    plain = re.sub(r"\\[a-zA-Z]{1,30}|[{}$]", "", title[:1000])
+    letters = unicodedata.normalize("NFKD", plain)
+    return re.findall(r"[^\W_]+", "".join(c for c in letters if not unicodedata.combining(c)).casefold())

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
-from xkg.commands import build, copy, costs, doctor, graphs, link, verify
+from xkg.build.curation.curated_set import CuratedSet
+from xkg.commands import audit, build, copy, costs, doctor, graphs, link, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
@@ -24,6 +25,8 @@ PRINTED: Mapping[str, str] = {
     "locate": "LocateAnswer",
     "build": "BuildResult; a list of these for several papers",
     "build --dry-run": "BuildPlan; a list of these for several papers",
+    "curate": "CuratedSet",
+    "audit": "AuditResult",
     "verify": "VerifyResult",
     "costs": "Costs",
     "link": "LinkResult",
@@ -51,6 +54,8 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.LocateAnswer,
     build.BuildResult,
     build.BuildPlan,
+    CuratedSet,
+    audit.AuditResult,
     verify.VerifyResult,
     costs.Costs,
     link.LinkResult,

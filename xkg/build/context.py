@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.grounding.ground import Grounding
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
+from xkg.build.repositories.checkout import Checkout
 from xkg.build.sources.paper_source import Source
 from xkg.build.stage_cache import Event, StageCache, StageReport
 from xkg.build.techniques.extract import Extraction
@@ -20,11 +22,19 @@ from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
 from xkg.value import Value
 
 
+class Guard(Protocol):
+    """What may not be built (`xkg.build.curation.blacklist_guard`): each gives the reason, None for what may be."""
+
+    def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
+    def repository(self, url: str) -> str | None: ...
+    def copy(self, checkout: Checkout) -> str | None: ...
+
+
 @dataclass(frozen=True)
 class BuildContext:
     """The services of a build. Without a `runner` no code can be run, so that the highest level is `parsed`; without
     `environments` code has only the standard library, without `sources` papers are files, and without a `model` the
-    build is static analysis. With `roots`, folders must be under them."""
+    build is static analysis. With `roots`, folders must be under them. A `guard` keeps papers and repositories out."""
 
     settings: Settings
     embedder: Embedder
@@ -35,6 +45,7 @@ class BuildContext:
     model: LanguageModel | None = None
     parsers: Parsers = field(default_factory=Parsers)
     roots: Sequence[Path] | None = None
+    guard: Guard | None = None
 
     def environment(
         self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, Built, Contents, OpenedPaper
+from xkg.build.curation.repository_links import links_of
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
@@ -67,7 +68,7 @@ def build_paper(
         *_unread_files(opened.codebase),
         *contents.nodes.notes,
         *contents.incomplete,
-        *_advice(bundle, context),
+        *_advice(bundle, context, document),
     )
     return Built(bundle, tuple(cache.reports), notes, contents.stopped)
 
@@ -80,6 +81,8 @@ def open_paper(
     started = time.perf_counter()
     found = find_paper(str(paper), context.sources)
     document = found.described(context.parsers.paper(found.path))
+    if context.guard is not None:
+        _refuse(str(paper), context.guard.paper(document.arxiv_id, document.doi, document.title))
     parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
@@ -94,6 +97,11 @@ def open_paper(
     return OpenedPaper(identity, found.path, document, codebase, written, source, cache), checkout
 
 
+def _refuse(spec: str, reason: str | None) -> None:
+    if reason is not None:
+        raise InputError(f"{spec} is kept out: {reason}; build it without --blacklist, or correct that file")
+
+
 def _outline(document: Document) -> str:
     return (
         f"{len(document.walk())} sections, {len(document.equations)} equations, "
@@ -106,11 +114,15 @@ def _repository(
 ) -> tuple[Checkout, Codebase] | tuple[None, None]:
     if repository is None:
         return None, None
+    if context.guard is not None:
+        _refuse(repository, context.guard.repository(repository))
     checkout = cache.timed(
         "fetch",
         lambda: fetch_repository(repository, context.settings.kg / "repositories", context.roots),
         lambda c: (f"{c.repository.id}, {len(c.files)} files", False),
     )
+    if context.guard is not None:
+        _refuse(repository, context.guard.copy(checkout))
     codebase = cache.stage(
         "symbols",
         {"repository": checkout.repository.id},
@@ -171,9 +183,11 @@ def _unread_files(codebase: Codebase | None) -> list[str]:
     return [f"files of the repository were not read: {named}"] if named else []
 
 
-def _advice(bundle: PaperBundle, context: BuildContext) -> list[str]:
+def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> list[str]:
     if not bundle.repositories:
-        return ["no repository was given (--repo): techniques have no code"]
+        named = [link for link in links_of(document) if link.role != "cited"]
+        offer = f"; the paper names {named[0].url}: add --repo {named[0].url}, or --repo auto" if named else ""
+        return [f"no repository was given (--repo): techniques have no code{offer}"]
     if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]
     return []

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.output import Json, Papers, present, print_each, print_result, print_text, settings_of
-from xkg.errors import InputError, XkgError
+from xkg.cli.build_each import build_each
+from xkg.cli.curate import curated_pairs
+from xkg.cli.output import Blacklisted, Json, Papers, present, print_each, print_result, print_text, settings_of
+from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
@@ -24,7 +26,8 @@ def build(
         typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address."),
     ] = None,
     repo: Annotated[
-        list[str] | None, typer.Option(help="URL, folder or git directory; each may end in @commit.")
+        list[str] | None,
+        typer.Option(help="URL, folder or git directory, each may end in @commit; or auto: the paper's own."),
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     papers: Annotated[
@@ -49,6 +52,10 @@ def build(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
     ] = False,
+    curated: Annotated[
+        bool, typer.Option("--curate", help="Also build the papers that `xkg curate` finds around each paper.")
+    ] = False,
+    blacklist: Blacklisted = None,
     progress: Annotated[
         Literal["text", "json"], typer.Option(help="How stages are reported on stderr: for a person, or as JSON lines.")
     ] = "text",
@@ -62,7 +69,6 @@ def build(
     Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
     keep the others. --papers builds a list, --jobs papers at a time, and does what is missing or changed; it exits with
     3 where some failed. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
-    from xkg.cli.progress import json_lines, text_lines
     from xkg.commands import build
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost))
@@ -71,7 +77,7 @@ def build(
             raise typer.BadParameter(
                 "it stands alone: put paper, repository and id into its lines", context, param_hint="--papers"
             )
-        _build_list(settings, papers, jobs, retry_failed=retry_failed, html=html, as_json=as_json)
+        _build_list(settings, papers, jobs, retry_failed=retry_failed, blacklist=blacklist, html=html, as_json=as_json)
         return
     if not paper:
         raise typer.BadParameter("give a paper, or a list of them with --papers", context, param_hint="--paper")
@@ -81,30 +87,20 @@ def build(
         print_each(plans, as_json)
         return
     roots = None if within is None else [Path(folder) for folder in within if folder]
-    results, failures = [], []
-    with json_lines() if progress == "json" else text_lines(len(pairs)) as notify:
-        for source, repository in pairs:
-            try:
-                results.append(build.build(settings, source, repository, paper_id=paper_id, notify=notify, roots=roots))
-            except XkgError as error:
-                if len(pairs) == 1:
-                    raise
-                failures.append(f"{source}: {error}")
-    for result in results:
-        for note in result.notes:
-            print_text(f"note: {note}", err=True)
-        failures += [f"{result.paper}: {result.unfinished}"] if result.unfinished else []
-    for failure in failures if len(pairs) > 1 else ():
-        print_text(f"failed: {failure}", err=True)
-    print_each(results, as_json, several=len(pairs) > 1)
-    if failures:
-        raise InputError(
-            failures[0] if len(pairs) == 1 else f"{len(failures)} of {len(pairs)} papers failed; run again to go on"
-        )
+    if curated:
+        pairs += curated_pairs(settings, paper, blacklist, paper_id)
+    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json)
 
 
 def _build_list(
-    settings: "Settings", papers: Path, jobs: int, *, retry_failed: bool, html: Path | None, as_json: bool
+    settings: "Settings",
+    papers: Path,
+    jobs: int,
+    *,
+    retry_failed: bool,
+    blacklist: Path | None,
+    html: Path | None,
+    as_json: bool,
 ) -> None:
     from xkg.cli.batch_display import display, page, show
     from xkg.commands.batch.paper_list import read_list
@@ -114,7 +110,7 @@ def _build_list(
     for line, first in listed.repeated.items():
         print_text(f"note: line {line} repeats line {first}", err=True)
     with display(len(listed.papers) + len(listed.broken), jobs) as notify:
-        report = run(settings, listed, jobs, retry_failed=retry_failed, notify=notify)
+        report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, notify=notify)
     if html is not None:
         page(report, html)
     if as_json:

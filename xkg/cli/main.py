@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import build, query, serve, store
+from xkg.cli import build, curate, query, serve, store
 from xkg.cli.mcp import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
@@ -25,6 +25,7 @@ app = typer.Typer(
 )
 for command in (
     build.build,
+    curate.curate,
     query.search,
     query.find,
     query.related,
@@ -37,6 +38,7 @@ for command in (
     build.costs,
     build.link,
     store.remove,
+    curate.audit,
     query.cypher,
     serve.serve,
     serve.doctor,

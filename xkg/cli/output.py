@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -47,6 +48,10 @@ if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answer
     from xkg.config import Settings
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON; docs/reference/json.md lists the fields.")]
+Blacklisted = Annotated[
+    Path | None,
+    typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
+]
 Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
 
 

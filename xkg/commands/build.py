@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
 
 
 from xkg.commands.open import (
+    blacklist_guard,
     embedder,
     language_model,
     open_store,
@@ -114,6 +115,9 @@ class BuildPlan(Value):
         )
 
 
+AUTO = "auto"
+"""Instead of a repository: the one that is the paper's own, found as a curation finds it."""
+
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
@@ -125,10 +129,12 @@ class Builder(AbstractContextManager["Builder"]):
         settings: Settings,
         notify: "Callable[[object], None]" = lambda _: None,
         roots: Sequence[Path] | None = None,
+        blacklist: Path | None = None,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
-        lies, with all that its `.git` leads to, under `roots`, if there are any. Raises `ModelUnavailableError` where a
-        model is wanted and no key is there, and `StoreError` for a graph that cannot be written."""
+        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused.
+        Raises `ModelUnavailableError` where a model is wanted and no key is there, and `StoreError` for a graph that
+        cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.build.sources.arxiv import ArxivSource
@@ -148,7 +154,10 @@ class Builder(AbstractContextManager["Builder"]):
             sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
             model = opened.enter_context(language_model(settings, notify)) if settings.llm.model != "none" else None
             embed = opened.enter_context(embedder(settings))
-            self._context = BuildContext(settings, embed, runner, environments, notify, sources, model, parsers, roots)
+            self._guard = blacklist_guard(settings, blacklist)
+            self._context = BuildContext(
+                settings, embed, runner, environments, notify, sources, model, parsers, roots, self._guard
+            )
             self._opened = opened.pop_all()
 
     def __exit__(self, *_: object) -> None:
@@ -169,7 +178,11 @@ class Builder(AbstractContextManager["Builder"]):
         with ExitStack() as opened:
             if context.model is not None and context.runner is not None:
                 context = replace(context, runner=opened.enter_context(warmed(context.runner)))
+            notes: tuple[str, ...] = ()
+            if repository == AUTO:
+                repository, notes = self._own_repository(paper)
             built = build_paper(paper, repository, context, given_id=paper_id)
+            built = replace(built, notes=(*notes, *built.notes))
         with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
             known = stored_paper(store, built.bundle.paper.id)
             if known is not None:
@@ -181,6 +194,15 @@ class Builder(AbstractContextManager["Builder"]):
                     return _result(built, known[0], published=False)
             return _result(built, store.publish([built.bundle]), published=True)
 
+    def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
+        """The repository that is shown to be the paper's own, and notes."""
+        from xkg.commands.curate import own_repository
+
+        context = self._context
+        notes: list[str] = []
+        chosen = own_repository(self._settings, paper, context.sources, context.parsers, self._guard, notes)
+        return chosen.spec, (f"the paper's repository is {chosen.spec}: {'; '.join(chosen.evidence)}", *notes)
+
 
 def build(
     settings: Settings,
@@ -190,9 +212,10 @@ def build(
     paper_id: str | None = None,
     notify: "Callable[[object], None]" = lambda _: None,
     roots: Sequence[Path] | None = None,
+    blacklist: Path | None = None,
 ) -> BuildResult:
     """Builds one paper and publishes it: `Builder` for a single one. Raises as that does."""
-    with Builder(settings, notify, roots) as builder:
+    with Builder(settings, notify, roots, blacklist) as builder:
         return builder.build(paper, repository, paper_id)
 
 
@@ -210,6 +233,8 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
         raise ConfigError(
             "a build without a language model asks nothing and costs nothing: --dry-run is for one with it"
         )
+    if repository == AUTO:
+        raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds those of others")
     require_folder(settings.kg)
     with embedder(settings) as embed, Parsers() as parsers:
         sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)

@@ -16,6 +16,7 @@ from xkg.errors import (
 from xkg.files import private_folder
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.embeddings.base import Embedder
     from xkg.embeddings.cache import CachedEmbedder
     from xkg.llm.client import LanguageModel
@@ -61,6 +62,19 @@ def language_model(settings: Settings, notify: "Callable[[object], None]") -> "L
     from xkg.llm.client import LanguageModel
 
     return LanguageModel(settings.llm, settings.kg, notify)
+
+
+def blacklist_guard(
+    settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
+) -> "BlacklistGuard | None":
+    """The guard of a file, None for none. Raises `InputError` where the file cannot be read."""
+    from xkg.blacklist import read_blacklist
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
+
+    if path is None:
+        return None
+    folder = settings.kg / "curation" / "blacklist"
+    return BlacklistGuard(read_blacklist(path), settings.kg / "repositories", folder, note)
 
 
 def require_folder(folder: Path) -> None:

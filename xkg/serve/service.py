@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache
 
-from xkg.errors import InputError, StoreError, XkgError
+from xkg.errors import InputError, QueryRefusedError, StoreError, XkgError
 from xkg.files import private_folder, user_cache_folder
 from xkg.serve.search.query_encoder import QueryEncoder
 
@@ -59,6 +59,7 @@ class Service:
         self._closed = False
         self._warming: threading.Thread | None = None
         self._read = QueryEncoder(self._model)
+        self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
         self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
@@ -177,7 +178,8 @@ class Service:
         from xkg.serve.search.locate import locate
 
         copy = None if repository is None else self._working_copies().read(repository, roots)
-        with self._opened().snapshot() as snapshot:
+        with self._opened().snapshot() as whole:
+            snapshot = self._shown(whole)
             if snapshot.generation == 0 and copy is None:
                 raise StoreError(self._empty())
             return locate(
@@ -207,9 +209,11 @@ class Service:
         from xkg.serve.answers.lookup import cypher_answer
         from xkg.store.cypher import named_queries
 
-        with self._snapshot():
-            statement, values = named_queries.prepare(query, parameters, named_queries.engine(self._settings.store))
-            return cypher_answer(self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS))
+        self._require_cypher()
+        statement, values = named_queries.prepare(query, parameters, named_queries.engine(self._settings.store))
+        table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
+        self._require_cypher()  # a paper may have been published meanwhile
+        return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
         """Does `first`, then `warm`, on a thread of its own, which `close` waits for."""
@@ -260,7 +264,42 @@ class Service:
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
                 raise StoreError(self._empty())
-            yield snapshot
+            yield self._shown(snapshot)
+
+    def _shown(self, snapshot: "Snapshot") -> "Snapshot":
+        """What answers may hold of it."""
+        hidden = self._hidden(snapshot)
+        if not hidden:
+            return snapshot
+        from xkg.serve.excluded import WithoutExcluded
+
+        return WithoutExcluded(snapshot, hidden)
+
+    def _hidden(self, snapshot: "Snapshot") -> "Mapping[str, str]":
+        """Papers that `serve.exclude` keeps out, looked up once a generation. Raises `InputError` where its file cannot
+        be read: an answer without it could hold anything."""
+        path = self._settings.serve.exclude
+        if path is None or snapshot.generation == 0:
+            return {}
+        with self._turn:
+            known = self._excluded
+        if known is None or known[0] != snapshot.generation:
+            from xkg.blacklist import read_blacklist
+            from xkg.serve.excluded import excluded_papers
+
+            known = snapshot.generation, excluded_papers(self._opened(), snapshot, read_blacklist(path))
+            with self._turn:
+                self._excluded = known
+        return known[1]
+
+    def _require_cypher(self) -> None:
+        from xkg.serve.excluded import query_refused
+
+        with self._opened().snapshot() as snapshot:
+            if snapshot.generation == 0:
+                raise StoreError(self._empty())
+            if (reason := query_refused(self._hidden(snapshot))) is not None:
+                raise QueryRefusedError(reason)
 
     def _cached_search(self, snapshot: "Snapshot", query: str, k: int, filters: "Filters") -> "types.SearchAnswer":
         """As `_seek`, with a least-recently-used cache for each snapshot."""

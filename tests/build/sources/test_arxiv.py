@@ -13,7 +13,7 @@ from tests.build.paper.pdfs import column, encrypted, pdf
 from xkg.build.paper.archive import MOST_UNPACKED
 from xkg.build.paper.read import parse_paper
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.sources import arxiv
+from xkg.build.sources import arxiv, arxiv_feed
 from xkg.build.sources.arxiv import ArxivSource, arxiv_id
 from xkg.build.sources.paper_source import PaperFile, find_paper
 from xkg.errors import InputError, StoreError, UnsafeInputError
@@ -28,7 +28,8 @@ PRINTED = pdf(
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Arxiv]:
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with arxiv_server.serving() as state:
         yield state
@@ -279,7 +280,7 @@ def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told) -> N
 def test_more_than_any_paper_is_not_waited_for(
     server: Arxiv, told: Told, monkeypatch: pytest.MonkeyPatch, path: str, limit: str
 ) -> None:
-    monkeypatch.setattr(arxiv, limit, 3_000_000)
+    monkeypatch.setattr(arxiv_feed if path == "/api" else arxiv, limit, 3_000_000)
     server.publish(NUMBER, source=SOURCE)
     server.faults += [(path, without_end(2 * MOST_UNPACKED))]
     assert "has more than 3 MB, more than any honest paper" in told(kind=UnsafeInputError)
@@ -400,3 +401,23 @@ def test_an_address_elsewhere_is_refused() -> None:
         InputError, match=r"^https://example\.org/paper\.pdf is not an address of arXiv; give an arXiv id"
     ):
         find_paper("https://example.org/paper.pdf", [])
+
+
+@pytest.mark.parametrize("path", ["/api", "/src"])
+def test_a_redirect_leads_to_no_other_host(server: Arxiv, told: Told, path: str) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [(path, status(302, Location="http://elsewhere.example.org/x"))]
+    assert "leads to another host, elsewhere.example.org, which is not followed" in told(kind=UnsafeInputError)
+
+
+def test_a_redirect_on_the_same_host_is_followed(server: Arxiv, fetch: Fetch) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.files["/moved"] = SOURCE
+    server.faults += [("/src", status(302, Location="/moved"))]
+    assert fetch(NUMBER).path.read_bytes() == SOURCE
+
+
+def test_redirects_without_end(server: Arxiv, told: Told) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [("/src", status(302, Location=f"/src/{NUMBER}v1"))] * 50
+    assert "without end" in told()

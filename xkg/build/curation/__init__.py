@@ -1,4 +1,4 @@
 """From a target paper to the papers and repositories that are worth building around it.
 
-May import: sources and paper of build, and what lies below build.
+May import: sources, repositories, paper and techniques of build, and what lies below build.
 """

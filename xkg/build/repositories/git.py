@@ -178,6 +178,17 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
             return
 
 
+def root_commits(url: str) -> frozenset[str]:
+    """The commits without a parent in the history of an https address's HEAD; only commits are fetched where the server
+    can leave out the rest. Raises `GitError`."""
+    with _own_directory() as own:
+        lend(own)
+        fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=tree:0"]
+        ran = _git([*fetch, "--", url, "+HEAD:refs/heads/head"], own, folder=own, host=_host(url), writes=True)
+        _succeeded(ran)
+        return frozenset(_succeeded(_git(["rev-list", "--max-parents=0", "--all"], own, folder=own)).decode().split())
+
+
 def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
     _lay_out(target, sha256=sha256)
     (target / "objects" / "pack").mkdir()

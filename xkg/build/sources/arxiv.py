@@ -1,7 +1,6 @@
 """arXiv as a `Source`: a paper by its id or address, its metadata from the API, its LaTeX source, else its PDF.
 
-Ids are as in https://info.arxiv.org/help/arxiv_identifier.html; the pause between requests is that of the `arxiv`
-package, which follows the terms of use, https://info.arxiv.org/help/api/tou.html.
+Ids are as in https://info.arxiv.org/help/arxiv_identifier.html.
 """
 
 import re
@@ -9,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import arxiv
 from pydantic import ValidationError
@@ -18,20 +17,18 @@ from xkg.build.paper.archive import LARGEST_ARCHIVE
 from xkg.build.paper.read import LARGEST_PDF
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.parsing.source_kind import WITHDRAWN
-from xkg.build.sources.download import UnreachableError, Web
+from xkg.build.sources.arxiv_feed import ABSENT, REMEDY, Feed, arxiv_web
+from xkg.build.sources.download import UnreachableError
 from xkg.build.sources.paper_source import PaperFile
 from xkg.errors import InputError, StoreError, UnsafeInputError
 from xkg.files import private_folder, sha256_of, sync_file, write_whole
 from xkg.value import Value
 
-_LARGEST_FEED = 5_000_000
-_REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"
 _ID = r"(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?"
 _NAME = re.compile(
     r"(?ai)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
     rf"|(?:https?://(?:dx\.)?doi\.org/|doi:)?10\.48550/arxiv\.)?{_ID}(?:\.pdf)?/?(?:[?#].*)?"
 )
-_ABSENT = (403, 404, 410)
 
 
 class ArxivId(NamedTuple):
@@ -88,9 +85,8 @@ class ArxivSource:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._folder, self._url, self._parsers = folder, url.rstrip("/"), parsers or Parsers()
-        polite = arxiv.Client().delay_seconds if pause is None else pause
-        self._web = Web("xkg", polite, _REMEDY, seconds=seconds, sleep=sleep)
-        self._client = _client(self._web, self._url)
+        self._web = arxiv_web(pause, seconds, sleep)
+        self._feed = Feed(self._web, self._url)
 
     def names(self, spec: str) -> bool:
         return arxiv_id(spec) is not None
@@ -124,13 +120,9 @@ class ArxivSource:
     def _record(self, requested: ArxivId) -> _Record:
         unknown = InputError(f"arXiv has no paper {requested}; check the id and the version")
         try:
-            entry = next(self._client.results(arxiv.Search(id_list=[str(requested)], max_results=1)), None)
+            entry = next(self._feed.entries(ids=[str(requested)], most=1), None)
         except arxiv.HTTPError as error:
-            if error.status in (400, *_ABSENT):
-                raise unknown from error
-            raise UnreachableError(f"{self._url} answers {error.status}; try later, or {_REMEDY}") from error
-        except ValueError as error:  # an invalid date
-            raise _no_feed(self._url) from error
+            raise unknown from error
         answered = arxiv_id(entry.entry_id) if entry is not None else None
         if entry is None or answered is None or answered.number != requested.number:
             raise unknown
@@ -177,8 +169,8 @@ class ArxivSource:
     def _save(self, record: _Record, kind: str, path: Path, largest: int) -> bool:
         """Whether there is a file of this kind; it is then in `path`."""
         status = self._web.save(self._address(record, kind), largest, path)
-        if status != 200 and status not in _ABSENT:
-            raise UnreachableError(f"{self._address(record, kind)} answers {status}; try later, or {_REMEDY}")
+        if status != 200 and status not in ABSENT:
+            raise UnreachableError(f"{self._address(record, kind)} answers {status}; try later, or {REMEDY}")
         return status == 200
 
     def _address(self, record: _Record, kind: str) -> str:
@@ -214,30 +206,6 @@ class ArxivSource:
         )
 
 
-def _client(web: Web, url: str) -> Any:
-    """The package's client; `Web` paces, retries and bounds its requests."""
-    client = arxiv.Client(page_size=1, delay_seconds=0, num_retries=0)
-    client.query_url_format = url + "/api/query?{}"
-    client._session = _Session(web, url)
-    return client
-
-
-class _Answer(NamedTuple):
-    status_code: int
-    content: bytes
-
-
-class _Session:
-    def __init__(self, web: Web, url: str) -> None:
-        self._web, self._url = web, url
-
-    def get(self, url: str, headers: object = None) -> _Answer:  # noqa: ARG002
-        status, content = self._web.fetch(url, _LARGEST_FEED)
-        if status == 200 and b"<feed" not in content[:2000]:
-            raise _no_feed(self._url)
-        return _Answer(status, content)
-
-
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(1024)
@@ -254,7 +222,3 @@ def _nothing(record: _Record, *, withdrawn: bool) -> InputError:
         comment = f" ({record.comment[:200]})" if record.comment else ""
         return InputError(f"{record} was withdrawn{comment}; {advice} give the paper's own files")
     return InputError(f"arXiv gives neither source nor PDF of {record}; {advice} give the paper's own files")
-
-
-def _no_feed(url: str) -> InputError:
-    return UnreachableError(f"{url} does not answer as arXiv does; {_REMEDY}")

@@ -1,13 +1,17 @@
-"""Files from the web: paced, retried where that helps, bounded in size and time."""
+"""Answers of web servers: paced, retried where that helps, bounded in size and time, redirected to known hosts only."""
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 import requests
 from urllib3.exceptions import HTTPError, NewConnectionError
 
+from xkg.build.sources.pace import Pace
 from xkg.errors import InputError, UnsafeInputError
 from xkg.retry_after import seconds_to_wait
 
@@ -15,6 +19,8 @@ _TRIES = 4
 _CONNECT, _SILENCE = 10.0, 30.0  # seconds to reach a server, and without a byte from it
 _LONGEST_WAIT = 60.0  # a longer Retry-After is an error for the user
 _AGAIN = frozenset((429, 500, 502, 503, 504))
+_REDIRECTED = frozenset((301, 302, 303, 307, 308))
+_MOST_REDIRECTS = 5
 _PIECE = 1 << 16
 
 
@@ -22,17 +28,42 @@ class UnreachableError(InputError):
     """A server failed in a way that may be temporary."""
 
 
+class BusyError(UnreachableError):
+    """A server takes no request for longer than anyone waits; `seconds` is what it asks for."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class HttpReply(NamedTuple):
+    """An answer of any status; names of headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class Web:
-    """Requests to one server. `pause` is in seconds between two of them, `seconds` bounds one; `remedy` ends the
-    messages of errors."""
+    """Requests to one server. `pause` is in seconds between two of them, of all processes, `seconds` bounds one;
+    `remedy` ends the messages of errors. A redirect is followed to the same host, or to one of `hosts`."""
 
     def __init__(
-        self, agent: str, pause: float, remedy: str, *, seconds: float, sleep: Callable[[float], None] = time.sleep
+        self,
+        agent: str,
+        pause: float,
+        remedy: str,
+        *,
+        seconds: float,
+        sleep: Callable[[float], None] = time.sleep,
+        hosts: Collection[str] = (),
     ) -> None:
         self._session = requests.Session()
+        self._session.auth = lambda request: request  # else requests takes a password from ~/.netrc
         self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
         self._pause, self._remedy, self._seconds, self._sleep = pause, remedy, seconds, sleep
-        self._free_at = 0.0
+        self._hosts = frozenset(hosts)
+        self._paces: dict[str, Pace] = {}
 
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
         """Status and body (empty unless the status is 200).
@@ -56,6 +87,32 @@ class Web:
 
         return self._patiently(url, attempt)
 
+    def reply(
+        self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> HttpReply:
+        """The answer to a request for `url`, with a `body` a POST, whatever its status. Raises as `fetch`."""
+        content = bytearray()
+        received: dict[str, str] = {}
+
+        def attempt() -> tuple[int, float]:
+            content.clear()
+            received.clear()
+            return self._read(url, largest, content.extend, headers, body, received)
+
+        status = self._patiently(url, attempt)
+        return HttpReply(status, received, bytes(content))
+
+    def json(
+        self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> tuple[int, Any]:
+        """Status and value of an answer in JSON. Raises as `fetch`, and `UnreachableError` for any other answer."""
+        reply = self.reply(url, largest, headers, body)
+        try:
+            return reply.status, json.loads(reply.body)
+        except (ValueError, RecursionError) as error:
+            what = f"{urlsplit(url).netloc} answers {reply.status} without JSON"
+            raise UnreachableError(f"{what}; try later, or {self._remedy}") from error
+
     def _patiently(self, url: str, attempt: Callable[[], tuple[int, float]]) -> int:
         host, trouble = urlsplit(url).netloc, ""
         for number in range(_TRIES):
@@ -67,26 +124,40 @@ class Web:
                     raise UnreachableError(f"{host} cannot be reached; {self._remedy}") from error
                 trouble = "the answer was cut short or did not come"
             else:
-                if status not in _AGAIN:
+                if status not in _AGAIN and not (status == 403 and retry_after > 0):
                     return status
                 trouble = f"it answers {status}" + (" (too many requests)" if status == 429 else "")
                 if retry_after > _LONGEST_WAIT:
-                    raise UnreachableError(
-                        f"{host} is busy and asks to wait {retry_after:.0f} seconds; run this again after that"
+                    raise BusyError(
+                        f"{host} is busy and asks to wait {retry_after:.0f} seconds; run this again after that",
+                        retry_after,
                     )
                 wait = max(wait, retry_after)
             if number + 1 < _TRIES:
                 self._sleep(wait)
         raise UnreachableError(f"{url} could not be fetched in {_TRIES} tries: {trouble}; try later, or {self._remedy}")
 
-    def _read(self, url: str, largest: int, write: Callable[[bytes], object]) -> tuple[int, float]:
-        """The status, and the seconds of Retry-After."""
-        if (early := self._free_at - time.monotonic()) > 0:
-            self._sleep(early)
-        deadline, size = time.monotonic() + self._seconds, 0
-        try:
-            with self._session.get(url, stream=True, timeout=(_CONNECT, _SILENCE)) as answer:
-                if answer.status_code == 200:
+    def _read(
+        self,
+        url: str,
+        largest: int,
+        write: Callable[[bytes], object],
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        received: dict[str, str] | None = None,
+    ) -> tuple[int, float]:
+        """The status, and the seconds that the server asks to wait. With `received`, bodies of all statuses are read,
+        and the headers go there."""
+        size, at = 0, url
+        for _ in range(_MOST_REDIRECTS):
+            with self._turn(at), self._request(at, headers, body) as answer:
+                deadline = time.monotonic() + self._seconds
+                if answer.status_code in _REDIRECTED and "Location" in answer.headers:
+                    at, headers = self._redirected(url, at, answer.headers["Location"], headers)
+                    continue
+                if received is not None:
+                    received.update((name.lower(), value) for name, value in answer.headers.items())
+                if answer.status_code == 200 or received is not None:
                     for piece in _pieces(answer):
                         size += len(piece)
                         if size > largest:
@@ -97,9 +168,52 @@ class Web:
                                 f"{url} was not there after {self._seconds:.0f} seconds; try later, or {self._remedy}"
                             )
                         write(piece)
-                return answer.status_code, seconds_to_wait(answer.headers.get("Retry-After"))
-        finally:
-            self._free_at = time.monotonic() + self._pause
+                return answer.status_code, _wait(answer.headers)
+        raise UnreachableError(f"{url} leads from one address to the next without end; {self._remedy}")
+
+    def _request(self, url: str, headers: Mapping[str, str] | None, body: bytes | None) -> requests.Response:
+        return self._session.request(
+            "GET" if body is None else "POST",
+            url,
+            headers=None if headers is None else dict(headers),
+            data=body,
+            stream=True,
+            timeout=(_CONNECT, _SILENCE),
+            allow_redirects=False,
+        )
+
+    def _turn(self, url: str) -> AbstractContextManager[None]:
+        host = urlsplit(url).netloc
+        return self._paces.setdefault(host, Pace(host, self._pause, self._sleep)).turn()
+
+    def _redirected(
+        self, first: str, at: str, location: str, headers: Mapping[str, str] | None
+    ) -> tuple[str, Mapping[str, str] | None]:
+        """The next address, and the headers to send there: none of ours go to another host."""
+        try:
+            target = urljoin(at, location)
+            here, there = urlsplit(at), urlsplit(target)
+            same = here.netloc == there.netloc
+            known = there.hostname in self._hosts
+        except ValueError:
+            same = known = False
+            there = urlsplit("")
+        safe = there.scheme == "https" or (there.scheme == "http" == here.scheme)
+        if not safe or not (same or known):
+            other = there.netloc[:100] or "of no name"
+            raise UnsafeInputError(f"{first} leads to another host, {other}, which is not followed; {self._remedy}")
+        return target, headers if same else None
+
+
+def _wait(headers: Mapping[str, str]) -> float:
+    """Seconds from Retry-After, or until a limit that is used up is set back (GitHub's headers)."""
+    seconds = seconds_to_wait(headers.get("Retry-After"))
+    if not seconds and headers.get("X-RateLimit-Remaining") == "0":
+        try:
+            seconds = max(0.0, float(headers.get("X-RateLimit-Reset", "")) - time.time())
+        except ValueError:
+            seconds = 0.0
+    return seconds if seconds < float("inf") else 0.0
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:

@@ -109,8 +109,8 @@ def inputs(listed: ListedPaper, decided: str) -> str:
     return _digest([decided, _files(listed.paper), repository, listed.paper_id])
 
 
-def deciding_settings(settings: Settings) -> str:
-    """A digest of the settings, the code and the prompts that decide what a build gives."""
+def deciding_settings(settings: Settings, blacklist: Path | None) -> str:
+    """A digest of the settings, the code, the prompts and the blacklist that decide what a build gives."""
     from xkg.build.stage_cache import pipeline_version
 
     llm = settings.llm
@@ -118,7 +118,8 @@ def deciding_settings(settings: Settings) -> str:
     prompts = [path.read_text("utf-8") for path in sorted(_prompts().glob("*.md"))] if llm.model != "none" else []
     store = [str(settings.store.url), settings.store.database]
     rest = [settings.environment.max_mb, settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
-    return _digest([pipeline_version(), models, prompts, store, rest])
+    excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
+    return _digest([pipeline_version(), models, prompts, store, rest, excluded])
 
 
 def _prompts() -> Path:

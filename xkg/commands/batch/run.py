@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import get_args
 
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
@@ -45,17 +46,19 @@ def run(
     jobs: int,
     *,
     retry_failed: bool = False,
+    blacklist: Path | None = None,
     notify: Callable[[Event], None] = lambda _: None,
 ) -> Report:
-    """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers that failed
-    before with the same inputs are not built again unless `retry_failed`. `notify` receives, from several threads, a
-    listed paper with each of its events, and with its row at the end. Raises `StoreError` where the graph's folder
-    cannot be written; an interrupt ends all builds, and the next run goes on from there."""
+    """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers that
+    failed before with the same inputs are not built again unless `retry_failed`; what `blacklist` names is refused.
+    `notify` receives, from several threads, a listed paper with each of its events, and with its row at the end.
+    Raises `StoreError` where the graph's folder cannot be written; an interrupt ends all builds, and the next run
+    goes on from there."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
     records.compact()
-    decided = deciding_settings(settings)
+    decided = deciding_settings(settings, blacklist)
     present = _stored(settings)
     rows: dict[int, Row] = {
         line.line: Row(line=line.line, name=line.text, state="failed", reason=line.reason) for line in papers.broken
@@ -88,7 +91,7 @@ def run(
                     records.enter([Record(key=key(listed), inputs=digest, row=row)])
                 notify((listed, row))
 
-    workers = [Worker(settings) for _ in range(min(jobs, waiting.qsize()))]
+    workers = [Worker(settings, blacklist) for _ in range(min(jobs, waiting.qsize()))]
     threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
     try:
         for thread in threads:

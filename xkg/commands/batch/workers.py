@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xkg.commands.batch.paper_list import ListedPaper
@@ -30,8 +31,9 @@ class Worker(AbstractContextManager["Worker"]):
     """Builds papers in a process of its own, which is started for the first one, anew after it died, and anew after
     25."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, blacklist: Path | None) -> None:
         self._settings = settings
+        self._blacklist = blacklist
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._papers = 0
@@ -69,7 +71,7 @@ class Worker(AbstractContextManager["Worker"]):
         self._ended()
         spawn = multiprocessing.get_context("spawn")
         self._pipe, other = spawn.Pipe()
-        self._process = spawn.Process(target=_work, args=(self._settings, other), name="xkg build")
+        self._process = spawn.Process(target=_work, args=(self._settings, self._blacklist, other), name="xkg build")
         self._process.start()
         other.close()
         return self._pipe
@@ -94,7 +96,7 @@ class _Failure:
         self.line = line
 
 
-def _work(settings: Settings, pipe: Connection) -> None:
+def _work(settings: Settings, blacklist: Path | None, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and ends this process
     signal.signal(signal.SIGTERM, _stop)
     builder: Builder | None = None
@@ -108,7 +110,7 @@ def _work(settings: Settings, pipe: Connection) -> None:
                 listed = pipe.recv()
                 try:
                     if builder is None:
-                        builder = opened.enter_context(Builder(settings, send))
+                        builder = opened.enter_context(Builder(settings, send, blacklist=blacklist))
                     send(builder.build(listed.paper, listed.repository, listed.paper_id))
                 except XkgError as error:
                     send(_Failure(str(error)))

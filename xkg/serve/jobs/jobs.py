@@ -205,6 +205,8 @@ class Jobs:
         command = [*self._command, f"--kg={self._settings.kg.absolute()}", "build", "--json", "--progress=json"]
         command += [f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
         command += [f"--within={root}" for root in self._roots] or ["--within="]
+        if (excluded := self._settings.serve.exclude) is not None:
+            command.append(f"--blacklist={excluded.absolute()}")
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:

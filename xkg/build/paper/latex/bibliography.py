@@ -72,13 +72,19 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
 
 def cited_keys(text: str) -> list[str]:
     r"""The keys of all `\cite…` and `\nocite` commands, each once, in order."""
+    return list(dict.fromkeys(key for _, keys in citations(text) for key in keys))
+
+
+def citations(text: str) -> list[tuple[int, list[str]]]:
+    r"""Where each `\cite…` and `\nocite` command stands, and its keys."""
     tex = Tex(text)
-    keys: dict[str, None] = {}
+    found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):
         group = tex.group(tex.skip_options(match.end()))
         if group is not None and group.end - group.start < 10_000:
-            keys |= dict.fromkeys(key.strip() for key in tex.inner(group).split(",") if key.strip())
-    return list(keys)
+            keys = [key.strip() for key in tex.inner(group).split(",") if key.strip()]
+            found.append((match.start(), keys))
+    return found
 
 
 def _from_entry(entry: bibtex.Entry) -> Reference:

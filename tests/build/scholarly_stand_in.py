@@ -1,0 +1,353 @@
+"""A stand-in on loopback for what a curation asks: arXiv (Atom feed, e-prints), OpenAlex (works and cursors), Semantic
+Scholar and GitHub (REST with pages, limits and entity tags). It finds by words, as they do roughly."""
+
+import base64
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+from tests.build.arxiv_server import Fault, reply
+
+FEED = """<?xml version="1.0" encoding="UTF-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"
+ xmlns:arxiv="http://arxiv.org/schemas/atom"><title>arXiv Query</title><id>http://arxiv.org/api/x</id>
+<opensearch:totalResults>{count}</opensearch:totalResults><opensearch:startIndex>{start}</opensearch:startIndex>
+<opensearch:itemsPerPage>{size}</opensearch:itemsPerPage>{entries}</feed>"""
+
+
+@dataclass
+class StandInPaper:
+    """`source` are the bytes of its e-print, None where there is only a PDF, or nothing. `listed` False: the indexes of
+    papers know it, arXiv does not."""
+
+    number: str
+    title: str
+    abstract: str = ""
+    authors: tuple[str, ...] = ("Ada Writer", "Ben Scholar")
+    published: str = "2021-03-05"
+    comment: str = ""
+    doi: str = ""
+    source: bytes | None = None
+    printed: bytes | None = None
+    listed: bool = True
+
+    def words(self) -> list[str]:
+        return words(f"{self.title} {self.title} {self.abstract}")
+
+    def entry(self) -> str:
+        authors = "".join(f"<author><name>{escape(name)}</name></author>" for name in self.authors)
+        doi = f"<arxiv:doi>{escape(self.doi)}</arxiv:doi>" if self.doi else ""
+        return (
+            f"<entry><id>http://arxiv.org/abs/{self.number}v1</id><updated>{self.published}T00:00:00Z</updated>"
+            f"<published>{self.published}T00:00:00Z</published><title>{escape(self.title)}</title>"
+            f"<summary>{escape(self.abstract)}</summary>{authors}<arxiv:comment>{escape(self.comment)}</arxiv:comment>"
+            f'{doi}<link title="pdf" href="http://arxiv.org/pdf/{self.number}v1"/></entry>'
+        )
+
+
+@dataclass
+class StandInRepository:
+    full_name: str
+    readme: str | None = "# A repository"
+    description: str = ""
+    stars: int = 3
+    fork: str | None = None
+    archived: bool = False
+    private: bool = False
+    license: str | None = "MIT"
+    size: int = 120
+    created: str = "2021-03-01"
+    pushed: str = "2021-06-01"
+    branch: str = "main"
+    commit: str | None = "a" * 40
+
+    def value(self) -> dict[str, object]:
+        owner, name = self.full_name.split("/")
+        value: dict[str, object] = {
+            "id": abs(hash(self.full_name)) % 10**9,
+            "name": name,
+            "full_name": self.full_name,
+            "owner": {"login": owner, "id": 1, "type": "User"},
+            "private": self.private,
+            "html_url": f"https://github.com/{self.full_name}",
+            "description": self.description or None,
+            "fork": self.fork is not None,
+            "created_at": f"{self.created}T00:00:00Z",
+            "pushed_at": f"{self.pushed}T00:00:00Z",
+            "updated_at": f"{self.pushed}T00:00:00Z",
+            "homepage": None,
+            "size": self.size,
+            "stargazers_count": self.stars,
+            "archived": self.archived,
+            "license": {"spdx_id": self.license, "key": "x", "name": "x"} if self.license else None,
+            "default_branch": self.branch,
+        }
+        if self.fork is not None:
+            value["source"] = {"full_name": self.fork}
+        return value
+
+
+@dataclass
+class Scholarly:
+    """`faults` are met in order, one a request whose path begins so. `limit` are the requests that GitHub still
+    answers; None for any number."""
+
+    url: str = ""
+    papers: dict[str, StandInPaper] = field(default_factory=dict)
+    repositories: dict[str, StandInRepository] = field(default_factory=dict)
+    faults: list[tuple[str, Fault]] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    not_modified: int = 0
+    limit: int | None = None
+    reset: float = 3600.0
+    page: int = 30
+
+    def add(self, *papers: StandInPaper) -> None:
+        self.papers |= {paper.number: paper for paper in papers}
+
+    def host(self, *repositories: StandInRepository) -> None:
+        self.repositories |= {each.full_name.lower(): each for each in repositories}
+
+    @property
+    def openalex(self) -> str:
+        return f"{self.url}/openalex"
+
+    @property
+    def semantic_scholar(self) -> str:
+        return f"{self.url}/s2"
+
+    @property
+    def github(self) -> str:
+        return f"{self.url}/github"
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        parts = urlsplit(handler.path)
+        self.requests.append(handler.path)
+        self.times.append(time.time())
+        for index, (path, fault) in enumerate(self.faults):
+            if parts.path.startswith(path):
+                del self.faults[index]
+                fault(handler)
+                return
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        kind, _, rest = parts.path.removeprefix("/").partition("/")
+        if kind == "api":
+            self._arxiv(handler, query)
+        elif kind in ("src", "pdf"):
+            paper = self.papers.get(re.sub(r"v\d+$", "", rest))
+            data = (paper.source if kind == "src" else paper.printed) if paper is not None else None
+            reply(handler, 200 if data is not None else 404, data or b"No paper here")
+        elif kind == "openalex":
+            self._openalex(handler, query)
+        elif kind == "s2":
+            self._semantic_scholar(handler, rest, query, body)
+        elif kind == "github":
+            self._github(handler, rest, query)
+        else:
+            reply(handler, 404, b"nothing here")
+
+    # --- arXiv --------------------------------------------------------------------------------------------------------
+
+    def _arxiv(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        if "id_list" in query:
+            names = [re.sub(r"v\d+$", "", name) for name in query["id_list"].split(",")]
+            found = [self.papers[name] for name in names if name in self.papers and self.papers[name].listed]
+        else:
+            found = [paper for paper in self._found(query.get("search_query", "")) if paper.listed]
+        start, size = int(query.get("start", 0)), int(query.get("max_results", 10))
+        entries = "".join(paper.entry() for paper in found[start : start + size])
+        feed = FEED.format(count=len(found), start=start, size=size, entries=entries)
+        reply(handler, 200, feed.encode(), {"Content-Type": "application/atom+xml"})
+
+    def _found(self, query: str) -> list[StandInPaper]:
+        scores: dict[str, float] = {}
+        texts = {number: set(paper.words()) for number, paper in self.papers.items()}
+        clauses = [
+            [(name, " ".join(words(value))) for name, _, value in (term.strip().partition(":") for term in terms)]
+            for terms in (clause.split(" AND ") for clause in query.split(" OR "))
+        ]
+        rarity = {
+            value: math.log((1 + len(texts)) / (1 + sum(value in text for text in texts.values())))
+            for clause in clauses
+            for _, value in clause
+        }
+        for number, paper in self.papers.items():
+            title = " ".join(words(paper.title))
+            for clause in clauses:
+                hits = [value in (title if name == "ti" else texts[number]) for name, value in clause]
+                if all(hits):
+                    weight = sum(1.0 if name == "ti" else rarity[value] for name, value in clause)
+                    scores[number] = scores.get(number, 0.0) + weight
+        return [self.papers[n] for n in sorted(scores, key=lambda n: (-scores[n], n))]
+
+    def ranked(self, text: str) -> list[StandInPaper]:
+        return self._found(" OR ".join(f"all:{word}" for word in dict.fromkeys(words(text))))
+
+    # --- OpenAlex and Semantic Scholar --------------------------------------------------------------------------------
+
+    def _openalex(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
+        size, cursor = int(query.get("per-page", 25)), query.get("cursor", "*")
+        chosen = query.get("filter", "")
+        if chosen.startswith("doi:"):
+            asked = [doi.lower() for doi in unquote(chosen[4:]).split("|")]
+            found = [p for p in self.papers.values() if {p.doi.lower(), f"10.48550/arxiv.{p.number}"} & set(asked)]
+        elif chosen.startswith("title.search:"):
+            asked = words(unquote(chosen.partition(":")[2]))
+            found = [p for p in self.ranked(" ".join(asked)) if set(asked) <= set(words(p.title))]
+        else:
+            found = self.ranked(query.get("search", ""))
+        start = 0 if cursor == "*" else int(cursor)
+        page = found[start : start + size]
+        following = str(start + size) if start + size < len(found) else None
+        value = {"meta": {"count": len(found), "next_cursor": following}, "results": [_work(paper) for paper in page]}
+        _say(handler, value)
+
+    def _semantic_scholar(self, handler: BaseHTTPRequestHandler, rest: str, query: dict[str, str], body: bytes) -> None:
+        if rest.endswith("/batch"):
+            asked = [each.partition(":")[2].lower() for each in json.loads(body)["ids"]]
+            by_name = {p.number: p for p in self.papers.values()} | {
+                p.doi.lower(): p for p in self.papers.values() if p.doi
+            }
+            _say(handler, [_scholar(by_name[name]) if name in by_name else None for name in asked])
+        else:
+            limit = int(query.get("limit", 100))
+            found = self.ranked(query.get("query", ""))[:limit]
+            _say(handler, {"total": len(found), "offset": 0, "data": [_scholar(paper) for paper in found]})
+
+    # --- GitHub -------------------------------------------------------------------------------------------------------
+
+    def _github(self, handler: BaseHTTPRequestHandler, rest: str, query: dict[str, str]) -> None:
+        limits = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": str(60 if self.limit is None else self.limit)}
+        limits["X-RateLimit-Reset"] = str(int(time.time() + self.reset))
+        if self.limit is not None:
+            if self.limit <= 0:
+                _say(handler, {"message": "API rate limit exceeded"}, 403, limits | {"X-RateLimit-Remaining": "0"})
+                return
+            self.limit -= 1
+        parts = rest.split("/")
+        if rest == "search/repositories":
+            self._search(handler, query, limits)
+            return
+        repository = self.repositories.get("/".join(parts[1:3]).lower()) if parts[0] == "repos" else None
+        if repository is None or (repository.private and not handler.headers.get("Authorization")):
+            _say(handler, {"message": "Not Found"}, 404, limits)
+        elif len(parts) == 3:
+            _say(handler, repository.value(), headers=limits, seen=self._seen)
+        elif parts[3] == "readme" and repository.readme is not None:
+            content = base64.b64encode(repository.readme.encode()).decode()
+            value = {"encoding": "base64", "content": content, "size": len(repository.readme), "path": "README.md"}
+            _say(handler, value, headers=limits, seen=self._seen)
+        elif parts[3] == "branches" and repository.commit is not None:
+            day = f"{repository.pushed}T00:00:00Z"
+            commit = {"sha": repository.commit, "commit": {"committer": {"name": "x", "date": day}}}
+            _say(handler, {"name": repository.branch, "commit": commit}, headers=limits, seen=self._seen)
+        else:
+            _say(handler, {"message": "Not Found"}, 404, limits)
+
+    def _search(self, handler: BaseHTTPRequestHandler, query: dict[str, str], limits: dict[str, str]) -> None:
+        wanted = [" ".join(words(phrase)) for phrase in re.findall(r'"([^"]*)"', query["q"])]
+        found = [
+            each
+            for each in self.repositories.values()
+            if any(w in " ".join(words(f"{each.full_name} . {each.description} . {each.readme or ''}")) for w in wanted)
+            and not each.private
+        ]
+        found.sort(key=lambda each: -each.stars)
+        size, number = int(query.get("per_page", 30)), int(query.get("page", 1))
+        size = min(size, self.page)
+        page = found[(number - 1) * size : number * size]
+        headers = dict(limits)
+        if number * size < len(found):
+            parts = urlsplit(handler.path)
+            rest = re.sub(r"&?page=\d+", "", parts.query)
+            headers["Link"] = f'<{self.url}{parts.path}?{rest}&page={number + 1}>; rel="next"'
+        value = {"total_count": len(found), "incomplete_results": False, "items": [each.value() for each in page]}
+        _say(handler, value, headers=headers, seen=self._seen)
+
+    def _seen(self) -> None:
+        self.not_modified += 1
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def _work(paper: StandInPaper) -> dict[str, object]:
+    index: dict[str, list[int]] = {}
+    for place, word in enumerate(paper.abstract.split()):
+        index.setdefault(word, []).append(place)
+    pages = [{"landing_page_url": f"https://arxiv.org/abs/{paper.number}"}] if paper.listed else []
+    return {
+        "id": f"https://openalex.org/W{abs(hash(paper.number)) % 10**9}",
+        "doi": f"https://doi.org/{paper.doi}" if paper.doi else f"https://doi.org/10.48550/arxiv.{paper.number}",
+        "display_name": paper.title,
+        "publication_date": paper.published,
+        "authorships": [{"author": {"display_name": name}} for name in paper.authors],
+        "locations": pages,
+        "abstract_inverted_index": index or None,
+    }
+
+
+def _scholar(paper: StandInPaper) -> dict[str, object]:
+    return {
+        "paperId": paper.number,
+        "title": paper.title,
+        "abstract": paper.abstract or None,
+        "externalIds": ({"ArXiv": paper.number} if paper.listed else {}) | ({"DOI": paper.doi} if paper.doi else {}),
+        "publicationDate": paper.published,
+        "year": int(paper.published[:4]),
+        "authors": [{"authorId": "1", "name": name} for name in paper.authors],
+    }
+
+
+def _say(
+    handler: BaseHTTPRequestHandler,
+    value: object,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    seen: object = None,
+) -> None:
+    body = json.dumps(value).encode()
+    tag = f'"{abs(hash(body))}"'
+    headers = {"Content-Type": "application/json; charset=utf-8", "ETag": tag, **(headers or {})}
+    if status == 200 and handler.headers.get("If-None-Match") == tag:
+        if callable(seen):
+            seen()
+        reply(handler, 304, b"", headers)
+        return
+    reply(handler, status, body, headers)
+
+
+@contextmanager
+def serving() -> Iterator[Scholarly]:
+    state = Scholarly()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.answer(self, b"")
+
+        def do_POST(self) -> None:
+            state.answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01))
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

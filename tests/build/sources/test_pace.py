@@ -1,0 +1,64 @@
+import multiprocessing
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.build import scholarly_stand_in
+from xkg.build.sources.download import Web
+from xkg.build.sources.pace import Pace
+
+PAUSE = 0.2
+
+
+def ask_twice(url: str) -> None:
+    web = Web("xkg", PAUSE, "try later", seconds=10)
+    for _ in range(2):
+        web.fetch(f"{url}/api/query?id_list=1", 1_000_000)
+
+
+def test_processes_keep_the_pause_together(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with scholarly_stand_in.serving() as server:
+        started = multiprocessing.get_context("spawn")
+        processes = [started.Process(target=ask_twice, args=(server.url,)) for _ in range(3)]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        times = sorted(server.times)
+    assert len(times) == 6
+    # A request is begun no earlier than the pause after the last one has ended.
+    assert min(later - earlier for earlier, later in pairwise(times)) >= PAUSE * 0.99
+
+
+def test_a_clock_that_was_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    slept: list[float] = []
+    pace = Pace("example.org:80", 3.0, slept.append)
+    with pace.turn():
+        pass
+    [stamp] = (tmp_path / "xkg" / "pace").iterdir()
+    stamp.write_text(repr(time.time() + 1e6))
+    with pace.turn():
+        pass
+    stamp.write_text("damaged")
+    with pace.turn():
+        pass
+    assert slept == [3.0]
+
+
+def test_where_nothing_can_be_written_the_pause_holds_in_the_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("x")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    slept: list[float] = []
+    pace = Pace("example.org:80", 3.0, slept.append)
+    for _ in range(2):
+        with pace.turn():
+            pass
+    [wait] = slept
+    assert 2 < wait <= 3

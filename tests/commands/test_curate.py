@@ -1,0 +1,202 @@
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build.arxiv_server import says, status
+from tests.build.curation.conftest import TARGET, scholarly, world  # noqa: F401
+from tests.build.scholarly_stand_in import Scholarly, StandInRepository
+from tests.llm_endpoint import ScriptedEndpoint
+from xkg.build.curation.curated_set import CuratedSet
+from xkg.build.sources import arxiv_feed
+from xkg.cli.curate import table
+from xkg.commands.build import build
+from xkg.commands.curate import curate
+from xkg.config import ArxivSettings, CurationSettings, EnvironmentSettings, LlmSettings, Settings
+from xkg.errors import InputError
+
+IDENTITY = "arxiv:2402.00001"
+
+
+@pytest.fixture(autouse=True)
+def without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pauses have tests of their own."""
+    monkeypatch.setattr(arxiv_feed.arxiv.Client, "__init__", _impatient(arxiv_feed.arxiv.Client.__init__))
+
+
+def _impatient(init: object) -> object:
+    def made(self: object, page_size: int = 100, delay_seconds: float = 0.0, num_retries: int = 0) -> None:
+        init(self, page_size, delay_seconds, num_retries)  # type: ignore[operator]
+
+    return made
+
+
+def settings(server: Scholarly, folder: Path) -> Settings:
+    return Settings(
+        kg=folder / "graph",
+        llm=LlmSettings(model="none"),
+        arxiv=ArxivSettings(url=server.url),
+        curation=CurationSettings(
+            openalex=server.openalex, semantic_scholar=server.semantic_scholar, github=server.github
+        ),
+    )
+
+
+def chosen(curated: CuratedSet) -> dict[str | None, str]:
+    return {paper.arxiv_id: paper.repository.url for paper in curated.papers if paper.repository is not None}
+
+
+def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    curated = curate(settings(world, tmp_path), "2402.00001")
+    assert curated.target == IDENTITY
+    assert chosen(curated) == {
+        "2001.00001": "https://github.com/asea/wave-transport",
+        "1905.00002": "https://github.com/cluna/kernels",
+        "2305.00005": "https://github.com/ivyflow/currents",
+    }
+    by_id = {paper.arxiv_id: paper for paper in curated.papers}
+    assert by_id["2001.00001"].identified == "the entry has arXiv:2001.00001"
+    assert "DOI 10.1234/moon.7" in by_id["1905.00002"].identified
+    assert by_id["2305.00005"].origin == "search"
+    assert by_id["2001.00001"].score > by_id["2305.00005"].score
+    [wave] = [m for m in by_id["2001.00001"].mentions if m.role == "method"]
+    assert wave.sentence.startswith("We use wave transport")
+    assert ("arxiv:2001.00001", f"https://github.com/asea/wave-transport@{'a' * 40}") in curated.pairs()
+
+
+def test_each_paper_that_drops_out_says_why(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    curated = curate(settings(world, tmp_path), "2402.00001")
+    reasons = {paper.title: paper.dropped for paper in curated.dropped}
+    assert all(reasons.values())
+    assert "awesome-sampling" in (reasons["The Reef Sampler: Sampling by Growth"] or "")
+    assert "no paper of arXiv has this title" in (reasons["A Data Set of Tides in Harbours"] or "")
+    assert len(curated.papers) + len(curated.dropped) >= 8
+    assert "Tidal Sampling of Posterior Fields" not in {paper.title for paper in curated.papers}
+
+
+def test_the_most_papers(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    curated = curate(settings(world, tmp_path), "2402.00001", most=1)
+    assert len(curated.papers) == 1
+    assert "1 paper ranks before it" in {paper.dropped for paper in curated.dropped}
+
+
+def test_the_table_and_the_json_say_the_same(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    curated = curate(settings(world, tmp_path), "2402.00001")
+    shown = table(curated)
+    assert "without a language model" in shown
+    for paper in curated.papers:
+        assert paper.title in shown
+        assert paper.repository is not None
+        assert paper.repository.url in shown
+    assert CuratedSet.model_validate(json.loads(curated.model_dump_json())) == curated
+
+
+def test_sources_that_fail_are_named_and_the_others_go_on(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("xkg.build.sources.download.time.sleep", lambda _: None)
+    world.faults += [("/openalex", says(b"<html>a page</html>"))] * 50 + [("/s2", status(500))] * 50
+    curated = curate(settings(world, tmp_path), "2402.00001")
+    assert "2001.00001" in chosen(curated)
+    assert any(note.startswith("OpenAlex was not") for note in curated.notes)
+    assert any(note.startswith("Semantic Scholar was not") for note in curated.notes)
+
+
+def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    paper = tmp_path / "paper.tex"
+    paper.write_bytes(TARGET)
+    away = settings(world, tmp_path).model_copy(
+        update={
+            "arxiv": ArxivSettings(url="http://127.0.0.1:9"),
+            "curation": CurationSettings(
+                openalex="http://127.0.0.1:9", semantic_scholar="none", github="http://127.0.0.1:9"
+            ),
+        }
+    )
+    curated = curate(away, str(paper), paper_id=IDENTITY)
+    assert curated.papers == ()
+    assert any("cannot be reached" in note for note in curated.notes)
+    assert "no paper with a repository" in table(curated)
+
+
+def test_an_unknown_target(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    with pytest.raises(InputError, match=r"arXiv has no paper 2402\.99999"):
+        curate(settings(world, tmp_path), "2402.99999")
+
+
+def test_a_paper_s_own_repository_is_offered_and_taken(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[str] = []
+
+    def stopped(spec: str, *_: object) -> None:
+        taken.append(spec)
+        raise InputError(f"{spec} would be fetched")
+
+    chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
+    alone = build(chosen_settings, "2402.00001", None)
+    assert any("the paper names https://github.com/niaward/tidal: add --repo" in note for note in alone.notes)
+    with pytest.raises(InputError, match="deleted, or private"):
+        build(chosen_settings, "2402.00001", "auto")
+    world.host(StandInRepository("niaward/tidal", "# Tidal"))
+    monkeypatch.setattr("xkg.build.pipeline.fetch_repository", stopped)
+    with pytest.raises(InputError, match="would be fetched"):
+        build(chosen_settings, "2402.00001", "auto")
+    assert taken == [f"https://github.com/niaward/tidal@{'a' * 40}"]
+
+
+def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+    blacklist = tmp_path / "blacklist.txt"
+    blacklist.write_text("Wave Transport for Particle Sampling\nhttps://localhost:9/no/where\n")
+    world.host(StandInRepository("copycat/kernels", "# Moon", fork="cluna/kernels"))
+    curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
+    assert "2001.00001" not in chosen(curated)
+    reasons = {paper.arxiv_id: paper.dropped for paper in curated.dropped}
+    assert reasons["2001.00001"] == "the blacklist names the title 'Wave Transport for Particle Sampling'"
+    blacklist.write_text("github.com/cluna/kernels\n")
+    curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
+    assert "1905.00002" not in chosen(curated)
+
+
+def test_a_model_names_techniques_and_chooses_papers(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: dict[str, Any]) -> str:
+        text = "\n".join(message["content"] for message in request["messages"])
+        if "You name the techniques" in text:
+            asked.append("techniques")
+            named = {"name": "Wave transport", "definition": "Moves particles.", "why": "It is the method."}
+            return json.dumps({"techniques": [named]})
+        if "You choose which papers" in text:
+            asked.append("papers")
+            numbers = {title: int(n) for n, title in re.findall(r"\[(\d+)\] ([^(]+) \(", text)}
+            words = {"candidate": numbers["The Reef Sampler: Sampling by Growth"], "technique": 1, "why": "A baseline."}
+            moon = {"candidate": numbers["Moon Kernels for Neighbour Weighing"], "technique": 1, "why": "The kernel."}
+            return json.dumps({"chosen": [words, moon]})
+        asked.append("repository")
+        return json.dumps({"own": False, "why": "It is a list."})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with ScriptedEndpoint(answer) as endpoint:
+        llm = LlmSettings(model="o4-mini", base_url=endpoint.url)
+        guided = settings(world, tmp_path).model_copy(update={"llm": llm})
+        curated = curate(guided, "2402.00001")
+        first = list(asked)
+        assert curate(guided, "2402.00001") == curated
+    assert curated.by == "o4-mini"
+    assert [technique.name for technique in curated.techniques] == ["Wave transport"]
+    assert [(paper.arxiv_id, paper.why) for paper in curated.papers] == [("1905.00002", "The kernel.")]
+    assert {paper.dropped for paper in curated.dropped if paper.arxiv_id == "2001.00001"} == {
+        "o4-mini chose others before it"
+    }
+    assert asked == first  # every answer was stored

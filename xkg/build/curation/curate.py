@@ -1,0 +1,386 @@
+"""Curates a target: its core techniques, its references and other papers by their use for these, and the repository of
+each; at most ten papers."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xkg.build.curation.blacklist_guard import BlacklistGuard
+from xkg.build.curation.citations import mentions
+from xkg.build.curation.curated_set import ChosenRepository, CoreTechnique, CuratedPaper, CuratedSet, Mention
+from xkg.build.curation.guide import Guide
+from xkg.build.curation.identify import identify
+from xkg.build.curation.ownership import PaperIdentity
+from xkg.build.curation.ranking import rank, weight_of_use
+from xkg.build.curation.repository_links import RepositoryLink, links_in, links_of
+from xkg.build.curation.repository_search import RepositorySearch
+from xkg.build.paper.document import Document
+from xkg.build.sources.paper_index import FoundPaper, PaperIndex
+from xkg.build.techniques.definitions import Reader, read
+from xkg.build.techniques.extract import extract
+from xkg.build.techniques.section_roles import Part
+from xkg.embeddings.base import Embedder
+from xkg.errors import InputError
+from xkg.model import Reference
+from xkg.titles import title_similarity
+from xkg.value import Value
+
+MOST_PAPERS = 10
+_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 30, 3
+_TECHNIQUES = 6
+_SAME = 0.9
+_CITED_PER_FOUND = 3
+_FOUND_TRIED = 10
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a curation asks: `indexes` of papers, the best first; `text` gives a paper's own text where its abstract
+    names no repository, and raises `InputError` where there is none."""
+
+    indexes: Sequence[PaperIndex]
+    repositories: RepositorySearch
+    embedder: Embedder
+    text: Callable[[str], Document] | None = None
+    note: Callable[[str], None] = field(default=lambda _: None)
+
+
+class Candidate(Value):
+    """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 for one that a search
+    found."""
+
+    title: str
+    reference: Reference | None = None
+    found: FoundPaper | None = None
+    identified: str = ""
+    mentions: tuple[Mention, ...] = ()
+    use: float = 0.0
+
+
+def curate(
+    document: Document,
+    identity: str,
+    sources: Sources,
+    *,
+    most: int = MOST_PAPERS,
+    guard: BlacklistGuard | None = None,
+    guide: Guide | None = None,
+) -> CuratedSet:
+    """The papers around one target, without what `guard` keeps out; a `guide` names the techniques and chooses. An
+    index or host that cannot be asked is left out,
+    and the set's notes say so. Raises `InputError` for a target without techniques, and `EmbeddingError`."""
+    notes: list[str] = []
+
+    def note(line: str) -> None:
+        if line not in notes:
+            notes.append(line)
+            sources.note(line)
+
+    reader, parts = read(document)
+    by_model = guide.techniques(document, reader) if guide is not None else None
+    techniques = by_model or core_techniques(document, identity)
+    if not techniques:
+        raise InputError(f"no technique was found in {document.title or identity}, so nothing can be curated around it")
+    cited = _references(reader, parts)
+    candidates = _identified(cited, techniques, document, sources, note)
+    candidates += _searched(techniques, candidates, document, sources, note)
+    by_facts = _ranked(candidates, techniques, document, sources.embedder)
+    chosen = _chosen(by_facts, techniques, document, guide) if guide is not None else None
+    ranked = _looked_up(chosen, sources, note) if chosen else _in_turn(by_facts)
+    papers: list[CuratedPaper] = []
+    dropped: list[CuratedPaper] = []
+    texts = _Texts(sources, note)
+    left = {"reference": _TRIED, "search": _FOUND_TRIED}
+    for candidate, paper in ranked:
+        found = candidate.found
+        reason = paper.dropped
+        if reason is not None:
+            pass
+        elif found is None or found.arxiv_id is None:
+            reason = f"it was not found on arXiv: {candidate.identified}"
+        elif guard is not None and (named := guard.paper(found.arxiv_id, found.doi, found.title)) is not None:
+            reason = named
+        elif _is_target(found, document):
+            reason = "it is the target itself"
+        elif len(papers) >= most:
+            reason = f"{most} papers rank before it" if most > 1 else "1 paper ranks before it"
+        elif not left[paper.origin]:
+            reason = "it ranks behind those whose repositories were looked for"
+        else:
+            left[paper.origin] -= 1
+        if reason is None and found is not None:
+            paper = paper.model_copy(update={"repositories": _repositories(found, sources, texts)})
+            if paper.repository is None:
+                reason = _without_repository(paper)
+            elif guard is not None:
+                reason = _copy(guard, paper.repository)
+        if reason is None:
+            papers.append(paper)
+        else:
+            dropped.append(paper.model_copy(update={"dropped": reason}))
+    return CuratedSet(
+        target=identity,
+        title=document.title,
+        techniques=techniques,
+        papers=tuple(papers),
+        dropped=tuple(dropped),
+        by=guide.model if guide is not None and chosen else None,
+        notes=tuple(notes),
+    )
+
+
+def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
+    """The target's techniques by its structure, those at the top of the hierarchy first."""
+    found = extract(document, identity).techniques
+    first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
+    return tuple(
+        CoreTechnique(
+            name=technique.name,
+            definition=technique.definition[:1000],
+            why=f"section {technique.excerpts[0].section!r}" if technique.excerpts else "",
+        )
+        for technique in first
+    )
+
+
+def _references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
+    return [
+        Candidate(
+            title=reference.title or (reference.text or "")[:200],
+            reference=reference,
+            mentions=tuple(found),
+            use=weight_of_use(found),
+        )
+        for reference, found in zip(reader.document.references, mentions(reader, parts), strict=True)
+    ]
+
+
+def _identified(
+    cited: Sequence[Candidate],
+    techniques: Sequence[CoreTechnique],
+    document: Document,
+    sources: Sources,
+    note: Callable[[str], None],
+) -> list[Candidate]:
+    """The references that rank first, with the papers that they name; the others rank on as they are."""
+    order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
+    first, rest = order[:_REFERENCES], order[_REFERENCES:]
+    papers = identify([c.reference for c in first if c.reference is not None], sources.indexes, note)
+    named = [
+        candidate.model_copy(update={"found": paper.paper, "identified": paper.how})
+        for candidate, paper in zip(first, papers, strict=True)
+    ]
+    behind = f"it ranks behind the first {_REFERENCES} references, which were looked up"
+    return named + [candidate.model_copy(update={"identified": behind}) for candidate in rest]
+
+
+def _searched(
+    techniques: Sequence[CoreTechnique],
+    known: Sequence[Candidate],
+    document: Document,
+    sources: Sources,
+    note: Callable[[str], None],
+) -> list[Candidate]:
+    """Papers that the indexes find for each technique, and for the target's title, which names its subject; without
+    those that are there already."""
+    ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
+    titles = [document.title, *(candidate.title for candidate in known)]
+    new: list[Candidate] = []
+    answered = False
+    for index in sorted(sources.indexes, key=lambda each: each.is_slow):
+        if index.is_slow and answered:
+            continue
+        try:
+            for query in (*(technique.name for technique in techniques), document.title):
+                for paper in index.search(query, _FOUND):
+                    if paper.arxiv_id is None or paper.arxiv_id in ids:
+                        continue
+                    if any(title_similarity(paper.title, title) >= _SAME for title in titles):
+                        continue
+                    ids.add(paper.arxiv_id)
+                    how = f"{index.name} finds it for {query[:80]!r}"
+                    new.append(Candidate(title=paper.title, found=paper, identified=how))
+            answered = True
+        except InputError as error:
+            note(f"{index.name} was not searched for all techniques: {error}")
+    return new
+
+
+def _ranked(
+    candidates: Sequence[Candidate], techniques: Sequence[CoreTechnique], document: Document, embedder: Embedder
+) -> list[tuple[Candidate, CuratedPaper]]:
+    subject = f"{document.title}. {document.abstract}"
+    scores = rank([_text(c) for c in candidates], [c.use for c in candidates], techniques, subject, embedder)
+    both = [
+        (
+            candidate,
+            CuratedPaper(
+                title=candidate.title,
+                origin="reference" if candidate.reference is not None else "search",
+                technique=techniques[score.technique].name,
+                score=round(score.score, 4),
+                scores={"use": round(score.use, 4), "nearness": round(score.nearness, 4)},
+                identified=candidate.identified,
+                why=_why(candidate),
+                mentions=candidate.mentions,
+            ).model_copy(update=_identity(candidate.found) if candidate.found is not None else {}),
+        )
+        for candidate, score in zip(candidates, scores, strict=True)
+    ]
+    return sorted(both, key=lambda pair: (-pair[1].score, pair[1].title))
+
+
+def _chosen(
+    ranked: Sequence[tuple[Candidate, CuratedPaper]],
+    techniques: Sequence[CoreTechnique],
+    document: Document,
+    guide: Guide,
+) -> list[tuple[Candidate, CuratedPaper]]:
+    """What the model chooses, in its order and with its words, then the others, dropped; empty without an answer."""
+    choices = guide.choose(document, techniques, [paper for _, paper in ranked])
+    if not choices:
+        return []
+    order = [
+        (
+            ranked[choice.candidate][0],
+            ranked[choice.candidate][1].model_copy(
+                update={"technique": techniques[choice.technique].name, "why": choice.why}
+            ),
+        )
+        for choice in choices
+    ]
+    taken = {choice.candidate for choice in choices}
+    reason = f"{guide.model} chose others before it"
+    return order + [
+        (candidate, paper.model_copy(update={"dropped": reason}))
+        for n, (candidate, paper) in enumerate(ranked)
+        if n not in taken
+    ]
+
+
+def _looked_up(
+    ranked: Sequence[tuple[Candidate, CuratedPaper]], sources: Sources, note: Callable[[str], None]
+) -> list[tuple[Candidate, CuratedPaper]]:
+    """With the papers of those references that the model chose from behind the first ones."""
+    open_ones = [
+        (n, candidate.reference)
+        for n, (candidate, paper) in enumerate(ranked)
+        if candidate.found is None and candidate.reference is not None and paper.dropped is None
+    ]
+    found = identify([reference for _, reference in open_ones], sources.indexes, note)
+    complete = list(ranked)
+    for (n, _), identified in zip(open_ones, found, strict=True):
+        candidate, paper = ranked[n]
+        named = candidate.model_copy(update={"found": identified.paper, "identified": identified.how})
+        update: dict[str, object] = {"identified": identified.how}
+        if identified.paper is not None:
+            update |= _identity(identified.paper)
+        complete[n] = named, paper.model_copy(update=update)
+    return complete
+
+
+def _identity(found: FoundPaper) -> dict[str, object]:
+    """The fields of a `CuratedPaper` that an index gives."""
+    return {
+        "title": found.title,
+        "arxiv_id": found.arxiv_id,
+        "authors": found.authors,
+        "published": found.published,
+        "source": found.source,
+    }
+
+
+def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
+    """References first, and after every few of them a paper that a search found, as long as it is as near to the target
+    as half of the references are: a search always finds something. Those as near as a quarter of the references come
+    last, for the room that is left; others are too far."""
+    cited = [pair for pair in ranked if pair[0].reference is not None]
+    found = [pair for pair in ranked if pair[0].reference is None]
+    nearness = sorted(paper.scores["nearness"] for _, paper in cited) or [0.0]
+    middle, least = nearness[len(nearness) // 2], nearness[len(nearness) // 4]
+    near = deque(pair for pair in found if pair[1].scores["nearness"] >= middle)
+    order: list[tuple[Candidate, CuratedPaper]] = []
+    for count, pair in enumerate(cited, start=1):
+        order.append(pair)
+        if count % _CITED_PER_FOUND == 0 and near:
+            order.append(near.popleft())
+    rest = [pair for pair in found if pair[1].scores["nearness"] < middle]
+    far = "it is farther from the target than three in four of its references"
+    return [
+        *order,
+        *near,
+        *(
+            (candidate, paper if paper.scores["nearness"] >= least else paper.model_copy(update={"dropped": far}))
+            for candidate, paper in rest
+        ),
+    ]
+
+
+def _text(candidate: Candidate) -> str:
+    around = " ".join(mention.sentence for mention in candidate.mentions if mention.together <= 3)
+    abstract = candidate.found.abstract if candidate.found is not None else ""
+    return f"{candidate.title}. {abstract[:700]} {around[:700]}"
+
+
+def _why(candidate: Candidate) -> str:
+    if candidate.reference is None:
+        return candidate.identified
+    count = len(candidate.mentions)
+    if not count:
+        return "it is in the bibliography, and no sentence that cites it was found"
+    sections = list(dict.fromkeys(mention.section or mention.role for mention in candidate.mentions))
+    times = "once" if count == 1 else f"{count} times"
+    alone = sum(mention.together == 1 for mention in candidate.mentions)
+    return f"cited {times}, {alone} of them alone, in: {', '.join(sections)[:200]}"
+
+
+def _is_target(found: FoundPaper, document: Document) -> bool:
+    same = found.arxiv_id == document.arxiv_id and found.arxiv_id is not None
+    return same or title_similarity(found.title, document.title) >= _SAME
+
+
+class _Texts:
+    """Reads candidates for the repositories that they name, at most `_TEXTS`: arXiv takes ten seconds for each."""
+
+    def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
+        self._sources, self._note, self._left = sources, note, _TEXTS
+
+    def links(self, found: FoundPaper) -> Sequence[RepositoryLink]:
+        if self._sources.text is None or found.arxiv_id is None or not self._left:
+            return ()
+        self._left -= 1
+        try:
+            return links_of(self._sources.text(found.arxiv_id))
+        except InputError as error:
+            self._note(f"the text of {found.title[:80]!r} was not read for its repository: {error}")
+            return ()
+
+
+def _repositories(found: FoundPaper, sources: Sources, texts: _Texts) -> tuple[ChosenRepository, ...]:
+    paper = PaperIdentity(found.title, found.authors, found.arxiv_id, found.published)
+    named = links_in(f"{found.abstract}\n{found.comment}")
+    return sources.repositories.of(paper, named, lambda: texts.links(found))
+
+
+def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
+    """Why a repository is kept out as a copy; one that cannot be compared is kept out too."""
+    try:
+        return guard.fetched(repository.url, repository.commit)
+    except InputError as error:
+        return f"{repository.url} cannot be compared with what is blacklisted: {error}"
+
+
+def _without_repository(paper: CuratedPaper) -> str:
+    if not paper.repositories:
+        return "no repository of it was found"
+    likeliest = paper.repositories[0]
+    why = "; ".join(likeliest.evidence)[:300]
+    open_one = (
+        "it stays open whether its own is" if likeliest.is_official is None else "none is its own; the likeliest is"
+    )
+    return f"{open_one} {likeliest.url} ({why})"
+
+
+def links_of_target(document: Document) -> list[RepositoryLink]:
+    """The repositories that the target names, without those of its bibliography."""
+    return [link for link in links_of(document) if link.role != "cited"]

@@ -1,0 +1,101 @@
+"""What a curation gives: the papers that are worth building around a target, each with its repository, and why."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from xkg.value import Value
+
+
+class CoreTechnique(Value):
+    """A technique that the target is made of. `why` is what speaks for it: the model's words, or where the paper has
+    it."""
+
+    name: str
+    definition: str = ""
+    why: str = ""
+
+
+class Mention(Value):
+    """A sentence of the target that cites a paper; `together` counts the works that it cites at once."""
+
+    section: str
+    role: str
+    sentence: str
+    together: int = 1
+
+
+class ChosenRepository(Value):
+    """A repository and what speaks for and against it as the paper's own, a line each. `is_official` is None where that
+    stays open; `is_named` says that the paper calls it its own, `found` where its address comes from. Stars, days and
+    size as in `RepositoryFacts`."""
+
+    url: str
+    commit: str | None = None
+    default_branch: str = ""
+    license: str | None = None
+    stars: int | None = None
+    archived: bool = False
+    size_kb: int | None = None
+    created: str | None = None
+    committed: str | None = None
+    is_official: bool | None = None
+    score: float = 0.0
+    evidence: tuple[str, ...] = ()
+    is_named: bool = False
+    found: str = ""
+
+    @property
+    def spec(self) -> str:
+        """As `xkg build --repo` takes it."""
+        return f"{self.url}@{self.commit}" if self.commit else self.url
+
+
+class CuratedPaper(Value):
+    """A candidate. `score` is what it is ranked by, `scores` its parts, all in 0..1; `technique` is the one it serves;
+    `identified` says how its arXiv id was found; `why` are the model's words, or the facts that rank it. `dropped` is
+    the reason why it is left out, None where it is chosen; `repositories` are all that were looked at, its own one
+    first where there is one."""
+
+    title: str
+    arxiv_id: str | None = None
+    authors: tuple[str, ...] = ()
+    published: str | None = None
+    origin: Literal["reference", "search"]
+    source: str = ""
+    technique: str = ""
+    score: float = 0.0
+    scores: dict[str, float] = Field(default={})
+    identified: str = ""
+    why: str = ""
+    mentions: tuple[Mention, ...] = ()
+    repositories: tuple[ChosenRepository, ...] = ()
+    dropped: str | None = None
+
+    @property
+    def repository(self) -> ChosenRepository | None:
+        """The paper's own."""
+        first = self.repositories[0] if self.repositories else None
+        return first if first is not None and first.is_official else None
+
+
+class CuratedSet(Value):
+    """The outcome for one target: `papers` in the order of their rank, and those that were `dropped`. `by` is the
+    language model that decided, None where none was asked; `notes` are for a person: sources that could not be
+    asked, limits that were met."""
+
+    target: str
+    title: str
+    techniques: tuple[CoreTechnique, ...] = ()
+    papers: tuple[CuratedPaper, ...] = ()
+    dropped: tuple[CuratedPaper, ...] = ()
+    by: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """Papers and repositories as `xkg build --paper … --repo …` takes them."""
+        return tuple(
+            (f"arxiv:{paper.arxiv_id}", paper.repository.spec)
+            for paper in self.papers
+            if paper.arxiv_id is not None and paper.repository is not None
+        )

@@ -1,0 +1,159 @@
+"""What a language model decides in a curation: the core techniques, which papers serve them, and which repository is a
+paper's own where facts leave that open."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from xkg.build.curation.curated_set import CoreTechnique, CuratedPaper
+from xkg.build.curation.ownership import PaperIdentity, Verdict
+from xkg.build.paper.document import Document
+from xkg.build.sources.github import RepositoryFacts
+from xkg.build.techniques.definitions import Reader
+from xkg.build.techniques.section_roles import Role
+from xkg.errors import AnswerError
+from xkg.llm.client import AnswerType, Ask
+from xkg.llm.prompt import load_prompt
+from xkg.unicode import encodable, printable_line
+
+_FOLDER = Path(__file__).parent / "prompts"
+_MOST_TECHNIQUES, _MOST_CANDIDATES, _MOST_CHOSEN = 8, 80, 25
+_OUTLINE, _README, _SENTENCE, _SENTENCES = 12_000, 4_000, 300, 3
+
+
+class NamedTechnique(AnswerType):
+    name: str
+    definition: str
+    why: str
+
+
+class CoreTechniques(AnswerType):
+    techniques: tuple[NamedTechnique, ...]
+
+
+class ChosenPaper(AnswerType):
+    candidate: int
+    technique: int
+    why: str
+
+
+class ChosenPapers(AnswerType):
+    chosen: tuple[ChosenPaper, ...]
+
+
+class OwnRepository(AnswerType):
+    own: bool
+    why: str
+
+
+class Choice(NamedTuple):
+    """The index of a candidate and of the technique that it serves, and the model's words."""
+
+    candidate: int
+    technique: int
+    why: str
+
+
+class Guide:
+    """Asks a language model, `model` by name. Where it gives no usable answer, `note` receives a line and None is
+    returned: the facts decide alone. Raises `ModelUnavailableError` and `BudgetError`."""
+
+    def __init__(self, ask: Ask, model: str, note: Callable[[str], None]) -> None:
+        self._ask, self.model, self._note = ask, model, note
+
+    def techniques(self, document: Document, reader: Reader) -> tuple[CoreTechnique, ...] | None:
+        inputs = {
+            "title": encodable(document.title),
+            "abstract": encodable(document.abstract[:4000]),
+            "outline": encodable(_outline(document, reader)),
+        }
+
+        def check(answer: CoreTechniques) -> str | None:
+            return None if any(each.name.strip() for each in answer.techniques) else "techniques is empty: name some"
+
+        try:
+            answer = self._ask(
+                load_prompt(_FOLDER / "core_techniques.md"), CoreTechniques, inputs, about=document.title, check=check
+            )
+        except AnswerError as error:
+            self._note(f"the techniques are those of the paper's structure: {error}")
+            return None
+        return tuple(
+            CoreTechnique(
+                name=printable_line(each.name)[:120],
+                definition=printable_line(each.definition)[:1000],
+                why=printable_line(each.why)[:300],
+            )
+            for each in answer.techniques[:_MOST_TECHNIQUES]
+            if each.name.strip()
+        )
+
+    def choose(
+        self, document: Document, techniques: Sequence[CoreTechnique], candidates: Sequence[CuratedPaper]
+    ) -> list[Choice] | None:
+        """The best first; of the first `_MOST_CANDIDATES` candidates alone."""
+        shown = candidates[:_MOST_CANDIDATES]
+        inputs = {
+            "target": encodable(f"{document.title}\n{document.abstract[:3000]}"),
+            "techniques": encodable("\n".join(f"{n}. {t.name}: {t.definition}" for n, t in enumerate(techniques, 1))),
+            "candidates": encodable("\n".join(_candidate(n, paper) for n, paper in enumerate(shown, 1))),
+        }
+
+        def check(answer: ChosenPapers) -> str | None:
+            odd = [c.candidate for c in answer.chosen if not 1 <= c.candidate <= len(shown)]
+            odd_technique = [c.technique for c in answer.chosen if not 1 <= c.technique <= len(techniques)]
+            if odd:
+                return f"there is no candidate {odd[0]}: they are numbered 1 to {len(shown)}"
+            return f"there is no technique {odd_technique[0]}" if odd_technique else None
+
+        try:
+            answer = self._ask(
+                load_prompt(_FOLDER / "choose_papers.md"), ChosenPapers, inputs, about=document.title, check=check
+            )
+        except AnswerError as error:
+            self._note(f"papers are ranked by how the target cites them, and vectors: {error}")
+            return None
+        first: dict[int, Choice] = {}
+        for each in answer.chosen[:_MOST_CHOSEN]:
+            words = printable_line(each.why)[:400]
+            first.setdefault(each.candidate, Choice(each.candidate - 1, each.technique - 1, words))
+        return list(first.values())
+
+    def is_own(self, paper: PaperIdentity, facts: RepositoryFacts, verdict: Verdict) -> tuple[bool, str] | None:
+        """Whether a repository is the paper's own, and the model's words."""
+        days = f"made {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
+        lines = [
+            f"{facts.full_name}: {facts.description}",
+            f"{days}; {facts.stars if facts.stars is not None else 'unknown'} stars"
+            + (f"; a fork of {facts.source}" if facts.source else ""),
+            *verdict.evidence,
+        ]
+        inputs = {
+            "paper": encodable(
+                f"{paper.title}\n{', '.join(paper.authors)[:600]}\narXiv:{paper.arxiv_id}, {paper.published or ''}"
+            ),
+            "facts": encodable("\n".join(lines)),
+            "readme": encodable(facts.readme[:_README]) or "(none)",
+        }
+        try:
+            answer = self._ask(load_prompt(_FOLDER / "own_repository.md"), OwnRepository, inputs, about=facts.full_name)
+        except AnswerError as error:
+            self._note(f"whether {facts.full_name} is a paper's own stays open: {error}")
+            return None
+        return answer.own, f"{self.model}: {printable_line(answer.why)[:300]}"
+
+
+def _outline(document: Document, reader: Reader) -> str:
+    headings = [f"{'  ' * (section.level - 1)}{section.title}" for section in document.walk()]
+    method = [s.text for i, s in enumerate(reader.sentences) if reader.role(i) is Role.METHOD]
+    return ("\n".join(headings)[:3000] + "\n\n" + " ".join(method))[:_OUTLINE]
+
+
+def _candidate(number: int, paper: CuratedPaper) -> str:
+    year = (paper.published or "")[:4] or "year unknown"
+    lines = [f"[{number}] {printable_line(paper.title)[:250]} ({year}); {printable_line(paper.why)}"]
+    for mention in sorted(paper.mentions, key=lambda each: each.together)[:_SENTENCES]:
+        if mention.sentence:
+            others = f", among {mention.together}" if mention.together > 1 else ""
+            lines.append(f"    {mention.role}{others}: {printable_line(mention.sentence)[:_SENTENCE]}")
+    return "\n".join(lines)

@@ -1,0 +1,97 @@
+"""Finds the papers that references name: by the arXiv id in the entry, by DOI, then by title."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from xkg.build.curation.citations import first_surname
+from xkg.build.sources.paper_index import FoundPaper, PaperIndex
+from xkg.errors import InputError
+from xkg.model import Reference
+from xkg.titles import title_similarity
+
+ALIKE = 0.9
+"""From this similarity on (`xkg.titles.title_similarity`) a title that an index gives is the one of the reference."""
+
+_DOUBTFUL = 0.5
+"""Below it an id in an entry is of another paper than its title."""
+
+_YEARS = 3
+"""Preprint and publication lie at most so many years apart, where the authors are not known to agree."""
+
+
+class Identified(NamedTuple):
+    """`paper` is None where no index knows the reference; `how` says how it was found, or what came nearest."""
+
+    paper: FoundPaper | None
+    how: str
+
+
+def identify(
+    references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
+) -> list[Identified]:
+    """The papers of arXiv for these references, in their order. `note` receives a line for each index that could not be
+    asked; the others go on."""
+    found: list[Identified | None] = [None] * len(references)
+    nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
+    for index in indexes:
+        try:
+            _by_ids(references, found, index)
+            _by_titles(references, found, nearest, index)
+        except InputError as error:
+            note(f"{index.name} was not asked for all references: {error}")
+    return [
+        each or Identified(None, _unknown(reference, near))
+        for each, reference, near in zip(found, references, nearest, strict=True)
+    ]
+
+
+def _by_ids(references: Sequence[Reference], found: list[Identified | None], index: PaperIndex) -> None:
+    ids = {n: r.arxiv_id for n, r in enumerate(references) if found[n] is None and r.arxiv_id}
+    dois = {n: r.doi.lower() for n, r in enumerate(references) if found[n] is None and n not in ids and r.doi}
+    papers = list(index.by_arxiv_ids(list(ids.values()))) if ids else []
+    by_id = {paper.arxiv_id: paper for paper in papers}
+    for n, arxiv_id in ids.items():
+        paper = by_id.get(arxiv_id)
+        alike = title_similarity(references[n].title or "", paper.title) if paper is not None else 0.0
+        if paper is not None and (references[n].title is None or alike >= _DOUBTFUL):
+            found[n] = Identified(paper, f"the entry has arXiv:{arxiv_id}")
+    of_doi = list(index.by_dois(list(dois.values()))) if dois else []
+    by_doi = {(paper.doi or "").lower(): paper for paper in of_doi}
+    for n, doi in dois.items():
+        named = by_doi.get(doi) or next((p for p in of_doi if doi == f"10.48550/arxiv.{p.arxiv_id}".lower()), None)
+        if named is not None and named.arxiv_id is not None:
+            found[n] = Identified(named, f"the entry has the DOI {doi}, which {index.name} knows")
+
+
+def _by_titles(
+    references: Sequence[Reference],
+    found: list[Identified | None],
+    nearest: list[tuple[float, str]],
+    index: PaperIndex,
+) -> None:
+    open_ones = {n: r.title for n, r in enumerate(references) if found[n] is None and r.title}
+    papers = index.by_titles(list(open_ones.values())) if open_ones else ()
+    for n, title in open_ones.items():
+        for paper in papers:
+            alike = title_similarity(title, paper.title)
+            if alike > nearest[n][0]:
+                nearest[n] = (alike, paper.title)
+            if alike >= ALIKE and paper.arxiv_id is not None and _agrees(references[n], paper):
+                found[n] = Identified(paper, f"{index.name} has the title, similarity {alike:.2f}")
+                break
+
+
+def _agrees(reference: Reference, paper: FoundPaper) -> bool:
+    """Whether authors or year say that a paper of this title is the cited one: "Deep Learning" names several."""
+    surname = first_surname(reference)
+    if surname and paper.authors:
+        return surname.split()[-1].casefold() in paper.authors[0].casefold()
+    return reference.year is None or paper.year is None or abs(reference.year - paper.year) <= _YEARS
+
+
+def _unknown(reference: Reference, near: tuple[float, str]) -> str:
+    if reference.title is None:
+        return "its title cannot be told from the rest of the entry"
+    if near[0] >= _DOUBTFUL:
+        return f"no paper of arXiv has this title; the nearest, similarity {near[0]:.2f}, is {near[1][:150]}"
+    return "no paper of arXiv has this title"

@@ -1,0 +1,168 @@
+"""Whether a repository is a paper's own, from what it says of itself: README, description, days, size, origin.
+
+Each fact counts for or against it, and is kept as a line that a person can check. A paper's own repository is tied to
+the paper, and to its authors: others implement it too, cite it and quote its title. What the facts leave open is for a
+language model, or stays open."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import Literal, NamedTuple
+
+from xkg.build.paper.latex import bibtex
+from xkg.build.sources.github import RepositoryFacts
+from xkg.titles import title_similarity
+from xkg.unicode import printable_line
+
+OFFICIAL, FOREIGN = 5.0, 1.0
+"""From so many points on it is the paper's own, and up to so many it is not."""
+
+_ALIKE = 0.9
+_HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")
+_ARXIV = re.compile(r"(?ai)(?:arxiv\.org/(?:abs|pdf|html)/|arxiv[:\s./]{1,3})(\d{4}\.\d{4,5})")
+_UNOFFICIAL = re.compile(r"(?i)\bun-?official\b|\bnot (?:the|an) official\b|\bthird[- ]party implementations?\b")
+_COPY = re.compile(
+    r"(?i)\bre-?implement\w*|\bre-?produc(?:e|ing|tion)s? (?:of|the results)\b|\bported? (?:of|from)\b|"
+    r"\b(?:my|minimal|simple|another|clean|community)\s(?:\w+\s){0,3}implementations?\b|"
+    r"\bimplementations? of (?:popular|various|several|many|different|state-of-the-art)\b"
+)
+_OFFICIAL = re.compile(
+    r"(?i)(?<!un)(?<!un-)\bofficial\b[^.\n]{0,60}\b(?:code|implementation|repositor|release|pytorch|jax|source)|"
+    r"\b(?:code|repository|source)\b[^.\n]{0,40}\b(?:for|of|from|accompan\w+)\b[^.\n]{0,60}\bpapers?\b|"
+    r"\b(?:code|implementation|project)\b[^.\n]{0,100}\bour\b[^.\n]{0,30}\b(?:papers?|work|method)\b|"
+    r"\bour (?:papers?|work|method|neurips|icml|iclr|cvpr)\b|"
+    r"\b(?:if you (?:find|use) (?:this|our)|please (?:cite|consider citing) (?:our|this|us))\b"
+)
+_COLLECTION = re.compile(
+    r"(?i)\bawesome\b|\bcurated list\b|\bpaper (?:list|notes|reading)\b|\bpapers with code\b|\bsurvey of\b"
+)
+_MANY_PAPERS = 8
+_BEFORE, _AFTER, _LATE = 400, 720, 1300  # days around the first version of the paper
+_LARGE_KB = 1_000_000
+
+
+class PaperIdentity(NamedTuple):
+    """What identifies a paper in a README. `published` is the day of its first version (YYYY-MM-DD)."""
+
+    title: str
+    authors: Sequence[str]
+    arxiv_id: str | None
+    published: str | None
+
+
+class Verdict(NamedTuple):
+    """`official` is None where the points leave it open; `evidence` has a line for each fact, with its points."""
+
+    official: bool | None
+    points: float
+    evidence: tuple[str, ...]
+
+
+def judge(
+    facts: RepositoryFacts, paper: PaperIdentity, link: Literal["own", "named", "cited"] | None = None
+) -> Verdict:
+    """`link` is how the paper itself names the repository, None where it does not."""
+    found = [*_named(link), *_identity(facts, paper), *_against(facts, paper)]
+    points = sum(value for value, _, _ in found)
+    names_it = any(tie in ("paper", "both") for _, tie, _ in found)
+    of_authors = any(tie in ("authors", "both") for _, tie, _ in found)
+    official: bool | None = None
+    if facts.commit is None and facts.size_kb in (0, None) and not facts.readme:
+        official, found = False, [*found, (0.0, "", "it is empty")]
+    elif points >= OFFICIAL and names_it and of_authors:
+        official = True
+    elif points <= FOREIGN or not names_it:
+        official = False
+    lines = tuple(f"{value:+.0f} {printable_line(line)}" if value else printable_line(line) for value, _, line in found)
+    return Verdict(official, points, lines)
+
+
+_Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
+"""Points, whether it ties the repository to this very paper, to its authors, or to both, and the line."""
+
+
+def _named(link: str | None) -> Iterator[_Fact]:
+    if link == "own":
+        yield 5, "both", "the paper names it as its code"
+    elif link == "named":
+        yield 1, "paper", "the paper names it"
+
+
+def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
+    readme = facts.readme
+    headings = [(match[1] or match[2]).strip() for match in _HEADING.finditer(readme[:20_000])][:10]
+    titled = [text for text in (*headings[:3], facts.description) if text and _holds_title(text, paper.title)]
+    if titled:
+        yield 3, "both", f"its heading or description is the title: {titled[0][:120]}"
+    elif _holds_title(readme[:40_000], paper.title):
+        yield 2, "paper", "its README has the title"
+    entries = [entry.fields.get("title", "") for entry in bibtex.entries(readme[-60_000:])[:20]]
+    if any(title_similarity(title, paper.title) >= _ALIKE for title in entries):
+        own = len([title for title in entries if title]) <= 3
+        yield (2 if own else 1), "paper", "its README asks to cite the paper (BibTeX)"
+    ids = {match[1] for match in _ARXIV.finditer(readme[:200_000])}
+    if paper.arxiv_id is not None and paper.arxiv_id in ids:
+        few = len(ids) <= 4
+        yield (
+            (2 if few else 1),
+            "paper",
+            f"its README links arXiv:{paper.arxiv_id}" + ("" if few else f", one of {len(ids)} papers"),
+        )
+    if _OFFICIAL.search(readme[:8000]) or _OFFICIAL.search(facts.description):
+        yield 2, "authors", "it calls itself the code of a paper"
+    if name := _author_as_owner(facts, paper.authors):
+        yield 2, "authors", f"its owner's name is like the author {name}"
+    if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
+        when = f"it was made {abs(days)} days {'after' if days >= 0 else 'before'} the paper's first version"
+        # Who has the title before the world reads it is of its authors.
+        yield (2, "authors", when) if days < 0 else (1, "", when)
+
+
+def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
+    opening = facts.description + "\n" + facts.readme[:4000]
+    ours = _OFFICIAL.search(facts.readme[:8000]) or _OFFICIAL.search(facts.description)
+    # Authors write of what they re-implement, too: of their own earlier work, or of baselines.
+    if match := _UNOFFICIAL.search(opening) or (None if ours else _COPY.search(opening)):
+        yield -4, "", f"it calls itself a copy of the work: {match.group()}"
+    if facts.source is not None:
+        yield -3, "", f"it is a fork of {facts.source}"
+    ids = {match[1] for match in _ARXIV.finditer(facts.readme[:200_000])}
+    if len(ids) > _MANY_PAPERS or _COLLECTION.search(facts.full_name.replace("-", " ") + "\n" + opening[:1500]):
+        yield -3, "", f"it is about many papers ({len(ids)} of arXiv)"
+    days = _days(paper.published, facts.created)
+    if days is not None and days > _LATE:
+        yield -2, "", f"it was made {days / 365:.0f} years after the paper"
+    if facts.size_kb is not None and facts.size_kb > _LARGE_KB:
+        yield 0, "", f"it is large: {facts.size_kb / 1e6:.1f} GB"
+
+
+def _holds_title(text: str, title: str) -> bool:
+    """Whether the title, or for a long one what stands before its colon and the rest, is in the text."""
+    if len(title.split()) < 3 and len(title) < 16:
+        return title_similarity(text, title) >= _ALIKE
+    return bool(_letters(title)) and _letters(title) in _letters(text)
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold())
+
+
+def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | None:
+    owner = _letters(facts.full_name.partition("/")[0])
+    for author in authors[:30]:
+        words = [_letters(word) for word in author.split()]
+        words = [word for word in words if word]
+        if len(words) < 2:
+            continue
+        first, last = words[0], words[-1]
+        joined = (first + last, last + first, first[0] + last, last + first[0])
+        if (len(last) >= 4 and last in owner) or owner in joined or (len(first) >= 5 and first in owner):
+            return author
+    return None
+
+
+def _days(first: str | None, second: str | None) -> int | None:
+    try:
+        return (date.fromisoformat(second or "") - date.fromisoformat(first or "")).days
+    except ValueError:
+        return None

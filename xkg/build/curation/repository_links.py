@@ -1,0 +1,71 @@
+"""The repositories that a text names, and whether it names them as the paper's own."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from xkg.build.paper.document import Document
+
+_ADDRESS = re.compile(
+    r"(?ai)(?<![\w@./-])(?:https?://)?(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)/"
+    r"(?P<owner>[a-z0-9][\w.-]{0,60})/(?P<name>[a-z0-9_.][\w.-]{0,100})"
+)
+_OURS = re.compile(
+    r"(?i)\bour\b[^.;]{0,60}\b(?:code|implementation|repositor|package|software|project|model)|"
+    r"\b(?:code|implementation|software|source|repository|package|library|data|models?)\b[^;]{0,60}"
+    r"\b(?:available|released?|provided|found|accessible|hosted|open-?sourced?|published|at|here)\b|"
+    r"\b(?:code|project page|project website|implementation|repository|website)\s{0,3}:|"
+    r"\b(?:code|implementation) for (?:this|the|our)\b|\bwe (?:release|provide|open-?source|publish|share|make)\b"
+)
+_THEIRS = re.compile(
+    r"(?i)\b(?:from|using|uses?|used|adopt\w*|based on|adapted from|modif\w+|follow\w*|borrow\w*|build\w* on|built on|"
+    r"official|their|of|by|see|via)\W{0,6}(?:\\(?:href|url|footnote)\W{0,3}){0,3}(?:https?\W{0,4})?$"
+)
+_BIBLIOGRAPHY = re.compile(r"(?i)references|bibliography|literature cited")
+_BEFORE, _AFTER = 220, 80
+_MOST = 200
+
+
+class RepositoryLink(NamedTuple):
+    """`role`: `own` where the words around say so, `cited` where it stands in the bibliography, else `named`. `words`
+    are those around it."""
+
+    url: str
+    role: Literal["own", "named", "cited"]
+    words: str
+
+
+def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
+    """Each repository once, the paper's own first, else in order; from the offset `bibliography` on they are cited."""
+    found: dict[str, RepositoryLink] = {}
+    order = {"own": 0, "named": 1, "cited": 2}
+    for link in _links(text, bibliography):
+        known = found.get(link.url.lower())
+        if known is None or order[link.role] < order[known.role]:
+            found[link.url.lower()] = link
+        if len(found) >= _MOST:
+            break
+    return sorted(found.values(), key=lambda link: order[link.role])
+
+
+def links_of(document: Document) -> list[RepositoryLink]:
+    """As `links_in`, for a paper."""
+    last = next((s.start for s in reversed(document.walk()) if _BIBLIOGRAPHY.match(s.title)), None)
+    return links_in(document.text, last)
+
+
+def _links(text: str, bibliography: int | None) -> Iterator[RepositoryLink]:
+    for match in _ADDRESS.finditer(text):
+        name = match["name"].removesuffix(".git").rstrip(".")
+        if not name or name in (".", ".."):
+            continue
+        before = text[max(0, match.start() - _BEFORE) : match.start()]
+        near = before + text[match.start() : match.end() + _AFTER]
+        paragraph = before.rpartition("\n\n")[2]
+        role: Literal["own", "named", "cited"] = "named"
+        if bibliography is not None and match.start() >= bibliography:
+            role = "cited"
+        elif not _THEIRS.search(before) and _OURS.search(paragraph):
+            role = "own"
+        url = f"https://{match['host'].lower()}/{match['owner']}/{name}"
+        yield RepositoryLink(url, role, " ".join(near.split()))

@@ -1,0 +1,156 @@
+"""Finds the repository of a paper: those that it names, then those that GitHub finds by its title."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from xkg.build.curation.curated_set import ChosenRepository
+from xkg.build.curation.ownership import PaperIdentity, Verdict, judge
+from xkg.build.curation.repository_links import RepositoryLink
+from xkg.build.repositories.checkout import fetch_repository
+from xkg.build.sources.download import BusyError
+from xkg.build.sources.github import RepositoryFacts, github_name
+from xkg.errors import InputError
+
+_SEARCHED = 4
+_MOST_LINKS = 6
+_CERTAIN = 10.0
+"""From so many points on no other is looked at. Below, a repository of the same authors may hold a later paper's."""
+_README = ("readme.md", "readme.rst", "readme.txt", "readme")
+
+
+class RepositoryHost(Protocol):
+    """Where repositories are looked up and searched (`xkg.build.sources.github.GitHub`)."""
+
+    def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]: ...
+    def repository(self, full_name: str) -> RepositoryFacts | None: ...
+
+
+class RepositorySearch:
+    """Decides for papers which repository is their own. `host` None asks no host of repositories: then, and for those
+    elsewhere than on GitHub, a shallow copy is fetched into `cache` and read. `decide` is asked where the facts leave
+    it open. `refused` gives the reason why an address may not be looked at, None for one that may."""
+
+    def __init__(
+        self,
+        host: RepositoryHost | None,
+        cache: Path,
+        *,
+        decide: Callable[[PaperIdentity, RepositoryFacts, Verdict], tuple[bool, str] | None] = lambda *_: None,
+        refused: Callable[[str], str | None] = lambda _: None,
+        note: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._host, self._cache = host, cache
+        self._decide, self._refused, self._note = decide, refused, note
+        self._busy: str | None = None
+
+    def of(
+        self,
+        paper: PaperIdentity,
+        links: Sequence[RepositoryLink],
+        later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
+    ) -> tuple[ChosenRepository, ...]:
+        """All that were looked at, the paper's own first if there is one, else the likeliest. `links` are those of the
+        paper's abstract; `later`, those of its text, is called where neither they nor a search give its own."""
+        chosen: list[ChosenRepository] = []
+        for candidate in self._candidates(paper, links, later, lambda: any(each.is_official for each in chosen)):
+            chosen.append(candidate)
+            if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):
+                break
+        return tuple(sorted(chosen, key=lambda each: (not each.is_official, -each.score)))
+
+    def _candidates(
+        self,
+        paper: PaperIdentity,
+        links: Sequence[RepositoryLink],
+        later: Callable[[], Sequence[RepositoryLink]],
+        official: Callable[[], bool],
+    ) -> Iterator[ChosenRepository]:
+        seen: set[str] = set()
+        yield from self._linked(paper, links, seen)
+        for facts in self._searched(paper):
+            if facts.url.lower() not in seen:
+                seen.add(facts.url.lower())
+                yield self._judged(facts.url, paper, None)
+        if not official():
+            yield from self._linked(paper, later(), seen)
+
+    def _linked(
+        self, paper: PaperIdentity, links: Sequence[RepositoryLink], seen: set[str]
+    ) -> Iterator[ChosenRepository]:
+        for link in [each for each in links if each.role != "cited"][:_MOST_LINKS]:
+            # What a search has found is looked at again where the paper names it as its own.
+            if link.url.lower() not in seen or link.role == "own":
+                seen.add(link.url.lower())
+                yield self._judged(link.url, paper, link)
+
+    def _searched(self, paper: PaperIdentity) -> Iterator[RepositoryFacts]:
+        if self._host is not None and self._busy is None:
+            try:
+                yield from self._host.search([paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])], _SEARCHED)
+            except InputError as error:
+                self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
+
+    def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
+        found = f"the paper: {link.words[-240:]}" if link is not None else "a search of GitHub for the title"
+        if (reason := self._refused(url)) is not None:
+            return ChosenRepository(url=url, is_official=False, evidence=(reason,), found=found)
+        try:
+            facts = self._facts(url)
+        except InputError as error:
+            self._failed(str(error), error)
+            return ChosenRepository(url=url, evidence=(f"it was not looked at: {error}",), found=found)
+        if facts is None:
+            gone = "there is no such repository: deleted, or private"
+            return ChosenRepository(url=url, is_official=False, evidence=(gone,), found=found)
+        origin = f"https://github.com/{facts.source}" if facts.source is not None else ""
+        if reason := self._refused(facts.url) or (self._refused(origin) if "/" in (facts.source or "") else None):
+            return ChosenRepository(url=facts.url, is_official=False, evidence=(reason,), found=found)
+        verdict = judge(facts, paper, link.role if link is not None else None)
+        official, evidence = verdict.official, verdict.evidence
+        if official is None and (decided := self._decide(paper, facts, verdict)) is not None:
+            official, evidence = decided[0], (*evidence, decided[1])
+        return ChosenRepository(
+            url=facts.url,
+            commit=facts.commit,
+            default_branch=facts.default_branch,
+            license=facts.license,
+            stars=facts.stars,
+            archived=facts.archived,
+            size_kb=facts.size_kb,
+            created=facts.created,
+            committed=facts.committed,
+            is_official=official,
+            score=verdict.points,
+            evidence=evidence,
+            is_named=link is not None and link.role == "own",
+            found=found,
+        )
+
+    def _facts(self, url: str) -> RepositoryFacts | None:
+        """None for a repository that is not there. Raises `InputError` where that cannot be known."""
+        name = github_name(url)
+        if name is not None and self._host is not None:
+            if self._busy is not None:
+                raise InputError(self._busy)
+            return self._host.repository(name)
+        checkout = fetch_repository(url, self._cache)
+        names = {
+            file.path.lower(): file.path for file in checkout.files if file.kind == "file" and "/" not in file.path
+        }
+        readme = next((names[name] for name in _README if name in names), None)
+        content = next((data for _, data in checkout.read([readme])), None) if readme is not None else None
+        repository = checkout.repository
+        return RepositoryFacts(
+            url=repository.url,
+            full_name="/".join(repository.url.split("/")[3:5]),
+            license=repository.license,
+            commit=repository.commit,
+            committed=checkout.committed,
+            readme=(content or b"").decode("utf-8", "replace"),
+        )
+
+    def _failed(self, line: str, error: InputError) -> None:
+        if isinstance(error, BusyError):
+            self._busy = str(error)
+        self._note(line)

@@ -1,0 +1,72 @@
+"""Whether one repository is a copy of another: a fork, a mirror, or a folder of its files under another name.
+
+A copy has the same first commit, or mostly the same files, byte for byte. A copy whose every file was changed and whose
+history was thrown away is not found."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+
+from xkg.build.repositories import git
+from xkg.build.repositories.checkout import Checkout
+from xkg.build.repositories.clone import MAX_READ_BYTES
+from xkg.value import Value
+
+COPIED = 0.5
+"""From this share on, of the smaller one's files, two repositories are copies."""
+
+_LEAST_FILES, _LEAST_BYTES = 3, 80
+_MOST_FILES = 20_000
+_COMMON = re.compile(
+    r"(?i)(?:^|/)(?:licen[cs]e[^/]*|copying[^/]*|\.git[^/]*|__init__\.py|[^/]*\.lock|pre-commit[^/]*)$"
+)
+_PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
+
+
+class RepositoryFingerprint(Value):
+    """`roots` are first commits, empty where the history is not known; `files` are git's ids of the contents of files,
+    without short ones and those that many repositories share."""
+
+    roots: frozenset[str] = frozenset()
+    files: frozenset[str] = frozenset()
+
+
+def fingerprint(checkout: Checkout, roots: frozenset[str] = frozenset()) -> RepositoryFingerprint:
+    """Of a repository's code and data; its prose counts only where it has little else."""
+    paths = [
+        file.path
+        for file in checkout.files
+        if file.kind == "file"
+        and file.size is not None
+        and _LEAST_BYTES <= file.size <= MAX_READ_BYTES
+        and not _COMMON.search(file.path)
+    ][:_MOST_FILES]
+    code = [path for path in paths if not _PROSE.search(path)]
+    chosen = code if len(code) >= _LEAST_FILES else paths
+    return RepositoryFingerprint(roots=roots, files=frozenset(_ids(checkout, chosen)))
+
+
+def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
+    for _, content in checkout.read(paths):
+        if content is not None:
+            content = content.replace(b"\r\n", b"\n")
+            yield hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def first_commits(url: str) -> frozenset[str]:
+    """Of a repository at an https address; empty where its history cannot be read."""
+    try:
+        return git.root_commits(url) if url.startswith("https://") else frozenset()
+    except git.GitError:
+        return frozenset()
+
+
+def copied(first: RepositoryFingerprint, second: RepositoryFingerprint) -> str | None:
+    """What shows that one is a copy of the other, None where nothing does."""
+    if shared := first.roots & second.roots:
+        return f"both begin with the commit {min(shared)[:12]}"
+    least = min(len(first.files), len(second.files))
+    same = len(first.files & second.files)
+    if least >= _LEAST_FILES and same / least >= COPIED:
+        return f"{same} of {least} files are the same"
+    return None

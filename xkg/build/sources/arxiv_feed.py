@@ -1,0 +1,66 @@
+"""arXiv's API through the `arxiv` package, whose requests `Web` paces, retries and bounds.
+
+The pause between requests is that of the package, which follows the terms of use,
+https://info.arxiv.org/help/api/tou.html."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import arxiv
+
+from xkg.build.sources.download import UnreachableError, Web
+
+HOSTS = ("arxiv.org", "export.arxiv.org", "www.arxiv.org")
+REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"
+ABSENT = (403, 404, 410)
+
+_LARGEST_FEED = 5_000_000
+
+
+def arxiv_web(pause: float | None, seconds: float, sleep: Callable[[float], None]) -> Web:
+    """Requests to arXiv, `pause` seconds apart, by default as arXiv wants it."""
+    polite = arxiv.Client().delay_seconds if pause is None else pause
+    return Web("xkg", polite, REMEDY, seconds=seconds, sleep=sleep, hosts=HOSTS)
+
+
+class Feed:
+    """Entries of the API at `url`."""
+
+    def __init__(self, web: Web, url: str) -> None:
+        self._web, self._url = web, url
+
+    def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
+        """At most `most` entries, in one request: those of `ids`, or what `query` finds, by relevance. Raises
+        `UnreachableError`, and `arxiv.HTTPError` for a refusal (`ABSENT`, or 400 for what is no id)."""
+        client: Any = arxiv.Client(page_size=most, delay_seconds=0, num_retries=0)
+        client.query_url_format = self._url + "/api/query?{}"
+        client._session = _Session(self._web, self._url)
+        search = arxiv.Search(query=query, id_list=list(ids), max_results=most)
+        try:
+            yield from client.results(search)
+        except arxiv.HTTPError as error:
+            if error.status in (400, *ABSENT):
+                raise
+            raise UnreachableError(f"{self._url} answers {error.status}; try later, or {REMEDY}") from error
+        except ValueError as error:  # an invalid date
+            raise _no_feed(self._url) from error
+
+
+class _Answer(NamedTuple):
+    status_code: int
+    content: bytes
+
+
+class _Session:
+    def __init__(self, web: Web, url: str) -> None:
+        self._web, self._url = web, url
+
+    def get(self, url: str, headers: object = None) -> _Answer:  # noqa: ARG002
+        status, content = self._web.fetch(url, _LARGEST_FEED)
+        if status == 200 and b"<feed" not in content[:2000]:
+            raise _no_feed(self._url)
+        return _Answer(status, content)
+
+
+def _no_feed(url: str) -> UnreachableError:
+    return UnreachableError(f"{url} does not answer as arXiv does; {REMEDY}")

@@ -1,0 +1,90 @@
+"""arXiv as a `PaperIndex`. It asks little: up to a hundred ids, or six titles, go into one request."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import arxiv
+
+from xkg.build.sources.arxiv import arxiv_id
+from xkg.build.sources.arxiv_feed import Feed, arxiv_web
+from xkg.build.sources.paper_index import FoundPaper
+
+_IDS, _TITLES, _PER_TITLE = 100, 6, 5
+_MOST_WORDS = 24
+_COMMON = frozenset("a an and as at by for from in into is of on or the to via with using".split())
+_WORD = re.compile(r"[^\W_]+")
+
+
+class ArxivIndex:
+    """The papers of arXiv, or of a mirror at `url`; `pause` and `seconds` as in `ArxivSource`."""
+
+    name = "arXiv"
+    is_slow = True
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pause: float | None = None,
+        seconds: float = 60,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        url = url.rstrip("/")
+        self._feed = Feed(arxiv_web(pause, seconds, sleep), url)
+
+    def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
+        return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]
+
+    def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
+        """Those that arXiv has issued itself (10.48550); it has no search for the others."""
+        named = [arxiv_id(doi) for doi in dois]
+        return self.by_arxiv_ids([each.number for each in named if each is not None])
+
+    def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:
+        phrases = [f'ti:"{words}"' for title in titles if (words := _words(title))]
+        return [
+            paper
+            for some in _batches(phrases, _TITLES)
+            for paper in self._ask(query=" OR ".join(some), most=_PER_TITLE * len(some))
+        ]
+
+    def search(self, query: str, k: int) -> Sequence[FoundPaper]:
+        """By arXiv's relevance: papers with more of the words, and rarer ones, come first."""
+        words = [word for word in _words(query).split() if word.lower() not in _COMMON]
+        return list(self._ask(query=" OR ".join(f"all:{word}" for word in words), most=k)) if words else []
+
+    def _ask(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[FoundPaper]:
+        try:
+            for entry in self._feed.entries(ids=ids, query=query, most=most):
+                if (found := _found(entry)) is not None:
+                    yield found
+        except arxiv.HTTPError:  # arXiv refuses a query whose words it does not take: nothing is found
+            return
+
+
+def _found(entry: arxiv.Result) -> FoundPaper | None:
+    known = arxiv_id(entry.entry_id)
+    if known is None:
+        return None
+    doi = re.search(r"10\.\d{4,9}/\S{1,200}", entry.doi or "")
+    return FoundPaper(
+        source=ArxivIndex.name,
+        title=" ".join(entry.title.split()),
+        authors=tuple(" ".join(author.name.split()) for author in entry.authors),
+        abstract=" ".join(entry.summary.split()),
+        comment=" ".join((entry.comment or "").split()),
+        published=entry.published.date().isoformat() if entry.published.year > 1 else None,
+        arxiv_id=known.number,
+        doi=doi.group() if doi else None,
+    )
+
+
+def _words(text: str) -> str:
+    """Without quotation marks, brackets and colons, which are signs of the query language."""
+    return " ".join(_WORD.findall(text)[:_MOST_WORDS])
+
+
+def _batches(values: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    distinct = tuple(dict.fromkeys(values))
+    return (distinct[at : at + size] for at in range(0, len(distinct), size))

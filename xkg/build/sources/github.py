@@ -1,0 +1,271 @@
+"""GitHub: what a repository is, and which ones a search finds; through `PyGithub`, whose requests `Web` bounds.
+
+Without `GITHUB_TOKEN` GitHub answers 60 requests an hour, and 10 searches a minute
+(https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api). So answers are stored with their
+entity tag: with a token they are asked for again on that condition, which costs nothing where they hold; without one
+they hold for a day."""
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, ItemsView, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from github import Auth, Github, GithubException, UnknownObjectException
+from github.Repository import Repository as GithubRepository
+from pydantic import ValidationError
+
+from xkg.build.sources.download import BusyError, HttpReply, UnreachableError, Web
+from xkg.errors import ConfigError, InputError
+from xkg.files import private_folder, write_whole
+from xkg.value import Value
+
+URL = "https://api.github.com"
+
+_LARGEST = 8_000_000
+_LARGEST_README = 400_000
+_FRESH = 86_400.0  # seconds
+_REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
+_NAME = re.compile(
+    r"(?ai)(?:https?://)?(?:www\.)?github\.com/(?P<owner>[a-z0-9][a-z0-9-]{0,38})/(?P<name>[\w.-]{1,100}?)"
+    r"(?:\.git)?(?:/.*|[?#].*)?/?"
+)
+_NO_REPOSITORIES = frozenset(
+    ("about", "apps", "features", "login", "marketplace", "orgs", "settings", "sponsors", "topics", "user-attachments")
+)
+
+
+class RepositoryFacts(Value):
+    """A repository as its host describes it. Days are YYYY-MM-DD; `source` is the full name of what it is a fork of,
+    `size_kb` that of all its history; '' or None for what is not known."""
+
+    url: str
+    full_name: str
+    description: str = ""
+    homepage: str = ""
+    stars: int | None = None
+    archived: bool = False
+    source: str | None = None
+    license: str | None = None
+    size_kb: int | None = None
+    created: str | None = None
+    pushed: str | None = None
+    default_branch: str = ""
+    commit: str | None = None
+    committed: str | None = None
+    readme: str = ""
+
+
+def github_name(url: str) -> str | None:
+    """`owner/name` of an address of a repository on GitHub, or of a place in one; None for any other."""
+    match = _NAME.fullmatch(url.strip().rstrip("/"))
+    if match is None or match["owner"].lower() in _NO_REPOSITORIES:
+        return None
+    return f"{match['owner']}/{match['name']}"
+
+
+class _Stored(Value):
+    etag: str
+    at: float
+    headers: dict[str, str]
+    body: str
+
+
+class GitHub:
+    """The repositories of GitHub, or of a server of its API at `url`. `folder` stores its answers.
+
+    All methods raise `InputError` with one line where it cannot be asked, `BusyError` where its limit is used up, and
+    `ConfigError` where it does not take the token."""
+
+    def __init__(
+        self,
+        folder: Path,
+        url: str = URL,
+        *,
+        seconds: float = 60,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._token = os.environ.get("GITHUB_TOKEN", "").strip()
+        self._folder = folder
+        self._web = Web("xkg", 0.0, _REMEDY, seconds=seconds, sleep=sleep)
+        self._host = urlsplit(url).netloc
+        self._github = Github(
+            base_url=url.rstrip("/"),
+            auth=Auth.Token(self._token) if self._token else None,
+            user_agent="xkg",
+            retry=None,
+            seconds_between_requests=None,
+        )
+        # PyGithub has a hook for this, but that changes every client of the process.
+        made = partial(_Connection, self._answer, urlsplit(url).scheme)
+        self._github.requester._Requester__connectionClass = made  # type: ignore[attr-defined]
+
+    @property
+    def limits(self) -> str:
+        """What the limits are, for a person."""
+        if self._token:
+            return "GitHub is asked with the token of GITHUB_TOKEN"
+        return "GitHub is asked without a token: 60 requests an hour, 10 searches a minute; GITHUB_TOKEN lifts that"
+
+    def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]:
+        """At most `k` repositories whose name, description or README has one of these phrases, best first, without
+        README."""
+        words = [" ".join(re.findall(r"[\w.:-]+", phrase))[:180].strip() for phrase in phrases]
+        wanted = " OR ".join(f'"{phrase}"' for phrase in words if phrase)
+        if not wanted:
+            return []
+        with self._said():
+            self._github.per_page = min(k, 100)
+            found: Iterable[GithubRepository] = self._github.search_repositories(f"{wanted} in:name,description,readme")
+            return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
+
+    def repository(self, full_name: str) -> RepositoryFacts | None:
+        """The repository with README and newest commit of its default branch; None where there is none, or none that
+        we may see."""
+        with self._said():
+            try:
+                found = self._github.get_repo(full_name)
+            except UnknownObjectException:
+                return None
+            facts = _facts(found)
+            if facts is None:
+                return None
+            more: dict[str, object] = {}
+            with suppress(UnknownObjectException):
+                readme = found.get_readme()
+                if readme.encoding == "base64" and (readme.size or 0) <= _LARGEST_README:
+                    more["readme"] = readme.decoded_content.decode("utf-8", "replace")[:_LARGEST_README]
+            with suppress(UnknownObjectException):  # an empty repository
+                head = found.get_branch(facts.default_branch).commit
+                more |= {"commit": head.sha, "committed": _day(head.commit.committer.date)}
+            return facts.model_copy(update=more)
+
+    def _said(self) -> "_Errors":
+        return _Errors(self._host, bool(self._token))
+
+    def _answer(self, url: str, headers: Mapping[str, str]) -> HttpReply:
+        path = self._folder / (hashlib.sha256(f"{url}\0{self._token}".encode()).hexdigest() + ".json")
+        stored = _read(path)
+        if stored is not None and not self._token and 0 <= time.time() - stored.at < _FRESH:
+            return HttpReply(200, stored.headers, stored.body.encode())
+        condition = {"If-None-Match": stored.etag} if stored is not None else {}
+        reply = self._web.reply(url, _LARGEST, {**headers, **condition})
+        if stored is not None and reply.status == 304:
+            reply = HttpReply(200, stored.headers, stored.body.encode())
+        if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
+            kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
+            fresh = _Stored(etag=etag, at=time.time(), headers=kept, body=reply.body.decode("utf-8", "replace"))
+            with suppress(OSError):  # a cache that cannot be written costs requests only
+                private_folder(self._folder.parent)
+                private_folder(self._folder)
+                write_whole(path, fresh.model_dump_json().encode())
+        return reply
+
+
+def _read(path: Path) -> _Stored | None:
+    try:
+        return _Stored.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+class _Errors:
+    """Turns what PyGithub raises into one line."""
+
+    def __init__(self, host: str, token: bool) -> None:
+        self._host, self._token = host, token
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, BusyError) and not self._token:
+            raise BusyError(f"{error}, or set GITHUB_TOKEN, which raises the limit", error.seconds) from error
+        if isinstance(error, InputError):
+            return
+        if isinstance(error, GithubException) and error.status == 401:
+            raise ConfigError("GitHub does not take the token of GITHUB_TOKEN; make a new one, or unset it") from error
+        if isinstance(error, GithubException):
+            raise UnreachableError(f"{self._host} answers {error.status}; try later, or {_REMEDY}") from error
+        if isinstance(error, TypeError | KeyError | AttributeError | ValueError | AssertionError | RuntimeError):
+            raise UnreachableError(f"{self._host} does not answer as GitHub does; {_REMEDY}") from error
+
+
+class _Connection:
+    """What PyGithub takes for a connection."""
+
+    def __init__(
+        self,
+        answer: Callable[[str, Mapping[str, str]], HttpReply],
+        scheme: str,
+        host: str,
+        port: int | None = None,
+        **_: object,
+    ) -> None:
+        self._answer, self.host = answer, host
+        self._base = f"{scheme}://{host}" + (f":{port}" if port else "")
+        self._url, self._headers = "", {"": ""}
+
+    def request(
+        self,
+        verb: str,
+        url: str,
+        input: object,
+        headers: dict[str, str],
+        stream: bool = False,  # noqa: ARG002
+    ) -> None:
+        if verb != "GET" or input is not None:
+            raise RuntimeError("only GET is asked of GitHub")
+        self._url, self._headers = self._base + url, headers
+
+    def getresponse(self) -> "_Response":
+        return _Response(self._answer(self._url, self._headers))
+
+    def close(self) -> None:
+        pass
+
+
+class _Response:
+    def __init__(self, reply: HttpReply) -> None:
+        self.status, self.headers, self._body = reply.status, dict(reply.headers), reply.body
+
+    def getheaders(self) -> ItemsView[str, str]:
+        return self.headers.items()
+
+    def read(self) -> str:
+        return self._body.decode("utf-8", "replace")
+
+
+def _facts(found: GithubRepository) -> RepositoryFacts | None:
+    """None for a name that no address can have."""
+    name = github_name(f"https://github.com/{found.full_name}")
+    if name is None or found.private:
+        return None
+    raw: Mapping[str, Any] = found._rawData  # `raw_data` asks for the whole of a search's result, one by one
+    license_id = (raw.get("license") or {}).get("spdx_id")
+    origin = (raw.get("source") or raw.get("parent") or {}).get("full_name") if raw.get("fork") else None
+    return RepositoryFacts(
+        url=f"https://github.com/{name}",
+        full_name=name,
+        description=(found.description or "")[:1000],
+        homepage=(found.homepage or "")[:300],
+        stars=found.stargazers_count,
+        archived=bool(found.archived),
+        source=(origin or "a fork") if raw.get("fork") else None,
+        license=license_id if license_id not in (None, "NOASSERTION") else None,
+        size_kb=found.size,
+        created=_day(found.created_at),
+        pushed=_day(found.pushed_at),
+        default_branch=found.default_branch or "",
+    )
+
+
+def _day(moment: datetime | None) -> str | None:
+    return moment.date().isoformat() if moment is not None else None

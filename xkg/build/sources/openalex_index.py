@@ -1,0 +1,115 @@
+"""OpenAlex as a `PaperIndex`, through `pyalex`, whose requests `Web` paces, retries and bounds.
+
+Priem, Piwowar and Orr, "OpenAlex: A fully-open index of scholarly works, authors, venues, institutions, and concepts",
+2022. It answers without a key for a while each day; `OPENALEX_API_KEY` lifts that."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pyalex
+
+from xkg.build.sources.arxiv import arxiv_id
+from xkg.build.sources.download import UnreachableError, Web
+from xkg.build.sources.paper_index import FoundPaper
+
+URL = "https://api.openalex.org"
+
+_LARGEST = 20_000_000
+_DOIS, _PER_TITLE = 50, 3
+_REMEDY = "check the network and the setting curation.openalex, or switch it off ('none')"
+_FIELDS = ["id", "doi", "title", "display_name", "publication_date", "authorships", "locations"]
+
+
+class OpenAlexIndex:
+    """The works of OpenAlex, or of a mirror at `url`."""
+
+    name = "OpenAlex"
+    is_slow = False
+
+    def __init__(self, url: str = URL, *, pause: float = 0.1, seconds: float = 60) -> None:
+        self._url = url.rstrip("/")
+        self._web = Web("xkg", pause, _REMEDY, seconds=seconds)
+
+    def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
+        return self.by_dois([f"10.48550/arxiv.{each}" for each in ids])
+
+    def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
+        distinct = tuple(dict.fromkeys(doi.lower() for doi in dois if "|" not in doi and "," not in doi))
+        found: list[FoundPaper] = []
+        for at in range(0, len(distinct), _DOIS):
+            works = self._works().filter(doi="|".join(distinct[at : at + _DOIS])).select(_FIELDS)
+            for page in works.paginate(per_page=_DOIS, n_max=2 * _DOIS):
+                found += _papers(page)
+        return found
+
+    def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:
+        found: list[FoundPaper] = []
+        for title in dict.fromkeys(titles):
+            words = " ".join(re.findall(r"[^\W_]+", title)[:40])
+            if words:
+                works = self._works().search_filter(title=words).select(_FIELDS)
+                found += _papers(works.get(per_page=_PER_TITLE))
+        return found
+
+    def search(self, query: str, k: int) -> Sequence[FoundPaper]:
+        works = self._works().search(" ".join(re.findall(r"[^\W_]+", query)[:40]))
+        return _papers(works.select([*_FIELDS, "abstract_inverted_index"]).get(per_page=min(k, 100)))
+
+    def _works(self) -> Any:
+        return Works(self._web, self._url)
+
+
+class Works(pyalex.Works):  # type: ignore[misc]
+    """The package's queries and pages, asked over `Web`. The package takes the path from the name of the class."""
+
+    def __init__(self, web: Web, url: str) -> None:
+        super().__init__()
+        self._web, self._base = web, urlsplit(url)
+
+    def _get_from_url(self, url: str, session: object = None) -> Any:  # noqa: ARG002
+        parts = urlsplit(url)
+        path = self._base.path.rstrip("/") + parts.path
+        address = urlunsplit((self._base.scheme, self._base.netloc, path, parts.query, ""))
+        key = os.environ.get("OPENALEX_API_KEY", "")
+        status, value = self._web.json(address, _LARGEST, {"Authorization": f"Bearer {key}"} if key else None)
+        if status in (401, 403):
+            raise UnreachableError("OpenAlex wants a key; set OPENALEX_API_KEY, or curation.openalex=none")
+        results, meta = (value.get("results"), value.get("meta")) if isinstance(value, dict) else (None, None)
+        if status != 200 or not isinstance(results, list) or not isinstance(meta, dict):
+            raise UnreachableError(f"{self._base.netloc} answers {status}, not as OpenAlex does; {_REMEDY}")
+        return pyalex.api.OpenAlexResponseList(
+            [work for work in results if isinstance(work, dict)],
+            {"next_cursor": None, **meta},
+            self.resource_class,
+        )
+
+
+def _papers(works: Iterable[Mapping[str, Any]]) -> list[FoundPaper]:
+    found = []
+    for work in works:
+        try:
+            found.append(_paper(work))
+        except (AttributeError, KeyError, TypeError, ValueError):  # a work that is none says nothing of the others
+            continue
+    return found
+
+
+def _paper(work: Mapping[str, Any]) -> FoundPaper:
+    doi = (work.get("doi") or "").removeprefix("https://doi.org/") or None
+    places = [doi or "", *((place or {}).get("landing_page_url") or "" for place in work.get("locations") or ())]
+    known = next((each for place in places[:50] if (each := arxiv_id(place)) is not None), None)
+    names = [(each.get("author") or {}).get("display_name") or "" for each in (work.get("authorships") or ())[:100]]
+    day = work.get("publication_date")
+    index = work.get("abstract_inverted_index")
+    return FoundPaper(
+        source=OpenAlexIndex.name,
+        title=" ".join((work.get("display_name") or work["title"]).split())[:1000],
+        authors=tuple(name for name in names if name),
+        abstract=(pyalex.invert_abstract(index) or "")[:20_000] if isinstance(index, dict) else "",
+        published=day if isinstance(day, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", day) else None,
+        arxiv_id=known.number if known else None,
+        doi=doi if known is None or doi is None or "arxiv" not in doi.lower() else None,
+    )

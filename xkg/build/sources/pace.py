@@ -1,0 +1,58 @@
+"""The pause between requests to one server, kept by all processes of a user together.
+
+The terms of use of arXiv allow one connection at a time and one request in three seconds, whoever makes it
+(https://info.arxiv.org/help/api/tou.html). Machines that share a home folder share the pause as well."""
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from xkg.files import file_lock, private_folder, user_cache_folder
+
+
+class Pace:
+    """`seconds` pass between the end of one request to `host` and the start of the next. The last end is the content of
+    a locked file; where no file can be written, the pause holds within this process alone."""
+
+    def __init__(self, host: str, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._path = user_cache_folder() / "pace" / re.sub(r"[^\w.-]", "-", host)
+        self._seconds, self._sleep = seconds, sleep
+        self._free_at = 0.0
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """One request: waits until it may be made, and keeps others from making one meanwhile."""
+        if self._seconds <= 0:
+            yield
+            return
+        with contextlib.ExitStack() as held:
+            shared = self._locked(held)
+            early = (_read(self._path) if shared else self._free_at) - time.time()
+            if early > 0:
+                self._sleep(min(early, self._seconds))  # a clock that was set back keeps nobody waiting for longer
+            try:
+                yield
+            finally:
+                self._free_at = time.time() + self._seconds
+                if shared:
+                    with contextlib.suppress(OSError):
+                        self._path.write_text(repr(self._free_at))
+
+    def _locked(self, held: contextlib.ExitStack) -> bool:
+        try:
+            private_folder(self._path.parent.parent)
+            private_folder(self._path.parent)
+            held.enter_context(file_lock(self._path))
+        except OSError:
+            return False
+        return os.access(self._path, os.W_OK)
+
+
+def _read(path: Path) -> float:
+    try:
+        return float(path.read_text()[:40] or 0)
+    except (OSError, ValueError):
+        return 0.0

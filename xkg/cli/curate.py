@@ -1,0 +1,130 @@
+"""Commands about what a graph is to hold: curate, audit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from xkg.cli.build_each import build_each
+from xkg.cli.output import Blacklisted, Json, present, print_result, print_text, settings_of
+from xkg.errors import InputError
+
+if TYPE_CHECKING:
+    from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
+    from xkg.config import Settings
+
+_DROPPED = 12
+
+
+def curate(
+    context: typer.Context,
+    target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
+    most: Annotated[int, typer.Option(min=1, max=100, help="At most so many papers.")] = 10,
+    blacklist: Blacklisted = None,
+    llm: Annotated[
+        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.")
+    ] = None,
+    max_cost: Annotated[
+        float | None, typer.Option(min=0, help="At most so many dollars for this target, earlier runs included.")
+    ] = None,
+    paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
+    build: Annotated[bool, typer.Option("--build", help="Then build what was found, one after the other.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Find the papers and repositories that are worth building around one paper, and say why.
+
+    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing without --build."""
+    from xkg.commands import curate
+
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    curated = curate.curate(
+        settings,
+        target,
+        most=most,
+        blacklist=blacklist,
+        paper_id=paper_id,
+        notify=lambda line: print_text(line, err=True),
+    )
+    if not as_json:
+        print_text(table(curated))
+    elif not build:
+        print_result(curated, as_json=True)
+    if build and curated.papers:
+        build_each(settings, curated.pairs(), None, "text", None, blacklist, as_json)
+
+
+def curated_pairs(
+    settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
+) -> list[tuple[str, str | None]]:
+    """What curations find around some papers, each pair once; their tables go to stderr."""
+    from xkg.commands import curate
+
+    pairs: dict[tuple[str, str | None], None] = {}
+    for target in targets:
+        found = curate.curate(
+            settings,
+            target,
+            blacklist=blacklist,
+            paper_id=paper_id,
+            notify=lambda line: print_text(line, err=True),
+        )
+        print_text(table(found), err=True)
+        pairs |= dict.fromkeys(found.pairs())
+    return list(pairs)
+
+
+def table(curated: "CuratedSet") -> str:
+    """A curated set for a person: what was chosen and why, then what was dropped and why."""
+    by = f"with {curated.by}" if curated.by else "without a language model: by how it cites them, and vectors"
+    lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
+    lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]
+    for number, paper in enumerate(curated.papers, start=1):
+        lines += ["", f"{number:>2}  {paper.title}", *(f"      {line}" for line in _about(paper))]
+    if not curated.papers:
+        lines += ["", "no paper with a repository of its own was found"]
+    if curated.dropped:
+        lines += ["", f"dropped, the first of {len(curated.dropped)}:"]
+        lines += [f"  {paper.title[:90]}: {paper.dropped}" for paper in curated.dropped[:_DROPPED]]
+    lines += ["", *(f"note: {line}" for line in curated.notes)] if curated.notes else []
+    return "\n".join(lines)
+
+
+def _about(paper: "CuratedPaper") -> list[str]:
+    scores = ", ".join(f"{name} {value:.2f}" for name, value in paper.scores.items())
+    lines = [
+        f"arXiv:{paper.arxiv_id}, {(paper.published or '')[:4]}; {paper.origin}; for {paper.technique}",
+        f"score {paper.score:.2f} ({scores}); {paper.why}",
+        f"identified: {paper.identified}",
+    ]
+    repository = paper.repository
+    if repository is not None:
+        facts = [
+            repository.license or "no licence known",
+            f"{repository.stars} stars" if repository.stars is not None else "",
+            "archived" if repository.archived else "",
+            f"{repository.default_branch} at {repository.commit[:12]}" if repository.commit else "no commit known",
+        ]
+        lines.append(f"{repository.url}: {', '.join(filter(None, facts))}")
+        lines += [f"  {line}" for line in repository.evidence]
+    return lines
+
+
+def audit(
+    context: typer.Context,
+    blacklist: Annotated[Path, typer.Option("--blacklist", help="File of repositories and papers, one a line.")],
+    log: Annotated[
+        list[Path] | None, typer.Option(help="File with answers, such as an agent's log (repeatable).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Prove that a graph, and logs of answers, hold nothing of a blacklist; fail where they do.
+
+    Repositories are compared with the blacklisted ones, which are fetched for that."""
+    from xkg.commands import audit
+
+    result = audit.audit(settings_of(context), blacklist, tuple(log or ()))
+    print_result(result, as_json)
+    if not result.clean:
+        found = f"{len(result.findings)} findings" if result.findings else "nothing was found"
+        raise InputError(f"{found}, and {len(result.unchecked)} comparisons could not be made; see above")

@@ -1,0 +1,148 @@
+"""`xkg curate`: the papers and repositories that are worth building around a target."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.commands.open import blacklist_guard, embedder, language_model, require_folder
+from xkg.config import Settings
+from xkg.errors import ConfigError, InputError
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
+    from xkg.build.curation.curated_set import ChosenRepository, CuratedSet
+    from xkg.build.paper.document import Document
+    from xkg.build.parsing.parsers import Parsers
+    from xkg.build.sources.github import GitHub
+    from xkg.build.sources.paper_index import PaperIndex
+    from xkg.build.sources.paper_source import Source
+
+OFF = "none"
+
+
+def curate(
+    settings: Settings,
+    target: str,
+    *,
+    most: int = 10,
+    blacklist: Path | None = None,
+    paper_id: str | None = None,
+    notify: "Callable[[str], None]" = lambda _: None,
+) -> "CuratedSet":
+    """Curates one target, a path or an arXiv id or address, without what a `blacklist` names. `notify` receives lines
+    on what could not be asked.
+
+    Raises what `curate` of `xkg.build.curation` raises, `InputError` for a target that cannot be read, and
+    `ConfigError` where the packages of the extra `curation` are not installed."""
+    from xkg.build.curation.curate import Sources
+    from xkg.build.curation.curate import curate as curated
+    from xkg.build.curation.guide import Guide
+    from xkg.build.curation.repository_search import RepositorySearch
+    from xkg.build.parsing.parsers import Parsers
+    from xkg.build.sources.arxiv import ArxivSource
+    from xkg.build.sources.paper_source import find_paper
+    from xkg.model import paper_id as id_of
+
+    require_folder(settings.kg)
+    indexes, host = _indexes(settings), _host(settings)
+    notes: list[str] = []
+
+    def note(line: str) -> None:
+        notes.append(line)
+        notify(line)
+
+    with ExitStack() as opened:
+        parsers = opened.enter_context(Parsers())
+        papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers)
+
+        def text(arxiv_id: str) -> "Document":
+            return parsers.paper(papers.paper(arxiv_id).path)
+
+        found = find_paper(target, (papers,))
+        document = found.described(parsers.paper(found.path))
+        identity = paper_id or id_of(document.title or found.path.stem, document.arxiv_id, document.doi)
+        if host is not None:
+            notify(host.limits)
+        guard = blacklist_guard(settings, blacklist, note)
+        refused = guard.repository if guard is not None else lambda _: None
+        guide = None
+        if settings.llm.model != OFF:
+            model = opened.enter_context(language_model(settings, lambda _: None))
+            guide = Guide(model.for_paper(f"curate {identity}"), settings.llm.paper_model or settings.llm.model, note)
+        decide = guide.is_own if guide is not None else lambda *_: None
+        cache = settings.kg / "repositories"
+        search = RepositorySearch(host, cache, decide=decide, refused=refused, note=note)
+        sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
+        found_set = curated(document, identity, sources, most=most, guard=guard, guide=guide)
+    return found_set.model_copy(update={"notes": tuple(dict.fromkeys((*found_set.notes, *notes)))})
+
+
+def own_repository(
+    settings: Settings,
+    paper: "str | Path",
+    sources: "Sequence[Source]",
+    parsers: "Parsers",
+    guard: "BlacklistGuard | None",
+    notes: list[str],
+) -> "ChosenRepository":
+    """The repository that is a paper's own: one that it names, or that GitHub finds by its title. `notes` receives what
+    could not be asked. Raises `InputError` where none is shown to be its own, with the likeliest."""
+    from xkg.build.curation.ownership import PaperIdentity
+    from xkg.build.curation.repository_links import links_of
+    from xkg.build.curation.repository_search import RepositorySearch
+    from xkg.build.sources.paper_source import find_paper
+
+    found = find_paper(str(paper), sources)
+    document = found.described(parsers.paper(found.path))
+    refused = guard.repository if guard is not None else lambda _: None
+    search = RepositorySearch(_host(settings), settings.kg / "repositories", refused=refused, note=notes.append)
+    identity = PaperIdentity(document.title, document.authors, document.arxiv_id, None)
+    looked_at = search.of(identity, links_of(document))
+    if looked_at and looked_at[0].is_official:
+        return looked_at[0]
+    if not looked_at:
+        why = f": {notes[0]}" if notes else ""
+        raise InputError(f"{paper}: no repository of it was found{why}; name one with --repo, or leave --repo out")
+    likeliest = looked_at[0]
+    reasons = "; ".join(likeliest.evidence)[:400]
+    raise InputError(
+        f"{paper}: no repository is shown to be its own; the likeliest is {likeliest.url} ({reasons}): name it with "
+        "--repo if you know it to be"
+    )
+
+
+def _indexes(settings: Settings) -> "Sequence[PaperIndex]":
+    from xkg.build.sources.arxiv_index import ArxivIndex
+
+    chosen: list[PaperIndex] = []
+    try:
+        if settings.curation.openalex != OFF:
+            from xkg.build.sources.openalex_index import OpenAlexIndex
+
+            chosen.append(OpenAlexIndex(settings.curation.openalex))
+        if settings.curation.semantic_scholar != OFF:
+            from xkg.build.sources.semantic_scholar_index import SemanticScholarIndex
+
+            chosen.append(SemanticScholarIndex(settings.curation.semantic_scholar))
+    except ImportError as error:
+        raise _missing(error) from error
+    # arXiv answers once in three seconds: it is asked last, for what the others do not know.
+    return [*chosen, ArxivIndex(settings.arxiv.url)]
+
+
+def _host(settings: Settings) -> "GitHub | None":
+    if settings.curation.github == OFF:
+        return None
+    try:
+        from xkg.build.sources.github import GitHub
+    except ImportError as error:
+        raise _missing(error) from error
+    return GitHub(settings.kg / "curation" / "github", settings.curation.github)
+
+
+def _missing(error: ImportError) -> ConfigError:
+    return ConfigError(
+        f"curation needs packages that are not installed ({error.name}): pip install 'xkg[curation]', or switch their "
+        "sources off (curation.openalex, curation.semantic_scholar and curation.github: none)"
+    )

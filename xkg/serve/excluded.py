@@ -1,0 +1,178 @@
+"""What the setting `serve.exclude` keeps out of every answer: papers that a blacklist names, and papers that were built
+from a repository that it names. A server for agents under test so serves a graph that others need whole."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from xkg.blacklist import Blacklist
+from xkg.errors import UnknownIdError
+from xkg.model import Code, Paper, PaperBundle, paper_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from xkg.embeddings.base import EncodedText
+    from xkg.store.graph_store import (
+        Background,
+        Coverage,
+        Facts,
+        GraphStore,
+        Heading,
+        Hit,
+        Link,
+        Snapshot,
+        TechniqueView,
+    )
+
+_OF_REPOSITORY = (
+    "MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) WHERE toLower(r.id) STARTS WITH $name RETURN DISTINCT p.id AS id"
+)
+_MOST = 10_000
+_MORE_HITS = 2
+"""So many times as many hits are asked for, since some are left out."""
+
+
+def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blacklist) -> dict[str, str]:
+    """Ids of the papers of a graph that a blacklist keeps out, each with the reason. Reads the heads of all papers."""
+    found: dict[str, str] = {}
+    for paper in snapshot.papers():
+        doi = paper.id.removeprefix("doi:") if paper.id.startswith("doi:") else None
+        reason = blacklist.paper(paper.arxiv_id or _arxiv_of(paper.id), doi, paper.title)
+        if reason is not None:
+            found[paper.id] = reason
+    for name in blacklist.repositories:
+        for mark in ("@", ":"):
+            rows = store.query(_OF_REPOSITORY, {"name": f"{name}{mark}"}, rows=_MOST).rows
+            for (paper_id,) in rows:
+                found.setdefault(str(paper_id), f"it was built from {name}, which the blacklist names")
+    return found
+
+
+def _arxiv_of(paper: str) -> str | None:
+    return paper.removeprefix("arxiv:") if paper.startswith("arxiv:") else None
+
+
+class WithoutExcluded:
+    """A `Snapshot` in which the papers `hidden` are not."""
+
+    def __init__(self, snapshot: "Snapshot", hidden: Mapping[str, str]) -> None:
+        self._inner, self._hidden = snapshot, hidden
+        self.generation, self.searchable = snapshot.generation, snapshot.searchable
+
+    def papers(self) -> Sequence[Paper]:
+        return [paper for paper in self._inner.papers() if paper.id not in self._hidden]
+
+    def paper_count(self) -> int:
+        return self._inner.paper_count() - len(self._hidden)
+
+    def called(self, words: str) -> Sequence[str]:
+        return self._shown(self._inner.called(words))
+
+    def headings(self, ids: Sequence[str]) -> "Mapping[str, Heading]":
+        return self._inner.headings(self._shown(ids))
+
+    def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
+        return self._shown(self._inner.of_years(first, last))
+
+    def require_paper(self, paper: str) -> None:
+        with self._known(paper):
+            self._inner.require_paper(paper)
+
+    def bundle(self, paper: str) -> PaperBundle:
+        with self._known(paper):
+            return self._inner.bundle(paper)
+
+    def technique(self, technique: str) -> "TechniqueView":
+        with self._known(technique):
+            return self._inner.technique(technique)
+
+    def techniques(self, ids: Sequence[str]) -> "Sequence[TechniqueView]":
+        with self._known(*ids):
+            return self._inner.techniques(ids)
+
+    def code(self, code: str) -> Code:
+        with self._known(code):
+            return self._inner.code(code)
+
+    def named(self, name: str) -> Sequence[str]:
+        return self._shown(self._inner.named(name))
+
+    def links(self) -> "Sequence[Link]":
+        return self._linked(self._inner.links())
+
+    def links_of(self, ids: Sequence[str]) -> "Sequence[Link]":
+        return self._linked(self._inner.links_of(self._shown(ids)))
+
+    def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
+        return self._found(lambda more, within: self._inner.find_text(query, more, within), k, papers)
+
+    def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
+        return self._found(lambda more, within: self._inner.find_vector(vector, more, within), k, papers)
+
+    def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
+        return self._inner.matched(query, self._shown(ids))
+
+    def interaction(self, reading: "EncodedText", ids: Sequence[str]) -> Mapping[str, float]:
+        return self._inner.interaction(reading, self._shown(ids))
+
+    def name_coverage(self, reading: "EncodedText", ids: Sequence[str]) -> "Mapping[str, Coverage]":
+        return self._inner.name_coverage(reading, self._shown(ids))
+
+    def background(self, vector: "NDArray[np.float32]") -> "Background":
+        return self._inner.background(vector)
+
+    def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
+        return self._inner.vectors(self._shown(ids))
+
+    def facts(self, ids: Sequence[str]) -> "Mapping[str, Facts]":
+        return self._inner.facts(self._shown(ids))
+
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
+        with self._known(paper):
+            cites, cited = self._inner.citations_of(paper)
+        return cites - self._hidden.keys(), cited - self._hidden.keys()
+
+    def _shown(self, ids: Sequence[str]) -> list[str]:
+        return [each for each in ids if paper_of(each) not in self._hidden]
+
+    def _linked(self, links: "Sequence[Link]") -> "list[Link]":
+        return [link for link in links if len(self._shown([link.first, link.second])) == 2]
+
+    def _found(
+        self, find: "Callable[[int, Sequence[str]], Sequence[Hit]]", k: int, papers: Sequence[str]
+    ) -> "Sequence[Hit]":
+        within = self._shown(papers)
+        if papers and not within:
+            return []
+        more = k
+        while True:  # until there are k that may be shown, or no more at all
+            hits = find(more, within)
+            shown = [hit for hit in hits if paper_of(hit.id) not in self._hidden]
+            if len(shown) >= k or len(hits) < more:
+                return shown[:k]
+            more *= _MORE_HITS
+
+    @contextmanager
+    def _known(self, *ids: str) -> Iterator[None]:
+        """As for an id that is not there, whose error names ids that are like it: none that is hidden."""
+        for each in ids:
+            if paper_of(each) in self._hidden:
+                raise UnknownIdError(f"there is no {each} in this graph; search for it, or list the papers")
+        try:
+            yield
+        except UnknownIdError as error:
+            if any(hidden in str(error) for hidden in self._hidden):
+                raise UnknownIdError(f"there is no {' or '.join(ids)[:300]} in this graph; search for it") from None
+            raise
+
+
+def query_refused(hidden: Mapping[str, str]) -> str | None:
+    """Why Cypher, which reaches every node, is off; None where nothing is hidden."""
+    if not hidden:
+        return None
+    return (
+        f"this graph holds {len(hidden)} papers that serve.exclude keeps out, so Cypher, which would reach them, is "
+        "off: use the other tools, or serve a graph without them (xkg remove)"
+    )
