@@ -28,7 +28,7 @@ from pathlib import Path
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.latex.document import readable_latex
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
 from xkg.build.paper.sentences import sentences

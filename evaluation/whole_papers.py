@@ -22,8 +22,8 @@ from pathlib import Path
 from xkg.build.guided.reading.outline import rendered
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.document import Document
-from xkg.build.paper.latex.macros import expand, unprinted
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tex.macros import expand, unprinted
+from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.read import parse_paper
 
 _DISPLAY = re.compile(

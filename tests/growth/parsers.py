@@ -21,8 +21,8 @@ from xkg.build.code.python import analyse
 from xkg.build.code.symbols import outline
 from xkg.build.code.syntax_nodes import SECONDS, syntax_root
 from xkg.build.declared_packages import declared_packages
+from xkg.build.guided.checking.run_report import steady
 from xkg.build.guided.coding.draft_check import documentation_faults
-from xkg.build.guided.coding.run_report import steady
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.guided.reading.symbols_in_text import unsupported, unsupported_numbers
 from xkg.build.paper.document import Document
@@ -30,7 +30,7 @@ from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.bibliography import parse_bbl
 from xkg.build.paper.latex.bibtex import entries
 from xkg.build.paper.latex.document import parse_latex
-from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.pdf_html.html import parse_html
 from xkg.build.paper.plain import plain

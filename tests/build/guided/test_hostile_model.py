@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.guided.coding.test_debug import DEFINITION, GOOD, TEST, boxed, edit
+from tests.build.guided.checking.test_debug import DEFINITION, GOOD, TEST, boxed, edit
 from tests.llm_endpoint import ScriptedEndpoint
-from xkg.build.guided.coding.debug import debug
+from xkg.build.guided.checking.debug import debug
 from xkg.config import LlmSettings
 from xkg.llm.client import LanguageModel
 from xkg.model import Level

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xkg.build.paper.document import Document, Section
-from xkg.build.paper.latex.macros import unprinted
+from xkg.build.paper.latex.tex.macros import unprinted
 from xkg.build.paper.plain import plain
 
 

@@ -111,6 +111,11 @@ class Questions:
             thread.start()
         return answer
 
+    @property
+    def waiting(self) -> int:
+        """The number of callers that wait for an answer."""
+        return self._waiting
+
     def wait(self, answer: "Future[T]", until: float) -> T:
         """The answer, or what follows from one, if it is there at `until` (`time.monotonic`). Raises an `XkgError` that
         says why there is none: `ModelUnavailableError` where it is not there in time, `ConfigError`, and what asking

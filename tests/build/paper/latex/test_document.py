@@ -4,7 +4,7 @@ import pytest
 
 from tests.build.paper import papers
 from xkg.build.paper.document import Document
-from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper
 

@@ -1,4 +1,4 @@
-"""A model writes the code of one technique, and it is run, repaired and judged.
+"""A model writes the code of one technique, from its lines and what these need; it is run and checked.
 
-May import: repair_guard, and the rooms of build without a model.
+May import: checking, repair_guard, and the rooms of build without a model.
 """

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import in_dependency_order
-from xkg.build.guided.coding.debug import debug
-from xkg.build.guided.coding.judge import check
+from xkg.build.guided.checking.debug import debug
+from xkg.build.guided.checking.judge import check
 from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
 from xkg.build.guided.draft import Draft, prompt

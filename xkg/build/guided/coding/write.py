@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.python import parse_ast
 from xkg.build.fidelity import omitted
+from xkg.build.guided.checking.component_use import named, uncalled
+from xkg.build.guided.checking.suggested_sizes import suggested_sizes
 from xkg.build.guided.coding.beside import other_places
-from xkg.build.guided.coding.component_use import named, uncalled
 from xkg.build.guided.coding.configuration import configuration
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, without
-from xkg.build.guided.coding.suggested_sizes import suggested_sizes
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask

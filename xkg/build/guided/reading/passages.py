@@ -13,8 +13,8 @@ from typing import Literal
 from xkg.build.paper.document import Algorithm, Document
 from xkg.build.paper.latex.algorithms import LABEL
 from xkg.build.paper.latex.tables import rows
-from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence
 from xkg.build.techniques.definitions import Reader, excerpt_of, read

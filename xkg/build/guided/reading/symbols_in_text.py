@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from xkg.build.paper.latex.macros import expand
+from xkg.build.paper.latex.tex.macros import expand
 
 _FORMULA = re.compile(
     r"(?<!\\)\$\$(.{1,4000}?)\$\$|(?<!\\)\$(.{1,4000}?)(?<!\\)\$"

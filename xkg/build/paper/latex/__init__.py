@@ -1,4 +1,4 @@
 """LaTeX to a `Document`.
 
-May import: code shared by the formats of papers.
+May import: tex, and code shared by the formats of papers.
 """

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from xkg.build.paper.document import Algorithm
-from xkg.build.paper.latex.commands import MATH_ENVIRONMENTS
-from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import Environment, Tex
+from xkg.build.paper.latex.tex.commands import MATH_ENVIRONMENTS
+from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import Environment, Tex
 
 LABEL = re.compile(r"\\label\s*\{([^{}]{1,200})\}")
 CAPTION = re.compile(r"\\(?:caption|captionof|TitleOfAlgo)\*?(?![a-zA-Z])")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from xkg.build.paper.document import Algorithm, Aside
-from xkg.build.paper.latex.commands import FLOATS, PICTURES, TABULARS
-from xkg.build.paper.latex.labels import Printed, Theorem
 from xkg.build.paper.latex.listings import code
 from xkg.build.paper.latex.tables import rows
-from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, between
+from xkg.build.paper.latex.tex.commands import FLOATS, PICTURES, TABULARS
+from xkg.build.paper.latex.tex.labels import Printed, Theorem
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between
 
 _CAPTION = re.compile(r"\\(caption|captionof|subcaption|subcaptionbox|TitleOfAlgo)\*?(?![a-zA-Z])")
 _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4}(?=\[)")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from xkg.build.paper.front_matter import is_person
-from xkg.build.paper.latex.macros import expand
-from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tex.macros import expand
+from xkg.build.paper.latex.tex.text import latex_text
 
 _BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import ARXIV
 from xkg.build.paper.latex import bibtex
-from xkg.build.paper.latex.macros import find_macros
-from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tex.macros import find_macros
+from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, title_of, year_of
 from xkg.model import Reference
 

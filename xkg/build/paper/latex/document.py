@@ -13,15 +13,15 @@ from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algo
 from xkg.build.paper.latex.asides import asides_in
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
-from xkg.build.paper.latex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
-from xkg.build.paper.latex.flatten import flatten
-from xkg.build.paper.latex.formulas import math
-from xkg.build.paper.latex.labels import printed, theorems_in
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
-from xkg.build.paper.latex.macros import Macros, aliases, expand, find_macros, unprinted
-from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import VERBATIM, Environment, Tex, between, environments
+from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
+from xkg.build.paper.latex.tex.flatten import flatten
+from xkg.build.paper.latex.tex.formulas import math
+from xkg.build.paper.latex.tex.labels import printed, theorems_in
+from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, unprinted
+from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.unicode import one_line
 
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}

@@ -3,7 +3,7 @@ r"""The numbers that LaTeX prints beside displayed equations."""
 import re
 from collections.abc import Sequence
 
-from xkg.build.paper.latex.tokens import Environment
+from xkg.build.paper.latex.tex.tokens import Environment
 
 _ROWS = frozenset(("align", "gather", "eqnarray", "flalign", "alignat", "xalignat"))
 _NUMBERED = _ROWS | {"equation", "multline", "dmath"}

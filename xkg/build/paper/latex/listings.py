@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.paper.latex.algorithms import LABEL, caption, steps, unnumbered
-from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import Environment, Tex
+from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import Environment, Tex
 
 _CAPTION_KEY = re.compile(r"(?:^|,)\s*+(?:caption|title)\s*+=\s*+")
 _LABEL_KEY = re.compile(r"(?:^|,)\s*+label\s*+=\s*+\{?([^{},\]]{1,200})")

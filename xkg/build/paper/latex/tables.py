@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from xkg.build.paper.latex.commands import TABULARS
-from xkg.build.paper.latex.tokens import Tex, environments
+from xkg.build.paper.latex.tex.commands import TABULARS
+from xkg.build.paper.latex.tex.tokens import Tex, environments
 
 _BORDER = re.compile(
     r"\\(?:hline|hdashline|toprule|midrule|bottomrule|endhead|endfirsthead|endfoot|endlastfoot|addlinespace|morecmidrules)"

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from xkg.build.paper.document import Algorithm
-from xkg.build.paper.latex.formulas import math
+from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.markdown.blocks import Region, inside_any
 from xkg.build.paper.markdown.text import inline
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from xkg.build.paper.latex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
-from xkg.build.paper.latex.tokens import Tex, environments
+from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, MATH_ENVIRONMENTS
+from xkg.build.paper.latex.tex.tokens import Tex, environments
 
 Kind = Literal["code", "math", "table", "image", "caption", "footnote", "comment", "front", "algorithm"]
 

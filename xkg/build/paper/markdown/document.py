@@ -21,10 +21,10 @@ from xkg.build.paper.headings import (
 )
 from xkg.build.paper.latex.algorithms import LABEL, latex_algorithms
 from xkg.build.paper.latex.authors import authors_in
-from xkg.build.paper.latex.formulas import math
-from xkg.build.paper.latex.macros import expand, find_macros
-from xkg.build.paper.latex.text import latex_text
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tex.formulas import math
+from xkg.build.paper.latex.tex.macros import expand, find_macros
+from xkg.build.paper.latex.tex.text import latex_text
+from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.markdown.algorithms import markdown_algorithms
 from xkg.build.paper.markdown.blocks import Region, inside_any, is_mathpix, lines_of, regions
 from xkg.build.paper.markdown.references import markdown_references

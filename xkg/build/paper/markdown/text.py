@@ -4,9 +4,9 @@ import re
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.headings import repeats_title
-from xkg.build.paper.latex.formulas import math
-from xkg.build.paper.latex.macros import expand
-from xkg.build.paper.latex.text import latex_text
+from xkg.build.paper.latex.tex.formulas import math
+from xkg.build.paper.latex.tex.macros import expand
+from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.markdown.blocks import is_mathpix, regions
 
 _MATH = re.compile(

@@ -2,8 +2,8 @@
 
 import re
 
-from xkg.build.paper.latex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
-from xkg.build.paper.latex.tokens import Tex
+from xkg.build.paper.latex.tex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
+from xkg.build.paper.latex.tex.tokens import Tex
 
 # Layout in formulas; line ends come first, so that `\\\\!` stays one.
 _MATH_NOISE = re.compile(

@@ -2,10 +2,10 @@
 
 from xkg.build.code_similarity import statements
 from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
-from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
-from xkg.build.guided.coding.edits import applied
-from xkg.build.guided.coding.fidelity import judge_fidelity, listed_unmatched
-from xkg.build.guided.coding.strengthen import proof_rank, strengthen, with_counts
+from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
+from xkg.build.guided.checking.edits import applied
+from xkg.build.guided.checking.fidelity import judge_fidelity, listed_unmatched
+from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask

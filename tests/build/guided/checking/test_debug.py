@@ -7,9 +7,9 @@ import pytest
 
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
-from xkg.build.guided.coding.debug import Debugged, debug
-from xkg.build.guided.coding.edits import Edit, EditError, applied
-from xkg.build.guided.coding.run_report import LONGEST, report, steady
+from xkg.build.guided.checking.debug import Debugged, debug
+from xkg.build.guided.checking.edits import Edit, EditError, applied
+from xkg.build.guided.checking.run_report import LONGEST, report, steady
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError, BudgetError
 from xkg.model import Code, Evidence, Level, code_id

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xkg.build.paper.latex.commands import FIRST_SILENT, SILENT
-from xkg.build.paper.latex.tokens import Group, Tex
+from xkg.build.paper.latex.tex.commands import FIRST_SILENT, SILENT
+from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 _DEFINITION = re.compile(
     r"\\(?:(?P<command>(?:re)?new(?:command|robustcmd)|providecommand|DeclareRobustCommand)"

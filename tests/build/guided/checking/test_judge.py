@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tests.build.guided.coding.test_debug import edit
+from tests.build.guided.checking.test_debug import edit
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
 from xkg.build.fidelity import share
-from xkg.build.guided.coding.debug import Debugged, debug
-from xkg.build.guided.coding.fidelity import judge_fidelity
-from xkg.build.guided.coding.judge import Checked, check
-from xkg.build.guided.coding.strengthen import strengthen, unnoticed
+from xkg.build.guided.checking.debug import Debugged, debug
+from xkg.build.guided.checking.fidelity import judge_fidelity
+from xkg.build.guided.checking.judge import Checked, check
+from xkg.build.guided.checking.strengthen import strengthen, unnoticed
 from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.errors import AnswerError, ModelUnavailableError
 from xkg.model import Evidence, Level

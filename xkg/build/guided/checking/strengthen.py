@@ -1,8 +1,8 @@
 """Strengthens, with one question, a test that passes but would not notice changes of the code."""
 
-from xkg.build.guided.coding.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug
-from xkg.build.guided.coding.edits import applied
-from xkg.build.guided.coding.run_report import steady
+from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug
+from xkg.build.guided.checking.edits import applied
+from xkg.build.guided.checking.run_report import steady
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause

@@ -3,8 +3,8 @@
 from typing import Literal
 
 from xkg.build.fidelity import FAITHFUL_SHARE, omitted, unmatched
-from xkg.build.guided.coding.component_use import named
-from xkg.build.guided.coding.debug import room_for
+from xkg.build.guided.checking.component_use import named
+from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Fault, Fidelity, Level

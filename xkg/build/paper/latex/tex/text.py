@@ -9,7 +9,7 @@ from functools import cache
 
 from pylatexenc import latex2text
 
-from xkg.build.paper.latex.commands import (
+from xkg.build.paper.latex.tex.commands import (
     ENVIRONMENT_ARGUMENTS,
     FIRST_SILENT,
     HEADINGS,
@@ -20,9 +20,9 @@ from xkg.build.paper.latex.commands import (
     SILENT,
     SPACES,
 )
-from xkg.build.paper.latex.formulas import math
-from xkg.build.paper.latex.macros import expand, find_macros
-from xkg.build.paper.latex.tokens import Environment, Group, Tex, environments
+from xkg.build.paper.latex.tex.formulas import math
+from xkg.build.paper.latex.tex.macros import expand, find_macros
+from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")

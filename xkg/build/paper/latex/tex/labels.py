@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xkg.build.paper.latex.commands import STATEMENTS
-from xkg.build.paper.latex.tokens import Environment, Tex
+from xkg.build.paper.latex.tex.commands import STATEMENTS
+from xkg.build.paper.latex.tex.tokens import Environment, Tex
 
 _LEVELS = {"chapter": 0, "section": 0, "subsection": 1, "subsubsection": 2}
 _KINDS = {

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from xkg.build.guided.coding.edits import EditError, Repair, applied
-from xkg.build.guided.coding.run_report import report, steady
-from xkg.build.guided.coding.suggested_sizes import sizes_for
+from xkg.build.guided.checking.edits import EditError, Repair, applied
+from xkg.build.guided.checking.run_report import report, steady
+from xkg.build.guided.checking.suggested_sizes import sizes_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.repair_guard.guard import complaint
 from xkg.errors import AnswerError

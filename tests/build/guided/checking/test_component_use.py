@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.build.guided.coding.component_use import named, uncalled
+from xkg.build.guided.checking.component_use import named, uncalled
 from xkg.build.slicing.compose import Part, compose
 
 

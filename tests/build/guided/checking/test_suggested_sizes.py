@@ -1,6 +1,6 @@
 """Sizes of tests, by framework."""
 
-from xkg.build.guided.coding.suggested_sizes import sizes_for, suggested_sizes
+from xkg.build.guided.checking.suggested_sizes import sizes_for, suggested_sizes
 
 
 def test_each_framework_gets_what_costs_time_in_it() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles
-from xkg.build.paper.latex.flatten import Flat, flatten
+from xkg.build.paper.latex.tex.flatten import Flat, flatten
 from xkg.errors import InputError, UnsafeInputError
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
-from xkg.build.paper.latex.tokens import VERBATIM
+from xkg.build.paper.latex.tex.tokens import VERBATIM
 from xkg.errors import UnsafeInputError
 
 _DEEPEST = 40
