@@ -465,7 +465,7 @@ def test_verbose_adds_the_traceback(xkg: Run, published: Path) -> None:
 
 
 def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("two\nlines")
 
     monkeypatch.setattr("xkg.commands.graphs.show", broken)
@@ -478,7 +478,7 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
 
 
 def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("xkg.commands.graphs.show", interrupted)

@@ -3,7 +3,7 @@ not work together, others are tried."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -103,11 +103,12 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
-def unavailable_packages(code: Sequence[Code], environment: Environment) -> list[str]:
-    """One line per reason, with its effect; packages that no code node needs have lines of their own."""
+def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
+    """One line per reason, with its effect; packages that no code node needs have lines of their own, but for those
+    that were only `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
-    for name in sorted(needing.keys() | environment.missing.keys()):
+    for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
         why = environment.missing.get(name, "does not import in this version")
         reasons.setdefault((why, name in needing), []).append(name)
     notes = []

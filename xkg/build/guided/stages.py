@@ -254,5 +254,5 @@ def _notes(code: Sequence[Code], trials: Trials | None) -> tuple[str, ...]:
         return ()
     notes = [note for environment in trials.environments.values() for note in environment.notes]
     for environment in trials.environments.values():
-        notes += unavailable_packages(code, environment)
+        notes += unavailable_packages(code, environment, offered=ALWAYS)
     return tuple(dict.fromkeys(notes))
