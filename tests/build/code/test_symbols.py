@@ -248,3 +248,19 @@ def test_a_file_that_cannot_be_read_in_time_is_broken_and_still_there(monkeypatc
     module = outline("slow.c", text, grammars_of("c", text), "R").module
     assert module.broken
     assert [(s.symbol.kind, s.symbol.end_line) for s in module.symbols] == [("module", 10_000)]
+
+
+def test_many_comments_on_one_line_belong_to_what_is_around_them() -> None:
+    text = "  /* a */ " + "/* b */" * 3 + " int f(void);\n\nint g(void) { return 0; } " + "/* c */" * 3 + "\n"
+    found = outline("a.c", text, grammars_of("c", text))
+    assert found.module.symbols[0].docstring == "a"
+    assert found.module.symbols[0].comments == "b\nb\nb\nc\nc\nc"
+
+
+def test_scopes_too_deep_and_names_too_long_are_part_of_what_is_around_them() -> None:
+    deep = "".join(f"namespace n{i} {{ " for i in range(2_000)) + "class A { void f() {} };" + "}" * 2_000
+    long = "namespace " + "n" * 500 + " { " + "".join(f"class A{i} {{ " for i in range(2_000)) + "};" * 2_000 + "}"
+    for text in (deep, long):
+        names = [s.symbol.qualified_name for s in outline("a.cpp", text, grammars_of("cpp", text)).module.symbols]
+        assert max(map(len, names)) <= 1_000
+        assert sum(map(len, names)) < 30_000

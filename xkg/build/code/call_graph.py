@@ -19,6 +19,7 @@ _ENDINGS = {
     "julia": ("", ".jl"),
 }
 _OWN = frozenset(("this", "self", "Self"))
+_LONGEST_PATH = 32  # parts of a Rust path that can be a file's
 _HERE = frozenset(("crate", "super", "self", "prototype", "exports"))
 
 
@@ -38,9 +39,15 @@ class _Family:
         self.family, self.outlines = family, outlines
         self.symbols = {s.symbol.id: s for o in outlines.values() for s in o.module.symbols}
         self.by_last: dict[str, list[SourceSymbol]] = {}
+        self.by_name: dict[str, list[SourceSymbol]] = {}
+        self.resolved: dict[tuple[str, Reference], tuple[bool, str | None]] = {}
+        overloads: dict[tuple[str, str, str], SourceSymbol] = {}
         for source in self.symbols.values():
+            overloads.setdefault((source.symbol.path, source.symbol.qualified_name, source.symbol.kind), source)
+        for source in overloads.values():  # the first alone can be called
             if source.symbol.qualified_name:
                 self.by_last.setdefault(source.symbol.qualified_name.rpartition(".")[2], []).append(source)
+                self.by_name.setdefault(source.symbol.qualified_name, []).append(source)
         self.by_file_name: dict[str, list[str]] = {}
         self.by_stem: dict[str, list[str]] = {}
         for path in outlines:
@@ -103,7 +110,7 @@ class _Family:
         """The file of `mod name;`, or of the longest prefix of a `use` path that is a file."""
         parts = [p for p in module.partition("{")[0].split("::") if p and p not in _HERE]
         folder, stem = posixpath.split(path.removesuffix(".rs"))
-        for count in range(len(parts), 0, -1):
+        for count in range(min(len(parts), _LONGEST_PATH), 0, -1):
             tail = "/".join(p.strip() for p in parts[:count])
             for base in (folder, posixpath.join(folder, stem)):
                 for ending in _ENDINGS["rust"]:
@@ -128,33 +135,42 @@ class _Family:
 
     def _resolve(self, path: str, source: SourceSymbol, reference: Reference) -> str | None:
         *owners, name = reference.parts
-        owner_here = self._class_around(source)
         if owners and owners[0] in _OWN:
-            members = [s for s in self.by_last.get(name, ()) if _owner(s) == owner_here]
-            return _only(self._nearest(path, members)) if owner_here else None
+            owner = self._class_around(source)
+            return _only(self._nearest(path, self.by_name.get(f"{owner}.{name}", ()))) if owner else None
+        if (path, reference) not in self.resolved:  # many symbols may refer to a name that many have
+            self.resolved[path, reference] = self._outside(path, reference)
+        final, target = self.resolved[path, reference]
+        if final:
+            return target
+        around = source.symbol.qualified_name.split(".")
+        for count in range(len(around) - 1, 0, -1):  # the class and the namespaces around, inside out
+            if here := self.by_name.get(".".join((*around[:count], name))):
+                return _only(self._nearest(path, here))
+        return target
+
+    def _outside(self, path: str, reference: Reference) -> tuple[bool, str | None]:
+        """What a name means wherever in a file it stands, and whether that holds before what the scopes around it
+        define."""
+        *owners, name = reference.parts
         item = self.bound[path].get(owners[0] if owners else name)
         if item is not None and item.target is not None:
             wanted = name if owners or item.attribute in (None, "default") else str(item.attribute)
             inside = [s for s in self.by_last.get(wanted, ()) if s.symbol.path == item.target]
             if (only := _only(inside)) is not None:
-                return only
+                return True, only
         candidates = self.by_last.get(name, [])
         owners = [part for part in owners if part and part not in _HERE]
         fitting = [s for s in candidates if _fits(s, owners)] if owners else []
         if fitting:
-            return _only(self._nearest(path, fitting))
+            return True, _only(self._nearest(path, fitting))
         if owners and not reference.member:
-            return None
+            return True, None
         if reference.member:
-            return _only(
+            return True, _only(
                 next((t for t in self._tiers(path, [s for s in candidates if s.symbol.kind != "class"])[:2] if t), [])
             )
-        around = source.symbol.qualified_name.split(".")
-        for count in range(len(around) - 1, -1, -1):  # the class and the namespaces around, inside out
-            scope = ".".join(around[:count])
-            if scope and (here := [s for s in candidates if _owner(s) == scope]):
-                return _only(self._nearest(path, here))
-        return _only(self._nearest(path, [s for s in candidates if s.symbol.kind != "method"]))
+        return False, _only(self._nearest(path, [s for s in candidates if s.symbol.kind != "method"]))
 
     def _class_around(self, source: SourceSymbol) -> str:
         if source.symbol.kind == "class":

@@ -19,6 +19,7 @@ _RUN = 3
 # Shorter bodies ("return self.x") are similar by accident.
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
+_BLOCK = 64  # runs; divides _AT_ONCE
 
 _REST = rb"""
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
@@ -33,14 +34,15 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=
 def fingerprinted(module: Module) -> Module:
     """The module with the `fingerprint` of every symbol but constants; '' where the body is too short."""
     runs, lines = _runs(module)
+    minima = _Minima(runs)
     symbols = []
     for source in module.symbols:
         symbol = source.symbol
         if symbol.kind != "constant":
             first = int(np.searchsorted(lines, symbol.start_line, "left"))
             last = int(np.searchsorted(lines, symbol.end_line, "right"))
-            inside = runs[first : max(first, last - _RUN + 1)]
-            source = source.model_copy(update={"symbol": symbol.model_copy(update={"fingerprint": _sketch(inside)})})
+            sketch = minima.sketch(first, max(first, last - _RUN + 1))
+            source = source.model_copy(update={"symbol": symbol.model_copy(update={"fingerprint": sketch})})
         symbols.append(source)
     return module.model_copy(update={"symbols": tuple(symbols)})
 
@@ -70,12 +72,44 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     return runs, lines
 
 
-def _sketch(runs: NDArray[np.uint64]) -> str:
-    if len(runs) < _FEWEST_RUNS:
-        return ""
-    least = np.full(DIGITS, np.iinfo(np.uint64).max, dtype=np.uint64)
-    for i in range(0, len(runs), _AT_ONCE):
-        least = np.minimum(least, _mixed(runs[i : i + _AT_ONCE] ^ _SEEDS).min(axis=1))
+class _Minima:
+    """The least hash of any stretch of runs, by each of `DIGITS` hash functions, from those of blocks, pairs of blocks
+    and so on: many symbols on one line, or in one another, share their tokens."""
+
+    def __init__(self, runs: NDArray[np.uint64]) -> None:
+        self.runs = runs
+        whole = len(runs) // _BLOCK * _BLOCK
+        blocks = [
+            _mixed(runs[i : min(i + _AT_ONCE, whole)] ^ _SEEDS).reshape(DIGITS, -1, _BLOCK).min(axis=2)
+            for i in range(0, whole, _AT_ONCE)
+        ]
+        self.levels = [np.concatenate(blocks, axis=1)] if blocks else []
+        while self.levels and (pairs := self.levels[-1].shape[1] // 2):
+            self.levels.append(self.levels[-1][:, : 2 * pairs].reshape(DIGITS, pairs, 2).min(axis=2))
+
+    def sketch(self, first: int, end: int) -> str:
+        """The digits for the runs from `first` to before `end`; '' where they are too few."""
+        if end - first < _FEWEST_RUNS:
+            return ""
+        left, right = -(-first // _BLOCK), end // _BLOCK
+        if left >= right:
+            return _digits(_mixed(self.runs[first:end] ^ _SEEDS).min(axis=1))
+        edges = np.concatenate((self.runs[first : left * _BLOCK], self.runs[right * _BLOCK : end]))
+        parts = [_mixed(edges ^ _SEEDS).min(axis=1)] if len(edges) else []
+        for level in self.levels:
+            if left >= right:
+                break
+            if left % 2:
+                parts.append(level[:, left])
+                left += 1
+            if right % 2:
+                right -= 1
+                parts.append(level[:, right])
+            left, right = left // 2, right // 2
+        return _digits(np.minimum.reduce(parts))
+
+
+def _digits(least: NDArray[np.uint64]) -> str:
     return "".join(f"{digit:x}" for digit in (least & np.uint64(15)).tolist())
 
 

@@ -20,7 +20,10 @@ from xkg.build.code.syntax_nodes import bound_names, name_parts, node_at, node_t
 
 _LONGEST_SIGNATURE = 400
 _LONGEST_IMPORT = 400  # bytes of a call that imports
+_DEEPEST_SCOPE = 32  # what is defined further inside is part of that around it, as is what has a longer name
+_LONGEST_NAME = 1_000
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
+_MARK = re.compile(rb"\S")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|=#|#+)?|(?:\*/|=#)\s*$")
@@ -107,6 +110,7 @@ class _Walk:
     def __init__(self, grammar: Grammar, source: bytes) -> None:
         self.grammar, self.source = grammar, source
         self._breaks = line_breaks(source)
+        self._begin: tuple[int, int] = (-1, 0)  # a row, and where its first mark is
         self.definitions = [_Definition("", "module", 0, len(source))]
         self.prototypes: list[_Definition] = []
         self.imports: list[Import] = []
@@ -181,6 +185,8 @@ class _Walk:
         scope = self.scopes[-1]
         parts = tuple(p for p in raw if p not in self.grammar.dropped) or raw[-1:]
         own = ".".join(p for p in parts if p not in self.grammar.own)
+        if len(self.scopes) > _DEEPEST_SCOPE or len(scope.prefix) + len(own) > _LONGEST_NAME:
+            return
         full = ".".join(p for p in (scope.prefix, own) if p)
         depth = len(self.above)
         if shape.role in ("scope", "type-scope"):
@@ -281,16 +287,18 @@ class _Walk:
             self.imports.append(Import(name=name, module=match[1], attribute=None, line=node.start_point[0] + 1))
 
     def _remark(self, kind: Literal["comment", "attribute", "documentation"], node: Node) -> None:
-        begin = self.source.rfind(b"\n", 0, node.start_byte) + 1
         end_row, end_column = node.end_point
         first = node.start_point[0]
+        if self._begin[0] != first:  # once a row: many comments may stand in one
+            mark = _MARK.search(self.source, self._breaks[first - 1] + 1 if first else 0)
+            self._begin = first, mark.start() if mark else len(self.source)
         self.remarks.append(
             _Remark(
                 kind,
                 node.start_byte,
                 first,
                 end_row if end_column or end_row == first else end_row - 1,  # some comments include their line end
-                not self.source[begin : node.start_byte].strip(),
+                self._begin[1] >= node.start_byte,
                 "" if kind == "attribute" else _plain(node_text(node, self.source), kind == "comment"),
                 self.scopes[-1].definition,
             )
