@@ -147,7 +147,7 @@ def _counted_embedding() -> list[float]:
 
         return timed
 
-    for name in ("embed", "read"):
+    for name in ("embed", "encode"):
         setattr(OnnxEmbedder, name, counted(getattr(OnnxEmbedder, name)))
     return seconds
 

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 from xkg.errors import InputError
 from xkg.files import read_regular
-from xkg.titles import title_similarity
+from xkg.text.titles import title_similarity
 from xkg.value import Value
 
 ALIKE = 0.9
-"""From this similarity on a title is the one of an entry (`xkg.titles.title_similarity`)."""
+"""From this similarity on a title is the one of an entry (`xkg.text.titles.title_similarity`)."""
 
 _LARGEST, _MOST = 5_000_000, 100_000
 _ARXIV = re.compile(

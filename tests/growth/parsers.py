@@ -11,15 +11,15 @@ from pathlib import Path
 from pydantic import BaseModel
 from tree_sitter import Language, Node
 
-from xkg.build.code import python as python_code
-from xkg.build.code import symbols as other_code
 from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
-from xkg.build.code.grammars import grammars_of
-from xkg.build.code.notebook import notebook_source, python_cell
-from xkg.build.code.python import analyse
-from xkg.build.code.symbols import outline
-from xkg.build.code.syntax_nodes import SECONDS, syntax_root
+from xkg.build.code.languages import python as python_code
+from xkg.build.code.languages import symbols as other_code
+from xkg.build.code.languages.grammars import grammars_of
+from xkg.build.code.languages.notebook import notebook_source, python_cell
+from xkg.build.code.languages.python import analyse
+from xkg.build.code.languages.symbols import outline
+from xkg.build.code.languages.syntax_nodes import SECONDS, syntax_root
 from xkg.build.declared_packages import declared_packages
 from xkg.build.guided.checking.run_report import steady
 from xkg.build.guided.coding.draft_check import documentation_faults
@@ -195,15 +195,31 @@ def without_grammars() -> Callable[[], float]:
     return lambda: spent
 
 
+class _ReadError(Exception):
+    """A grammar has read a text, and nothing else is to be done with it."""
+
+
+def grammars_alone() -> None:
+    """Ends each action on code in this process, from now on, as soon as the grammar has read it."""
+
+    def read(language: Language, source: bytes) -> Node | None:
+        syntax_root(language, source)
+        raise _ReadError
+
+    python_code.syntax_root = read  # type: ignore[attr-defined]
+    other_code.syntax_root = read  # type: ignore[attr-defined]
+
+
 def _tolerant(action: Callable[[str], object]) -> Callable[[str], None]:
     def apply(text: str) -> None:
-        with suppress(XkgError, UnusableError):
+        with suppress(XkgError, UnusableError, _ReadError):
             action(text)
 
     return apply
 
 
 _ENDINGS = ("js", "ts", "tsx", "c", "h", "cpp", "cu", "jl", "rs")
+WITH_GRAMMARS = frozenset({*_ENDINGS, "python"})
 _REQUIREMENTS = ("requirements.txt", "pyproject.toml", "Pipfile", "setup.cfg", "setup.py", "environment.yml")
 PARSERS: dict[str, Callable[[str], None]] = {
     name: _tolerant(action)

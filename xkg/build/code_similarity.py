@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.expression_features import FeatureBag, Function, Values, root_name, tests_presence
 
 _LOGGERS = frozenset("logging logger log warnings writer wandb tqdm pbar progress".split())

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from xkg.build.requirements import without_versions
-from xkg.build.slicing.imported_names import imported_names
+from xkg.build.slicing.scoping.imported_names import imported_names
 from xkg.model import Code, Evidence, Level
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.evidence.static_checks import check_parsed

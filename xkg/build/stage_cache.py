@@ -24,7 +24,7 @@ R = TypeVar("R")
 _OUTPUT = b'", "output": '
 
 # Files and folders of xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
-DECIDING = ("model.py", "value.py", "fusion.py", "titles.py", "unicode.py", "embeddings", "sandbox", "build")
+DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
 
 
 class StageReport(Value):

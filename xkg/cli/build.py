@@ -9,7 +9,7 @@ import typer
 
 from xkg.cli.build_each import build_each
 from xkg.cli.curate import curated_pairs
-from xkg.cli.output import Blacklisted, Json, Papers, present, print_each, print_result, print_text, settings_of
+from xkg.cli.display.output import Blacklisted, Json, Papers, present, print_each, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _build_list(
     html: Path | None,
     as_json: bool,
 ) -> None:
-    from xkg.cli.batch_display import display, page, show
+    from xkg.cli.display.batch import display, page, show
     from xkg.commands.batch.paper_list import read_list
     from xkg.commands.batch.run import run
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from xkg.cli.output import print_each, print_text
+from xkg.cli.display.output import print_each, print_text
 from xkg.errors import InputError, XkgError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def build_each(
 ) -> None:
     """Builds papers one after the other and prints the results. `paper_id` is that of the first. Raises `InputError`
     where one failed or is partial, and what a single build raises."""
-    from xkg.cli.progress import json_lines, text_lines
+    from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands import build
 
     results, failures = [], []

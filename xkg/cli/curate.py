@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from xkg.cli.build_each import build_each
-from xkg.cli.output import Blacklisted, Json, present, print_result, print_text, settings_of
+from xkg.cli.display.output import Blacklisted, Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from xkg.cli import build, curate, query, serve, store
-from xkg.cli.mcp import mcp_app
+from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from xkg.cli.output import Json, json_of, print_answer, settings_of
+from xkg.cli.display.output import Json, json_of, print_answer, settings_of
 
 LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
 """The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
@@ -175,7 +175,7 @@ def cypher(
     string too. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
     """
-    from xkg.cli import table_formats
+    from xkg.cli.display import table_formats
     from xkg.commands.open import open_store
     from xkg.store.cypher import named_queries
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.output import Json, print_result, settings_of
+from xkg.cli.display.output import Json, print_result, settings_of
 
 
 def serve(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.output import Json, Papers, print_result, print_text, settings_of
+from xkg.cli.display.output import Json, Papers, print_result, print_text, settings_of
 from xkg.errors import InputError, StoreError
 
 index_app = typer.Typer(help="Look after the indexes of the published graph.")

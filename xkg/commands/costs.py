@@ -10,7 +10,7 @@ from xkg.config import LlmSettings
 from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
 from xkg.llm.ledger import LEDGER
 from xkg.llm.prices import Prices
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 from xkg.value import Value
 
 By = Literal["paper", "stage", "model"]

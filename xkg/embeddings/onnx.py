@@ -17,7 +17,7 @@ from xkg.embeddings.onnx_weights import (
     weights_file,
 )
 from xkg.errors import EmbeddingError
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 
 if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer before that
     import numpy as np

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xkg.config import OPENAI_URL
 from xkg.errors import EmbeddingError
 from xkg.openai_server import Patience, access, failure, is_openai
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 
 if TYPE_CHECKING:
     import numpy as np

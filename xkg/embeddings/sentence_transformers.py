@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
 from xkg.embeddings.onnx_weights import find_weights
 from xkg.errors import EmbeddingError
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,7 +19,7 @@ from xkg.llm.ledger import Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm.prompt import Prompt
-from xkg.unicode import printable_line
+from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 _ATTEMPTS = 4  # the question, two retries with what was wrong, and a new conversation with the expert model

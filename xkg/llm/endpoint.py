@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from xkg.errors import ModelUnavailableError
 from xkg.llm.prices import tokens
 from xkg.openai_server import Access, Patience, failure
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 
 if TYPE_CHECKING:
     import openai

@@ -21,7 +21,7 @@ from xkg.files import private_folder
 from xkg.llm.endpoint import Ending, Message, Reply
 from xkg.llm.prices import Prices
 from xkg.sqlite_files import open_wal, set_aside, transaction
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ import pytest
 from xkg.build.code import call_graph
 from xkg.build.code.call_graph import link
 from xkg.build.code.codebase import SourceSymbol
-from xkg.build.code.grammars import grammars_of
-from xkg.build.code.symbols import outline
+from xkg.build.code.languages.grammars import grammars_of
+from xkg.build.code.languages.symbols import outline
 
 
 def calls(path: str, text: str) -> dict[str, tuple[str, ...]]:

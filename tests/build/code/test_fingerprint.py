@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from xkg.build.code import fingerprint
 from xkg.build.code.fingerprint import DIGITS, fingerprinted, similarity
-from xkg.build.code.grammars import grammars_of
-from xkg.build.code.python import analyse
-from xkg.build.code.symbols import outline
+from xkg.build.code.languages.grammars import grammars_of
+from xkg.build.code.languages.python import analyse
+from xkg.build.code.languages.symbols import outline
 
 RUNS = np.random.default_rng(1).integers(0, 2**63, size=9_000, dtype=np.uint64)
 MINIMA = fingerprint._Minima(RUNS)

@@ -6,7 +6,7 @@ from xkg.build.curation.identify import identify
 from xkg.build.sources.paper_index import FoundPaper
 from xkg.errors import InputError
 from xkg.model import Reference
-from xkg.titles import title_similarity
+from xkg.text.titles import title_similarity
 
 
 class Shelf:

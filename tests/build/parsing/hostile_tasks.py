@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.build.code import repository
-from xkg.build.code.python import Analysis, analyse
+from xkg.build.code.languages.python import Analysis, analyse
 from xkg.build.paper import read
 from xkg.build.parsing import tasks
 from xkg.sandbox.guest.worker import Call

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.build.slicing.compose import Part, callable_names, compose, interfaces
-from xkg.build.slicing.scopes import module_scope
+from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.model import Level
 from xkg.sandbox.evidence.static_checks import check_parsed
 

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
 from xkg.build.code.codebase import Import, Module, SourceSymbol
-from xkg.build.code.symbols import Outline, Reference
+from xkg.build.code.languages.symbols import Outline, Reference
 
 _ENDINGS = {
     "javascript": ("", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".cjs", "/index.js", "/index.ts", "/index.tsx"),

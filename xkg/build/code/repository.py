@@ -10,14 +10,14 @@ from packaging.utils import canonicalize_name
 from xkg.build.code.call_graph import link
 from xkg.build.code.codebase import DEADLY, Codebase, Import, Module, SkipReason, SourceSymbol, is_tangled
 from xkg.build.code.fingerprint import fingerprinted
-from xkg.build.code.grammars import LANGUAGES, grammars_of
 from xkg.build.code.imports import ModuleIndex
-from xkg.build.code.notebook import notebook_source
-from xkg.build.code.python import Analysis, analyse
+from xkg.build.code.languages.grammars import LANGUAGES, grammars_of
+from xkg.build.code.languages.notebook import notebook_source
+from xkg.build.code.languages.python import Analysis, analyse
+from xkg.build.code.languages.symbols import Outline, outline
 from xkg.build.code.root_packages import UnresolvedImport, root_packages
 from xkg.build.code.settings import is_settings, likeliest, settings_in
 from xkg.build.code.source_files import Skips, decode, is_source, is_wanted, suffix, unread_languages
-from xkg.build.code.symbols import Outline, outline
 from xkg.build.declared_packages import declared_packages
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.repositories.clone import MAX_READ_BYTES

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from xkg.build.code.codebase import Skipped
-from xkg.build.code.grammars import SUFFIXES
+from xkg.build.code.languages.grammars import SUFFIXES
 from xkg.build.repositories.checkout import File
 from xkg.build.repositories.clone import MAX_READ_BYTES
 

@@ -22,7 +22,7 @@ from xkg.build.techniques.section_roles import Part
 from xkg.embeddings.base import Embedder
 from xkg.errors import InputError
 from xkg.model import Reference
-from xkg.titles import title_similarity
+from xkg.text.titles import title_similarity
 from xkg.value import Value
 
 MOST_PAPERS = 10

@@ -14,7 +14,7 @@ from xkg.build.techniques.section_roles import Role
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
 from xkg.llm.prompt import load_prompt
-from xkg.unicode import encodable, printable_line
+from xkg.text.unicode import encodable, printable_line
 
 _FOLDER = Path(__file__).parent / "prompts"
 _MOST_TECHNIQUES, _MOST_CANDIDATES, _MOST_CHOSEN = 8, 80, 25

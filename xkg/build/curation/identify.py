@@ -7,10 +7,10 @@ from xkg.build.curation.citations import first_surname
 from xkg.build.sources.paper_index import FoundPaper, PaperIndex
 from xkg.errors import InputError
 from xkg.model import Reference
-from xkg.titles import title_similarity
+from xkg.text.titles import title_similarity
 
 ALIKE = 0.9
-"""From this similarity on (`xkg.titles.title_similarity`) a title that an index gives is the one of the reference."""
+"""From this similarity on (`title_similarity`) a title that an index gives is the one of the reference."""
 
 _DOUBTFUL = 0.5
 """Below it an id in an entry is of another paper than its title."""

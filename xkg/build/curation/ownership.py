@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from xkg.build.paper.latex import bibtex
 from xkg.build.sources.github import RepositoryFacts
-from xkg.titles import title_similarity
-from xkg.unicode import printable_line
+from xkg.text.titles import title_similarity
+from xkg.text.unicode import printable_line
 
 OFFICIAL, FOREIGN = 5.0, 1.0
 """From so many points on it is the paper's own, and up to so many it is not."""

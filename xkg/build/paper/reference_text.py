@@ -7,7 +7,7 @@ import re
 
 from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
-from xkg.titles import is_title
+from xkg.text.titles import is_title
 
 _QUOTED = re.compile(r"[“\"]([^“”\"]{8,400})[”\"]")
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"

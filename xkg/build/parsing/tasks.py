@@ -14,7 +14,7 @@ from pylatexenc import latex2text, latexwalker
 
 import xkg.build.paper.pdf_html.html
 import xkg.build.paper.pdf_html.pdf  # noqa: F401
-from xkg.build.code.grammars import load_all
+from xkg.build.code.languages.grammars import load_all
 from xkg.build.code.repository import parse_repository
 from xkg.build.paper.read import parse_opened
 from xkg.build.parsing.paper_exchange import receive_paper

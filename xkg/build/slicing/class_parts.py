@@ -4,7 +4,6 @@ of the attributes that these use, and the signatures of the rest as comments."""
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from xkg.build.slicing.bindings import Function
 from xkg.build.slicing.function_parts import (
     FunctionParts,
     Gap,
@@ -21,6 +20,7 @@ from xkg.build.slicing.function_parts import (
     mentions,
 )
 from xkg.build.slicing.outlines import signature
+from xkg.build.slicing.scoping.bindings import Function
 
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 # Methods of frameworks that reach every attribute.

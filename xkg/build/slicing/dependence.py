@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.slicing.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.class_parts import Parts
 from xkg.build.slicing.function_parts import mentions
-from xkg.build.slicing.name_resolution import (
+from xkg.build.slicing.scoping.bindings import ImportNode, Scope, Statement, bound_name, imported_module
+from xkg.build.slicing.scoping.name_resolution import (
     Builtin,
     Definition,
     External,
@@ -22,8 +22,8 @@ from xkg.build.slicing.name_resolution import (
     Star,
     Target,
 )
-from xkg.build.slicing.scopes import ModuleScope
-from xkg.build.slicing.statement_effects import (
+from xkg.build.slicing.scoping.scopes import ModuleScope
+from xkg.build.slicing.scoping.statement_effects import (
     changed_names,
     is_direct,
     is_set_up,

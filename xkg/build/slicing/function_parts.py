@@ -5,7 +5,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from xkg.build.slicing.bindings import Function
+from xkg.build.slicing.scoping.bindings import Function
 
 _LOGS = frozenset("debug error info log print warn warning".split())
 _SUITES = ("body", "orelse", "finalbody")

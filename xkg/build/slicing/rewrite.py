@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from xkg.build.code.python import identifier_paths
+from xkg.build.code.languages.python import identifier_paths
 
 
 class Edit(NamedTuple):

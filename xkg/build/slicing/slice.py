@@ -15,11 +15,13 @@ from functools import lru_cache
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.bindings import Function, bound_name, imported_module
 from xkg.build.slicing.class_parts import Parts
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.function_parts import first_line
-from xkg.build.slicing.name_resolution import (
+from xkg.build.slicing.outlines import outline
+from xkg.build.slicing.rewrite import Edit, Source
+from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
+from xkg.build.slicing.scoping.name_resolution import (
     BUILTINS,
     MODULE_NAMES,
     Definition,
@@ -29,9 +31,7 @@ from xkg.build.slicing.name_resolution import (
     Star,
     Target,
 )
-from xkg.build.slicing.outlines import outline
-from xkg.build.slicing.rewrite import Edit, Source
-from xkg.build.slicing.scopes import ModuleScope, module_scope
+from xkg.build.slicing.scoping.scopes import ModuleScope, module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import Symbol, symbol_id
 from xkg.value import Value

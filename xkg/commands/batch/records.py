@@ -13,7 +13,7 @@ from xkg.commands.batch.paper_list import ListedPaper
 from xkg.config import Settings
 from xkg.errors import StoreError
 from xkg.files import private_folder, sync_file, write_whole
-from xkg.unicode import encodable
+from xkg.text.unicode import encodable
 from xkg.value import Value
 
 FILE = "batch.jsonl"

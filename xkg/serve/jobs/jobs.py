@@ -111,7 +111,7 @@ class Jobs:
         return row
 
     def events(self, job: int) -> list[dict[str, Any]]:
-        """The events that a build has logged so far, oldest first (`xkg.cli.progress.json_lines`)."""
+        """The events that a build has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
         lines = _read(self._log(job)).splitlines()
         events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
         return [event for event in events if event is not None]

@@ -14,7 +14,7 @@ from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
 from xkg.serve.answers.types import SearchRow, short
 from xkg.serve.verification.model_questions import Answered, Questions
-from xkg.unicode import one_line
+from xkg.text.unicode import one_line
 
 MOST_PHRASINGS = 4
 

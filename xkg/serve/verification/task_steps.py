@@ -13,7 +13,7 @@ from xkg.serve.answers.types import short
 from xkg.serve.search.candidates import PART_WORDS, parts
 from xkg.serve.verification import rewriting
 from xkg.serve.verification.model_questions import Questions
-from xkg.unicode import one_line
+from xkg.text.unicode import one_line
 
 MOST_STEPS = 6
 BY_STRUCTURE = "by the text's own structure"

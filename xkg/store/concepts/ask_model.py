@@ -7,7 +7,7 @@ from xkg.llm.client import AnswerType, Ask
 from xkg.llm.prompt import load_prompt
 from xkg.store.concepts.decisions import judged, text_hash
 from xkg.store.graph_store import Decision, Relation, TechniqueView
-from xkg.unicode import one_line
+from xkg.text.unicode import one_line
 
 PAIRS = 12
 """In one question: the instructions cost as much as two pairs, and an answer that fails leaves these open."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
-from xkg.titles import is_title
+from xkg.text.titles import is_title
 
 # In letters and digits: some four words.
 _SHORTEST_TITLE = 20

@@ -4,7 +4,7 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.grounding.index.identifier_words import stems
 from xkg.build.slicing.compose import Composed, Part
 from xkg.sandbox.evidence.own_statements import own_lines

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xkg.build.code.codebase import Codebase, Module
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.code.settings import Setting
 
 MOST_CHARACTERS = 2_000

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from xkg.build.code.codebase import Codebase, SourceSymbol
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.code_similarity import statements
 from xkg.build.fidelity import unmatched
 

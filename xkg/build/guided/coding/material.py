@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import Symbol
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from xkg.build.guided.draft import Draft
 from xkg.build.package_versions import Make, failed_in_package, other_versions
-from xkg.build.slicing.imported_names import imported_packages
+from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache
 from xkg.model import Code, code_id
 from xkg.sandbox.evidence.failure_causes import Cause

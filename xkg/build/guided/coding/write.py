@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.fidelity import omitted
 from xkg.build.guided.checking.component_use import named, uncalled
 from xkg.build.guided.checking.suggested_sizes import suggested_sizes

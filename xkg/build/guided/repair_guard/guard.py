@@ -10,7 +10,7 @@ import difflib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from xkg.build.code.python import parse_ast
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.repair_guard.assertion_strength import ROUNDING, Strength
 from xkg.build.guided.repair_guard.assertions import Assertion, assertions

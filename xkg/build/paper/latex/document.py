@@ -22,7 +22,7 @@ from xkg.build.paper.latex.tex.labels import printed, theorems_in
 from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, unprinted
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
-from xkg.unicode import one_line
+from xkg.text.unicode import one_line
 
 LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
 _STYLES = {

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tests.conftest import ROOT
 from xkg.build.stage_cache import Progress, StageReport
-from xkg.cli import progress
+from xkg.cli.display import progress
 from xkg.llm.client import Call
 
 PARSED = StageReport(name="parse", seconds=0.25, reused=False, summary="7 sections")
@@ -196,7 +196,7 @@ def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
 _SCRIPT = """
 import sys
 from xkg.build.stage_cache import Progress, StageReport
-from xkg.cli.progress import text_lines
+from xkg.cli.display.progress import text_lines
 with text_lines(2) as notify:
     notify(StageReport(name="parse", seconds=1.0, reused=False, summary="7 sections"))
     notify(Progress(stage="code", done=2, total=3, about="Damping"))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from xkg.build.code.notebook import notebook_source, python_cell
+from xkg.build.code.languages.notebook import notebook_source, python_cell
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
 

@@ -4,8 +4,8 @@ import ast
 import re
 from functools import lru_cache
 
-from xkg.build.slicing.bindings import Statement
-from xkg.build.slicing.name_resolution import External
+from xkg.build.slicing.scoping.bindings import Statement
+from xkg.build.slicing.scoping.name_resolution import External
 
 # Top-level calls that configure a package rather than use it.
 _SETS_UP = re.compile(

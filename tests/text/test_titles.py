@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.titles import is_title
+from xkg.text.titles import is_title
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.output import settings_of
+from xkg.cli.display.output import settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,34 +49,32 @@ def install(
 
     The rest of a file that is there stays as it is; one that cannot be read is left alone. Run again, it changes
     nothing."""
-    from xkg.cli import mcp_clients, mcp_config
+    from xkg.cli.mcp import clients, config
 
     settings = settings_of(context)
     if url is not None and allow_build:
         raise InputError("--allow-build is for a server that the client starts: at --url, who runs it decides")
     if url is None and token_env is not None:
         raise InputError("--token-env is for a server at --url: one that the client starts needs no token")
-    server = (
-        mcp_clients.local(settings.kg, allow_build=allow_build) if url is None else mcp_clients.remote(url, token_env)
-    )
+    server = clients.local(settings.kg, allow_build=allow_build) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
         raise InputError(f"{folder} is no folder: give that of a project, or --scope user")
-    wanted = mcp_clients.entry(client, server, name)
-    command = mcp_clients.add_command(client, wanted) if scope == "user" else None
+    wanted = clients.entry(client, server, name)
+    command = clients.add_command(client, wanted) if scope == "user" else None
     if write:
-        path = mcp_clients.file_of(client, scope, folder)
-        done, backup = mcp_config.put(path, wanted, folder if scope == "project" else None)
+        path = clients.file_of(client, scope, folder)
+        done, backup = config.put(path, wanted, folder if scope == "project" else None)
         typer.echo(
             f"{path}: {_OUTCOMES[done].format(name=name)}{f'; the file as it was is {backup}' if backup else ''}"
         )
     elif command is not None:
         typer.echo(command)
     else:
-        path = mcp_clients.file_of(client, scope, folder)
-        typer.echo(mcp_config.rendered(wanted, path.suffix), nl=False)
+        path = clients.file_of(client, scope, folder)
+        typer.echo(config.rendered(wanted, path.suffix), nl=False)
         typer.echo(f"for {path}; --write puts it there", err=True)
-    notes = mcp_clients.advice(client, scope, server, name)
+    notes = clients.advice(client, scope, server, name)
     for line in [*(_left_behind(settings) if url is None else []), *notes]:
         typer.echo(line, err=True)
 

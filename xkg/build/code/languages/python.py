@@ -17,8 +17,8 @@ import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
 from xkg.build.code.codebase import Import, Module
-from xkg.build.code.definitions import Definition, Kind, line_breaks, source_symbols
-from xkg.build.code.syntax_nodes import node_text, syntax_root
+from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
+from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
 # Positions of an identifier that is not a use, as (type of the parent node, its field there).

@@ -19,7 +19,7 @@ from xkg.commands.batch.records import Row
 from xkg.commands.batch.run import Event, Report
 from xkg.errors import InputError
 from xkg.llm.client import Call
-from xkg.unicode import printable_line
+from xkg.text.unicode import printable_line
 
 _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": "red"}
 

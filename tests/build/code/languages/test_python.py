@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Module, SourceSymbol
-from xkg.build.code.python import analyse
+from xkg.build.code.languages.python import analyse
 
 SOURCE = '''\
 # -*- coding: utf-8 -*-

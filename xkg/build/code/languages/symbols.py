@@ -14,9 +14,9 @@ from typing import Literal
 from tree_sitter import Node
 
 from xkg.build.code.codebase import Import, Module
-from xkg.build.code.definitions import Definition, Kind, line_breaks, source_symbols
-from xkg.build.code.grammars import Grammar, Shape, load
-from xkg.build.code.syntax_nodes import bound_names, name_parts, node_at, node_text, syntax_root
+from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
+from xkg.build.code.languages.grammars import Grammar, Shape, load
+from xkg.build.code.languages.syntax_nodes import bound_names, name_parts, node_at, node_text, syntax_root
 
 _LONGEST_SIGNATURE = 400
 _LONGEST_IMPORT = 400  # bytes of a call that imports

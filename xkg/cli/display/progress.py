@@ -13,7 +13,7 @@ from rich.text import Text
 
 from xkg.build.stage_cache import Progress, StageReport
 from xkg.llm.client import Call
-from xkg.unicode import printable_line
+from xkg.text.unicode import printable_line
 
 
 @contextmanager

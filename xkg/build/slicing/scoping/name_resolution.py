@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.imports import ModuleIndex
-from xkg.build.slicing.bindings import ImportNode, Statement, Use, bound_name, imported_module
-from xkg.build.slicing.scopes import ModuleScope, module_scope
+from xkg.build.slicing.scoping.bindings import ImportNode, Statement, Use, bound_name, imported_module
+from xkg.build.slicing.scoping.scopes import ModuleScope, module_scope
 from xkg.model import slug
 
 BUILTINS = frozenset(dir(builtins))

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.cli import mcp_clients
 from xkg.cli.main import main
-from xkg.cli.mcp import ClientName
-from xkg.cli.mcp_clients import CLIENTS, Entry, Local, entry
-from xkg.cli.mcp_config import put
+from xkg.cli.mcp import clients
+from xkg.cli.mcp.clients import CLIENTS, Entry, Local, entry
+from xkg.cli.mcp.commands import ClientName
+from xkg.cli.mcp.config import put
 from xkg.errors import InputError
 
 URL = "https://kg.example.org/mcp"
@@ -323,7 +323,7 @@ def test_what_cannot_be_is_said_in_one_line(desk: Desk, options: list[str], said
 
 def test_folders_that_clients_would_read_otherwise_are_refused() -> None:
     with pytest.raises(InputError, match="plainer name"):
-        mcp_clients.local(Path("/srv/${HOME}/kg"))
+        clients.local(Path("/srv/${HOME}/kg"))
 
 
 JSON_VALUES = st.recursive(

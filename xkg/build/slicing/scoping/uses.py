@@ -4,7 +4,7 @@ import ast
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 
-from xkg.build.slicing.bindings import Function, ImportNode, Scope, Statement, Use, bind, rebound_names
+from xkg.build.slicing.scoping.bindings import Function, ImportNode, Scope, Statement, Use, bind, rebound_names
 from xkg.sandbox.evidence.python_ast import expression_tree
 
 _TYPING = frozenset(typing.__all__) - {"Literal", "Annotated"}

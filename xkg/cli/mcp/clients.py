@@ -95,7 +95,7 @@ def own_command() -> list[str]:
     if os.access(script, os.X_OK):
         return [str(script)]
     # -P: nothing is imported from the folder that a client starts servers in.
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-P", "-c", f"import sys; sys.path.append({root!r}); from xkg.cli.main import main; main()"]
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.slicing.imported_names import imported_names
+from xkg.build.slicing.scoping.imported_names import imported_names
 
 
 def test_names_by_package_however_they_are_imported() -> None:

@@ -7,9 +7,9 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xkg.build.code.python import parse_ast
-from xkg.build.slicing.bindings import Statement
-from xkg.build.slicing.uses import NameVisitor
+from xkg.build.code.languages.python import parse_ast
+from xkg.build.slicing.scoping.bindings import Statement
+from xkg.build.slicing.scoping.uses import NameVisitor
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@ import tracemalloc
 
 import pytest
 
-from xkg.build.code.grammars import SUFFIXES, grammars_of, load
-from xkg.build.code.python import analyse, identifier_paths
-from xkg.build.code.syntax_nodes import node_text, syntax_root
+from xkg.build.code.languages.grammars import SUFFIXES, grammars_of, load
+from xkg.build.code.languages.python import analyse, identifier_paths
+from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 
 
 def left_behind(ending: str, source: bytes) -> int:
@@ -29,7 +29,7 @@ def test_no_text_stays_in_memory(ending: str, piece: str) -> None:
 
 
 def test_no_text_stays_in_memory_where_the_parser_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.build.code.syntax_nodes.SECONDS", 0.0)
+    monkeypatch.setattr("xkg.build.code.languages.syntax_nodes.SECONDS", 0.0)
     assert left_behind("c", b"int f(void) { return 0; }\n" * 10_000) < 4_000
 
 
@@ -64,5 +64,5 @@ def test_names_in_an_f_string() -> None:
 
 
 def test_an_f_string_that_cannot_be_read_in_time_has_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.build.code.syntax_nodes.SECONDS", 0.0)
+    monkeypatch.setattr("xkg.build.code.languages.syntax_nodes.SECONDS", 0.0)
     assert identifier_paths(("f'" + "{a}" * 10_000 + "'").encode()) == []

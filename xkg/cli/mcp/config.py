@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from xkg.cli.mcp_clients import Entry
+from xkg.cli.mcp.clients import Entry
 from xkg.errors import InputError
 from xkg.files import write_whole
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Codebase, SourceSymbol
-from xkg.build.code.grammars import SUFFIXES, grammars_of
+from xkg.build.code.languages.grammars import SUFFIXES, grammars_of
+from xkg.build.code.languages.symbols import outline
 from xkg.build.code.repository import parse_repository
-from xkg.build.code.symbols import outline
 from xkg.build.repositories.checkout import fetch_repository
 
-LANGUAGES = Path(__file__).parents[2] / "data" / "languages"
+LANGUAGES = Path(__file__).parents[3] / "data" / "languages"
 FILES = sorted(str(p.relative_to(LANGUAGES)) for p in LANGUAGES.rglob("*.*"))
 
 
@@ -238,12 +238,12 @@ def test_any_text_is_read(ending: str, text: str) -> None:
 @pytest.mark.parametrize("ending", ["c", "cpp", "cu", "js", "tsx", "jl", "rs"])
 @pytest.mark.parametrize("piece", ["(", "{", "a::", "a.", "f(", "/*", "struct a {", "namespace a {", "x => "])
 def test_deep_nesting_ends_in_time(ending: str, piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.build.code.syntax_nodes.SECONDS", 0.1)
+    monkeypatch.setattr("xkg.build.code.languages.syntax_nodes.SECONDS", 0.1)
     check_lines(f"deep.{ending}", piece * 3000)
 
 
 def test_a_file_that_cannot_be_read_in_time_is_broken_and_still_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.build.code.syntax_nodes.SECONDS", 0.0)
+    monkeypatch.setattr("xkg.build.code.languages.syntax_nodes.SECONDS", 0.0)
     text = "int f(void) { return 0; }\n" * 10_000
     module = outline("slow.c", text, grammars_of("c", text), "R").module
     assert module.broken

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.cli.table_formats import render
+from xkg.cli.display.table_formats import render
 from xkg.store.graph_store import Table
 
 cells = st.one_of(st.none(), st.booleans(), st.integers(), st.text(), st.lists(st.text(), max_size=3))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tree_sitter import Language, Node, Parser
 
-from xkg.build.code.grammars import Grammar
+from xkg.build.code.languages.grammars import Grammar
 
 SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
 _CHUNK = 1 << 16
