@@ -380,8 +380,3 @@ def _without_repository(paper: CuratedPaper) -> str:
         "it stays open whether its own is" if likeliest.is_official is None else "none is its own; the likeliest is"
     )
     return f"{open_one} {likeliest.url} ({why})"
-
-
-def links_of_target(document: Document) -> list[RepositoryLink]:
-    """The repositories that the target names, without those of its bibliography."""
-    return [link for link in links_of(document) if link.role != "cited"]
