@@ -28,8 +28,8 @@ class MeasuredGraph:
 
 
 def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
-    """The named papers (ids or titles; none: all). Raises `InputError` where `path` holds no graph or no such paper, and
-    `XkgError` where a stored graph cannot be opened."""
+    """The named papers (ids or titles; none: all). Raises `InputError` where `path` holds no graph or no such paper,
+    and `XkgError` where a stored graph cannot be opened."""
     if (path / "bundles").is_dir():
         settings = load(kg=path)
         with open_store(settings) as store, store.snapshot() as snapshot:
