@@ -19,7 +19,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from evaluation.results.intervals import interval
+from evaluation.results.intervals import interval, share_interval
 from xkg.errors import InputError
 from xkg.files import read_regular, write_whole
 from xkg.value import Value
@@ -92,8 +92,8 @@ def mean_figure(
 ) -> Figure:
     """The mean of items' scores with its interval over papers; without items a figure without a value."""
     if not scores:
-        return Figure(name=name, value=None, unit=unit, source=source, published=published, note=note or "no items")
-    low, high = interval(scores)
+        return Figure(name=name, value=None, unit=unit, source="", published=published, note=note or "no items")
+    low, high = interval(scores) if unit != "share" else share_interval(scores)
     mean = math.fsum(scores.values()) / len(scores)
     return Figure(
         name=name,

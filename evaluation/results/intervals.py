@@ -40,6 +40,16 @@ def interval(
     return float(low), float(high)
 
 
+def share_interval(scores: Mapping[str, float]) -> tuple[float | None, float | None]:
+    """As `interval`, for scores in 0..1. Where all are 0, or all 1, drawing again shows no spread: then it is the exact
+    interval of Clopper and Pearson (1934) for as many trials as there are papers."""
+    low, high = interval(scores)
+    if low is None or low != high or low not in (0.0, 1.0):
+        return low, high
+    bound = ((1 - CONFIDENCE) / 2) ** (1 / len(by_group(scores)))
+    return (0.0, 1 - bound) if low == 0.0 else (bound, 1.0)
+
+
 def drawn_means(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means over items of `DRAWS` samples of groups, each of as many groups as there are."""
     random = np.random.default_rng(SEED)

@@ -43,7 +43,7 @@ def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
             spread = ""
         else:
             spread = f"{number(figure.low, figure.unit)} to {number(figure.high, figure.unit)}"
-        source = figure.source + (f"; {figure.note}" if figure.note else "")
+        source = "; ".join(filter(None, (figure.source, figure.note)))
         count = str(figure.count) if figure.count else ""
         rows.append((figure.name, value, spread, count, *((figure.published,) if beside else ()), source))
     return aligned(rows, left={0, len(heads) - 1, *({4} if beside else ())})

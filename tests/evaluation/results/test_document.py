@@ -60,3 +60,10 @@ def test_nothing_measured_is_a_figure_without_a_value() -> None:
 def test_inputs_that_could_not_be_used_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     conclude(results(a=1.0).model_copy(update={"problems": ("gold.json: line 3: no name",)}), options())
     assert "1 input could not be used:\n  gold.json: line 3: no name" in capsys.readouterr().out
+
+
+def test_none_of_three_papers_leaves_room_for_some() -> None:
+    figure = mean_figure("share", {"a": 0.0, "b": 0.0, "c": 0.0})
+    assert figure.low == 0.0
+    assert figure.high == pytest.approx(1 - 0.025 ** (1 / 3))  # Clopper and Pearson: 0.708
+    assert mean_figure("share", {"a": 1.0, "b": 1.0, "c": 1.0}).low == pytest.approx(0.025 ** (1 / 3))
