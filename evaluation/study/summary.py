@@ -59,7 +59,7 @@ def summarize(variant: str, runs: Sequence[Run]) -> Summary:
 
 
 def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
-    """One line a variant, with its difference from the reference over the same papers and runs; the units are papers, or
+    """One line a variant, with its difference from the reference over the same papers and runs; units are papers, or
     the runs where there is one paper alone."""
     rows = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", f"against {reference}", "95 % interval", "d_z", "p")]
     base = scores(runs.get(reference, ()))
