@@ -107,7 +107,7 @@ def figures_of(papers: Sequence[Matched]) -> list[Figure]:
 
 def papers_table(papers: Sequence[Matched]) -> str:
     """One line a paper: weighted quality, counts, and how pairs were matched."""
-    rows = [("paper", "precision", "recall", "F1", "matched", "of shown", "of gold", "name/alias/similarity/judge")]
+    rows = [("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")]
     for paper in papers:
         of: Quality = quality(paper.shown)
         how = [pair.how for pair in paper.shown.pairs]
@@ -120,7 +120,7 @@ def papers_table(papers: Sequence[Matched]) -> str:
                 number(of.f1, "number"),
                 str(len(how)),
                 str(len(how) + len(paper.shown.unmatched)),
-                str(len(how) + len(paper.shown.missed)),
+                str(sum(gold.weight > 0 for gold in paper.gold.techniques)),
                 counts,
             )
         )

@@ -24,6 +24,7 @@ from evaluation.construction.against_gold import Matched, cosines, matched
 from evaluation.construction.hierarchy import GoldTechnique, read_hierarchies
 from evaluation.construction.judgements import UNUSABLE, VERDICTS, Judgement, Question, same_item
 from evaluation.inputs.graph import read_graph
+from evaluation.inputs.paths import given_path
 from xkg.errors import InputError
 from xkg.llm.prompt import load_prompt
 from xkg.model import Code, PaperBundle, Technique
@@ -38,14 +39,14 @@ _NEAREST = 3
 @task
 def exact_pairs(graph: str, papers: str = "") -> Task:
     """One sample a code node of a graph (of the papers named, separated by '|')."""
-    bundles = read_graph(Path(graph), _split(papers)).bundles
+    bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("pair", [pair_sample(b, code) for b in bundles for code in b.code])
 
 
 @task
 def valid_techniques(graph: str, papers: str = "") -> Task:
     """One sample a technique of a graph, hidden ones included."""
-    bundles = read_graph(Path(graph), _split(papers)).bundles
+    bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("technique", [technique_sample(b, t) for b in bundles for t in b.techniques])
 
 
@@ -53,8 +54,8 @@ def valid_techniques(graph: str, papers: str = "") -> Task:
 def same_techniques(graph: str, gold: str) -> Task:
     """One sample for each gold technique without a counterpart and each of the techniques nearest to it that have none
     either."""
-    hierarchies, _ = read_hierarchies(Path(gold))
-    return judged("same", open_questions(matched(read_graph(Path(graph)).bundles, hierarchies)[0]))
+    hierarchies, _ = read_hierarchies(given_path(gold))
+    return judged("same", open_questions(matched(read_graph(given_path(graph)).bundles, hierarchies)[0]))
 
 
 def judged(question: Question, samples: list[Sample]) -> Task:

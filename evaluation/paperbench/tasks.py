@@ -26,6 +26,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolSource, mcp_server_stdio, mcp_tools
 
+from evaluation.inputs.paths import given_path
 from evaluation.paperbench.export import IMPLEMENTATION, PLANNING, tasks_in
 from evaluation.paperbench.judge import rubric_tree
 from evaluation.paperbench.papercoder import papercoder
@@ -68,7 +69,7 @@ def iterative_agent(
 @task
 def papercoder_flow(tasks: str, contexts: str = "", code_development: bool = True, paper_tokens: int = 100_000) -> Task:
     """PaperCoder's workflow with the views in `contexts`, or without where none is named."""
-    return _task(tasks, papercoder(), code_development, None, paper_tokens, Path(contexts) if contexts else None)
+    return _task(tasks, papercoder(), code_development, None, paper_tokens, given_path(contexts) if contexts else None)
 
 
 def _task(
@@ -79,7 +80,7 @@ def _task(
     paper_tokens: int,
     contexts: Path | None = None,
 ) -> Task:
-    folders, problems = tasks_in(Path(tasks))
+    folders, problems = tasks_in(given_path(tasks))
     samples = [sample(folder, paper_tokens, contexts) for folder in folders]
     return Task(
         dataset=MemoryDataset(samples),
@@ -125,13 +126,14 @@ def _title(paper: str) -> str:
 @solver
 def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
     """An agent with its own server of the graph for each sample, since each has a blacklist of its own."""
+    kg_path = given_path(kg) if kg else None
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         with tempfile.TemporaryDirectory(prefix="xkg-paperbench-") as folder:
             graph: list[ToolSource] = []
-            if kg:
-                graph = [_graph_tools(Path(kg), state.metadata, Path(folder))]
-            prompt = _WITH_GRAPH if kg else None
+            if kg_path is not None:
+                graph = [_graph_tools(kg_path, state.metadata, Path(folder))]
+            prompt = None if kg_path is None else _WITH_GRAPH
             if kind == "react":
                 agent = react(prompt=prompt, tools=[*tools(), *graph])
             else:
@@ -159,7 +161,7 @@ def _graph_tools(kg: Path, metadata: dict[str, str], folder: Path) -> ToolSource
     server = mcp_server_stdio(
         name="xkg",
         command=command,
-        args=["--kg", str(kg.resolve()), "serve"],
+        args=["--kg", str(kg), "serve"],
         env={"XKG_SERVE__EXCLUDE": str(blacklist), "XKG_LLM__MODEL": "none"},
     )
     return mcp_tools(server)
