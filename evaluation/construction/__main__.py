@@ -78,14 +78,29 @@ def measure(
         **counted.level_scores(bundles),
         "exact pairs": {item: float(verdict == "exact") for item, verdict in majority.items()},
     }
+    matches = {
+        paper.bundle.paper.id: {
+            "pairs": [[pair.technique.id, " / ".join(pair.gold.path), pair.how] for pair in paper.shown.pairs],
+            "without counterpart": [technique.id for technique in paper.shown.unmatched],
+            "missed": [" / ".join(gold.path) for gold in paper.shown.missed if gold.weight > 0],
+        }
+        for paper in papers
+    }
+    stages = [] if by_stage is None else [row.model_dump() for row in by_stage.rows]
     results = Results(
         measure="construction",
         about={"graph": str(graph.path), "papers": str(len(bundles)), "techniques": str(len(techniques))},
         figures=tuple(figures),
         scores={name: values for name, values in scores.items() if values},
+        details={
+            "matches": matches,
+            "verdicts": {question: found.by_item for question, found in verdicts.items() if found.by_item},
+            "cost by stage": stages,
+        },
         problems=tuple(lost),
     )
-    return results, [table for table in (against_gold.papers_table(papers) if papers else "", by_stage) if table]
+    tables = [against_gold.papers_table(papers)] if papers else []
+    return results, tables + ([str(by_stage)] if by_stage is not None else [])
 
 
 def _unlabelled() -> Figure:

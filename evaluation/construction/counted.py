@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evaluation.construction import published
 from evaluation.results.document import Figure, mean_figure
-from xkg.commands.costs import costs
+from xkg.commands.costs import Costs, costs
 from xkg.config import LlmSettings
 from xkg.model import Level, PaperBundle
 
@@ -49,8 +49,8 @@ def hidden(bundles: Sequence[PaperBundle]) -> Figure:
     return mean_figure("techniques hidden by pruning", scores)
 
 
-def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], str]:
-    """Calls, tokens and dollars a paper, and the table by stage; from the ledger of a graph, which also holds what
+def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], Costs | None]:
+    """Calls, tokens and dollars a paper, and all of them by stage; from the ledger of a graph, which also holds what
     builds asked that were not published. A graph without a ledger has figures without values."""
     note = "no ledger: these are files" if kg is None else "the ledger holds no call"
     by_paper = None if kg is None else costs(kg, settings, by="paper")
@@ -67,5 +67,5 @@ def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tupl
         mean_figure("dollars a paper", dollars, unit="dollars", published=published.COST["dollars"], note=missing)
     )
     if kg is None or not rows:
-        return figures, ""
-    return figures, str(costs(kg, settings, [row.name for row in rows], by="stage"))
+        return figures, None
+    return figures, costs(kg, settings, [row.name for row in rows], by="stage")

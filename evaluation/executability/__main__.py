@@ -72,6 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             about={"graph": str(options.graph), "papers": str(len(graph.bundles)), "code nodes": str(len(results))},
             figures=tuple(figures_of(results, claims)),
             scores=scores_of(results, claims),
+            details={
+                "nodes": {
+                    r.code: {"claimed": claims[r.code], "level": r.level, "cause": r.cause, "reason": r.evidence.reason}
+                    for r in results
+                }
+            },
             problems=graph.problems,
         ),
         options,

@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -45,7 +45,8 @@ class Figure(Value):
 
 
 class Results(Value):
-    """`about` are the inputs and settings; `problems` are inputs that could not be used, one line each."""
+    """`about` are the inputs and settings, `details` the tables behind the figures; `problems` are inputs that could
+    not be used, one line each."""
 
     measure: str
     made_at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -54,6 +55,7 @@ class Results(Value):
     about: dict[str, str] = Field(default={})
     figures: tuple[Figure, ...] = ()
     scores: dict[str, dict[str, float]] = Field(default={})
+    details: dict[str, Any] = Field(default={})
     problems: tuple[str, ...] = ()
 
     @model_validator(mode="after")
