@@ -1,12 +1,12 @@
 """Scores a submission by a weighted rubric tree: each leaf is judged by a model, and the weights are propagated."""
 
-import asyncio
 import re
 from pathlib import Path
 
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, get_model
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
 from inspect_ai.solver import TaskState
+from inspect_ai.util import collect
 
 from evaluation.paperbench import rubric
 from evaluation.paperbench.workspace import bundle_text, submitted
@@ -55,7 +55,7 @@ def rubric_tree(*, code_development: bool = True) -> Scorer:
             found = _VERDICT.findall(output.completion)
             return leaf.id, float(found[-1].lower() == "met") if found else None
 
-        answers = await asyncio.gather(*(judge(leaf) for leaf in tree.leaves))
+        answers = await collect(*(judge(leaf) for leaf in tree.leaves))
         judged = {leaf: value for leaf, value in answers if value is not None}
         result = rubric.score(tree, judged)
         return Score(

@@ -13,6 +13,7 @@ compare with `python -m evaluation.paperbench.gains`. Agents write files and run
 are scored alone (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a section and says so.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -158,10 +159,12 @@ def _graph_tools(kg: Path, metadata: dict[str, str], folder: Path) -> ToolSource
     command = str(beside) if beside.is_file() else shutil.which("xkg")
     if command is None:
         raise InputError("the command xkg is not installed beside this Python; install the project first")
+    given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
     server = mcp_server_stdio(
         name="xkg",
         command=command,
         args=["--kg", str(kg), "serve"],
-        env={"XKG_SERVE__EXCLUDE": str(blacklist), "XKG_LLM__MODEL": "none"},
+        cwd=os.environ.get("PWD"),  # where the command was typed, with its xkg.yaml
+        env={**given, "XKG_SERVE__EXCLUDE": str(blacklist), "XKG_LLM__MODEL": "none"},
     )
     return mcp_tools(server)
