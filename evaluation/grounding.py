@@ -6,6 +6,13 @@ places that are equally right; one with `file` null says that the repository doe
 it shares at least half of its lines and the place's with the place. All rankings are cut after five.
 
 `grounding` has all techniques of the file at once, as a build does; `locate` is asked for each alone, as a text.
+
+Lines: `P lines` is the share of an answer's lines that lie in a place, over techniques with an answer; `R lines` the
+share of a place's lines that the answer holds, of the place where that is most, 0 without an answer. `@1` is over the
+first symbol, `@5` over all five together; `focus` takes of a symbol the lines that do it.
+
+`--graph DIR`: what a build of these repositories covers of the places, by those that it stores and by its code nodes.
+`--json` and `--against` as everywhere; intervals are over repositories.
 """
 
 import argparse
@@ -16,7 +23,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at
+from evaluation.inputs.graph import read_graph
+from evaluation.lines import coverage
+from evaluation.lines.overlap import Lines as LineSet
+from evaluation.lines.overlap import precision, recall, span, together
+from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at, reciprocal_rank
+from evaluation.results.document import Results, mean_figure
+from evaluation.results.table import add_options, conclude
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import Grounding, ground
@@ -28,7 +41,7 @@ from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import XkgError
 from xkg.fusion import reciprocal_rank_fusion
-from xkg.model import Technique, unique_slugs
+from xkg.model import Location, Technique, unique_slugs
 from xkg.serve.answers.types import LocatedPlace
 from xkg.serve.search.locate import locate
 
@@ -134,13 +147,37 @@ def located(gold: Gold, codebase: Codebase, embedder: Embedder) -> dict[str, tup
     }
 
 
+def line_scores(answers: Mapping[str, Sequence[LineSet]], gold: Gold) -> dict[str, dict[str, float]]:
+    """Precision and recall in lines by technique, of the first answer and of all together; `answers` are ranked, by
+    technique, each of at most five. Without an answer, a technique has no precision."""
+    scores: dict[str, dict[str, float]] = {}
+    for technique, ranked in answers.items():
+        places = [span(*place) for place in gold.places[technique]]
+        for cut in (1, _CUT):
+            answer = together(ranked[:cut])
+            share = precision(answer, places)
+            scores.setdefault(f"P lines@{cut}", {})
+            if share is not None:
+                scores[f"P lines@{cut}"][technique] = share
+            scores.setdefault(f"R lines@{cut}", {})[technique] = recall(answer, places)
+    return scores
+
+
 def _row(name: str, rankings: Sequence[Sequence[bool]], note: str = "") -> str:
     values = [recall_at(k, rankings) for k in (1, 3, 5)] + [mean_reciprocal_rank(rankings)]
     return f"  {name:<22}" + "".join(f"{value:9.3f}" for value in values) + f"   {note}"
 
 
-def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) -> dict[str, list[list[bool]]]:
-    """Prints one repository's table; gives the rankings by method, for the summary over all."""
+@dataclass(frozen=True)
+class Measured:
+    """One repository's rankings by method, and scores by method and name, one number a technique."""
+
+    rankings: dict[str, list[list[bool]]]
+    scores: dict[str, dict[str, float]]
+
+
+def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) -> Measured:
+    """Prints one repository's tables."""
     codebase = parse_repository(fetch_repository(gold.repository, Path("storage/cache")))
     symbols = {symbol.symbol.id: symbol.symbol for symbol in codebase.symbols().values()}
     there = [t for t in gold.techniques if gold.places[t.id]]
@@ -167,8 +204,53 @@ def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) 
     wrongly = sum(bool(grounding.of(t.id)) for t in missing)
     say(f"  located {grounded} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s")
     answered, in_vain = (sum(bool(answers[t.id]) for t in group) for group in (there, missing))
-    say(f"  by locate {answered} of {len(there)}, {in_vain} of {len(missing)} that are not there\n")
-    return result
+    say(f"  by locate {answered} of {len(there)}, {in_vain} of {len(missing)} that are not there")
+    whole = {symbol.id: span(symbol.path, symbol.start_line, symbol.end_line) for symbol in symbols.values()}
+    lines = {name: {t.id: [whole[s] for s in plain[name][t.id][:_CUT]] for t in there} for name in plain}
+    lines["grounding"] = {t.id: [whole[s] for s in _symbols(grounding, t.id)[:_CUT]] for t in there}
+    lines["grounding, focus"] = {
+        t.id: [_focus(at, symbols[at.symbol].path) or whole[at.symbol] for at in grounding.of(t.id)[:_CUT]]
+        for t in there
+    }
+    lines["locate"] = {t.id: [span(p.path, p.start_line, p.end_line) for p in answers[t.id]] for t in there}
+    scores: dict[str, dict[str, float]] = {}
+    for name, ranked in result.items():
+        scores[f"{name}: MRR"] = {t.id: reciprocal_rank(row) for t, row in zip(there, ranked, strict=True)}
+        scores[f"{name}: R@1"] = {t.id: float(any(row[:1])) for t, row in zip(there, ranked, strict=True)}
+    say(f"  {'':<22}{'P lines@1':>11}{'R lines@1':>11}{'P lines@5':>11}{'R lines@5':>11}")
+    for name, by_technique in lines.items():
+        of_method = line_scores(by_technique, gold)
+        say(f"  {name:<22}" + "".join(f"{_mean(values):11.3f}" for values in of_method.values()))
+        scores |= {f"{name}: {measure}": values for measure, values in of_method.items()}
+    say("")
+    return Measured(result, scores)
+
+
+def _mean(values: Mapping[str, float]) -> float:
+    return sum(values.values()) / len(values) if values else float("nan")
+
+
+def _focus(location: Location, path: str) -> LineSet:
+    return together(span(path, at.start_line, at.end_line) for at in location.focus)
+
+
+def covered(golds: Sequence[Gold], graph: Path, say: Callable[[str], None] = print) -> dict[str, dict[str, float]]:
+    """What a build covers of the places, one number a place; prints the repositories that the graph does not have."""
+    bundles = read_graph(graph).bundles
+    scores: dict[str, dict[str, float]] = {}
+    for gold in golds:
+        marked = [
+            coverage.MarkedTechnique(t.id, t.name, tuple(span(*place) for place in gold.places[t.id]))
+            for t in gold.techniques
+            if gold.places[t.id]
+        ]
+        bundle = coverage.bundle_of(marked, bundles)
+        if bundle is None:
+            say(f"{gold.repository}: no paper of {graph} has its files")
+            continue
+        for name, values in coverage.scores(marked, bundle).items():
+            scores.setdefault(name, {}).update(values)
+    return scores
 
 
 def _symbols(grounding: Grounding, technique: str) -> list[str]:
@@ -192,20 +274,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gold", nargs="+", type=Path)
     parser.add_argument("--repository", help="read this one instead of the one that the file names, as from a mirror")
+    parser.add_argument("--graph", type=Path, help="a graph that was built from these repositories")
+    add_options(parser)
     options = parser.parse_args(arguments)
     golds = [gold for path in options.gold for gold in read_gold(path)]
     if options.repository:
         golds = [replace(gold, repository=options.repository) for gold in golds]
     embedder = OnnxEmbedder()
     over_all: dict[str, list[list[bool]]] = {}
+    scores: dict[str, dict[str, float]] = {}
     for gold in golds:
-        for name, rankings in measure(gold, embedder).items():
+        measured = measure(gold, embedder)
+        for name, rankings in measured.rankings.items():
             over_all.setdefault(name, []).extend(rankings)
+        for name, values in measured.scores.items():
+            scores.setdefault(name, {}).update(values)
     if len(golds) > 1:
         print("all")
         for name, rankings in over_all.items():
             print(_row(name, rankings))
         foreign(golds, embedder)
+    figures = [mean_figure(name, values, source="readers' places") for name, values in scores.items()]
+    if options.graph is not None:
+        by_build = covered(golds, options.graph)
+        figures += coverage.figures(by_build)
+        scores |= by_build
+    about = {"gold": " ".join(map(str, options.gold)), "graph": str(options.graph or "")}
+    results = Results(measure="grounding", about=about, figures=tuple(figures), scores=scores)
+    conclude(results, options, beside=False)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 Addresses that lie outside of this machine have stand-ins here: a repository in git, arXiv, a language model, a Neo4j.
 What is installed or made is looked up."""
 
+import importlib.util
 import io
 import json
 import re
@@ -287,6 +288,7 @@ def _exists(program: str, arguments: list[str]) -> str:
         assert arguments[0] in (ROOT / program).read_text(encoding="utf-8")
     else:
         assert all((ROOT / path).exists() for path in arguments if path.startswith("tests/"))
+        assert arguments[0] != "-m" or importlib.util.find_spec(arguments[1]) is not None
     return ""
 
 

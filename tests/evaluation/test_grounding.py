@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.grounding import is_right, main, read_gold
+from evaluation.grounding import is_right, line_scores, main, read_gold
+from evaluation.lines.overlap import span
 from xkg.model import Symbol
 
 DATA = Path(__file__).parent.parent / "data" / "ground"
@@ -56,3 +57,32 @@ def test_the_table_names_every_method(gold: Path, capsys: pytest.CaptureFixture[
         assert f"  {method} " in printed
     assert "located 1 of 1, 0 of 1 that are not there" in printed
     assert "by locate 1 of 1, 0 of 1 that are not there" in printed
+
+
+def test_lines_by_hand(gold: Path) -> None:
+    (read,) = read_gold(gold)
+    # of the first answer's 4 lines one lies in a place, the smaller of which has 5; of both answers' 15 lines 9 do
+    ranked = [span("tern/memory.py", 1, 3) | {("tern/memory.py", 18)}, span("tern/memory.py", 18, 29)]
+    scores = line_scores({"tern#echo-memory": ranked}, read)
+    assert {name: values["tern#echo-memory"] for name, values in scores.items()} == {
+        "P lines@1": 1 / 4,
+        "R lines@1": 1 / 5,
+        "P lines@5": 9 / 15,
+        "R lines@5": 1.0,
+    }
+
+
+def test_without_an_answer_there_is_no_precision_and_no_recall(gold: Path) -> None:
+    (read,) = read_gold(gold)
+    scores = line_scores({"tern#echo-memory": []}, read)
+    assert scores["P lines@1"] == {}
+    assert scores["R lines@1"] == {"tern#echo-memory": 0.0}
+
+
+def test_runs_are_compared_by_technique(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "r.json")
+    main([str(gold), "--json", file])
+    main([str(gold), "--against", file])
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("grounding, focus: R lines@1")]
+    assert "+0.000" in rows[-1]
+    assert rows[-1].endswith("0 + 0")

@@ -71,7 +71,7 @@ def audit(
     unchecked: list[str] = []
     guard = blacklist_guard(settings, blacklist, unchecked.append)
     assert guard is not None
-    texts = _Texts(guard.blacklist)
+    texts = NamedInTexts(guard.blacklist)
     findings: list[Finding] = []
     papers = repositories = code = 0
     with open_store(settings) as store:
@@ -96,7 +96,7 @@ def audit(
     )
 
 
-def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "_Texts") -> Iterator[Finding]:
+def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "NamedInTexts") -> Iterator[Finding]:
     paper = bundle.paper
     if (reason := guard.paper(paper.arxiv_number, paper.doi, paper.title)) is not None:
         yield Finding(where=paper.id, kind="paper", what=reason)
@@ -135,7 +135,7 @@ def _in_repository(
         yield Finding(where=paper, kind="copy", what=f"{repository.id}: {reason}")
 
 
-class _Texts:
+class NamedInTexts:
     """What texts name of a blacklist: addresses and ids as they stand, and titles up to spaces and case."""
 
     def __init__(self, blacklist: "Blacklist") -> None:
@@ -149,6 +149,7 @@ class _Texts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
+        """What the text names, a line each with what stands around it; at most 20."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):

@@ -1,0 +1,152 @@
+"""A graph beside hierarchies that people made: quality by paper, and what is invalid before and after pruning."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.construction import published
+from evaluation.construction.hierarchy import GoldHierarchy
+from evaluation.construction.judgements import Verdicts, same_item
+from evaluation.construction.matching import ALIKE, Matching, Quality, edges, match, quality
+from evaluation.results.document import Figure, mean_figure
+from evaluation.results.table import aligned, number
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.model import PaperBundle
+
+
+@dataclass(frozen=True)
+class Matched:
+    """One paper of a graph with its hierarchy, matched with all techniques that were found (`all`), and with those that
+    are shown."""
+
+    gold: GoldHierarchy
+    bundle: PaperBundle
+    all: Matching
+    shown: Matching
+
+
+@functools.cache
+def _embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()
+
+
+def cosines(names: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
+    """Cosines of the embeddings of names (rows) and others (columns)."""
+    return _embedder().embed(list(names)) @ _embedder().embed(list(others)).T
+
+
+def matched(
+    bundles: Sequence[PaperBundle],
+    hierarchies: Iterable[GoldHierarchy],
+    same: Verdicts | None = None,
+    alike: float = ALIKE,
+) -> tuple[list[Matched], list[str]]:
+    """The papers that have a hierarchy, and one line for each hierarchy whose paper the graph does not have, or that is
+    a second one of its paper. `same` are judgements on pairs whose names say too little."""
+    by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
+    yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
+    found: list[Matched] = []
+    problems = []
+    for gold in hierarchies:
+        bundle = by_name.get(gold.paper.casefold())
+        if bundle is None:
+            problems.append(f"hierarchy of {gold.paper}: the graph has no such paper")
+            continue
+        if any(each.bundle is bundle for each in found):
+            problems.append(f"hierarchy of {gold.paper}: a second one; the first counts")
+            continue
+        agreed = frozenset(
+            (g.path, t.id) for g in gold.techniques for t in bundle.techniques if same_item(g.path, t.id) in yes
+        )
+        shown = [t for t in bundle.techniques if t.hidden is None]
+        found.append(
+            Matched(
+                gold=gold,
+                bundle=bundle,
+                all=match(bundle.techniques, gold.techniques, cosines, agreed, alike),
+                shown=match(shown, gold.techniques, cosines, agreed, alike),
+            )
+        )
+    return found, problems
+
+
+def scores_of(papers: Sequence[Matched]) -> dict[str, dict[str, float]]:
+    """By name of a score one number a paper, of what is shown; papers for which a score is not defined are left out."""
+    scores: dict[str, dict[str, float]] = {}
+    for paper in papers:
+        for kind, weighted in (("weighted", True), ("unweighted", False)):
+            of = quality(paper.shown, weighted=weighted)
+            for name, value in (("precision", of.precision), ("recall", of.recall), ("F1", of.f1)):
+                per_paper = scores.setdefault(f"{kind} {name}", {})
+                if value is not None:
+                    per_paper[paper.bundle.paper.id] = value
+        agree, total = edges(paper.shown)
+        if total:
+            scores.setdefault("components below their gold parent", {})[paper.bundle.paper.id] = agree / total
+    return scores
+
+
+def figures_of(papers: Sequence[Matched]) -> list[Figure]:
+    """Means over papers."""
+    labelled = sorted({paper.gold.labelled_by for paper in papers})
+    source = f"labels: {'; '.join(labelled)}"
+    return [
+        mean_figure(
+            name,
+            values,
+            source=source,
+            unit="number" if "F1" in name else "share",
+            published=published.F1 if name == "weighted F1" else "",
+        )
+        for name, values in scores_of(papers).items()
+    ]
+
+
+def papers_table(papers: Sequence[Matched]) -> str:
+    """One line a paper: weighted quality, counts, and how pairs were matched."""
+    rows = [("paper", "precision", "recall", "F1", "matched", "shown", "required", "name/alias/similarity/judge")]
+    for paper in papers:
+        of: Quality = quality(paper.shown)
+        how = [pair.how for pair in paper.shown.pairs]
+        counts = "/".join(str(how.count(kind)) for kind in ("name", "alias", "similarity", "judge"))
+        rows.append(
+            (
+                paper.bundle.paper.title[:60],
+                number(of.precision, "share"),
+                number(of.recall, "share"),
+                number(of.f1, "number"),
+                str(len(how)),
+                str(len(how) + len(paper.shown.unmatched)),
+                str(sum(gold.weight > 0 for gold in paper.gold.techniques)),
+                counts,
+            )
+        )
+    return aligned(rows, left={0})
+
+
+def validity(bundles: Sequence[PaperBundle], papers: Sequence[Matched], judged: Verdicts) -> list[Figure]:
+    """The share of invalid techniques before pruning (all that were found) and after it (those shown). What judges say
+    of a technique counts; where none did, a technique without a counterpart in a person's hierarchy is invalid. One
+    that neither knows is left out."""
+    said = {item: verdict for item, verdict in judged.majority().items() if verdict in ("valid", "invalid")}
+    invalid = {item: float(verdict == "invalid") for item, verdict in said.items()}
+    sources = [*judged.judges] if said else []
+    by_gold = False
+    for paper in papers:
+        for technique in paper.bundle.techniques:
+            if technique.id not in invalid:
+                invalid[technique.id] = float(technique.id not in paper.all.right)
+                by_gold = True
+    source = ", ".join([*sources, *(["labels of people"] if by_gold else [])]) or "nobody judged"
+    shown = {t.id for bundle in bundles for t in bundle.techniques if t.hidden is None}
+    after = {item: value for item, value in invalid.items() if item in shown}
+    valid = {item: 1 - value for item, value in after.items()}
+    note = "" if invalid else "neither --gold nor judgements of techniques"
+    return [
+        mean_figure("invalid techniques before pruning", invalid, source=source, note=note),
+        mean_figure("invalid techniques after pruning", after, source=source, note=note),
+        mean_figure("valid techniques", valid, source=source, published=published.VALID, note=note),
+    ]

@@ -1,0 +1,71 @@
+"""What needs no judge: how fine a graph is, what pruning hides, which levels its code has, what a build asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaluation.construction import published
+from evaluation.results.document import Figure, mean_figure
+from xkg.commands.costs import Costs, costs
+from xkg.config import LlmSettings
+from xkg.model import Level, PaperBundle
+
+_GRAINS = (("no technique", 0, 0), ("1 technique", 1, 1), ("2 to 5", 2, 5), ("6 and more", 6, 10**9))
+
+
+def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
+    """The share of papers with so many techniques that are shown."""
+    counts = {b.paper.id: sum(t.hidden is None for t in b.techniques) for b in bundles}
+    return [
+        mean_figure(f"papers with {name}", {paper: float(low <= n <= high) for paper, n in counts.items()})
+        for name, low, high in _GRAINS
+    ] + [mean_figure("techniques a paper", {paper: float(n) for paper, n in counts.items()}, unit="count")]
+
+
+def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
+    """By name of a score, one number (0 or 1) a code node: whether it reached a level before it was repaired (its first
+    evidence), and whether it has it now."""
+    scores: dict[str, dict[str, float]] = {}
+    for level in (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED, Level.FAITHFUL):
+        before = scores.setdefault(f"{level} or above, before debugging", {})
+        after = scores.setdefault(f"{level} or above, now", {})
+        for code in (code for bundle in bundles for code in bundle.code):
+            first = code.evidence[0].level if code.evidence else code.level
+            before[code.id] = float(first.rank >= level.rank)
+            after[code.id] = float(code.level.rank >= level.rank)
+    return scores
+
+
+def levels(bundles: Sequence[PaperBundle]) -> list[Figure]:
+    """The share of code nodes at each level or above, before debugging and now."""
+    return [
+        mean_figure(name, scores, published=published.LEVELS.get(name, ""))
+        for name, scores in level_scores(bundles).items()
+    ]
+
+
+def hidden(bundles: Sequence[PaperBundle]) -> Figure:
+    """The share of all techniques that pruning hides."""
+    scores = {t.id: float(t.hidden is not None) for bundle in bundles for t in bundle.techniques}
+    return mean_figure("techniques hidden by pruning", scores)
+
+
+def asked(kg: Path | None, settings: LlmSettings, papers: Sequence[str]) -> tuple[list[Figure], Costs | None]:
+    """Calls, tokens and dollars a paper, and all of them by stage; from the ledger of a graph, which also holds what
+    builds asked that were not published. A graph without a ledger has figures without values."""
+    note = "no ledger: these are files" if kg is None else "the ledger holds no call"
+    by_paper = None if kg is None else costs(kg, settings, by="paper")
+    rows = [row for row in by_paper.rows if row.name in set(papers) and row.calls] if by_paper else []
+    unpriced = sum(row.unpriced for row in rows)
+    figures = []
+    for name, field in (("calls", "calls"), ("tokens in", "input_tokens"), ("tokens out", "output_tokens")):
+        scores = {row.name: float(getattr(row, field)) for row in rows}
+        text = published.COST[name]
+        figures.append(mean_figure(f"{name} a paper", scores, unit="count", published=text, note="" if rows else note))
+    dollars = {row.name: row.dollars for row in rows}
+    missing = f"{unpriced} calls without a known price are left out" if unpriced else "" if rows else note
+    figures.append(
+        mean_figure("dollars a paper", dollars, unit="dollars", published=published.COST["dollars"], note=missing)
+    )
+    if kg is None or not rows:
+        return figures, None
+    return figures, costs(kg, settings, [row.name for row in rows], by="stage")

@@ -1,0 +1,49 @@
+"""Reads a graph to be measured: a folder that `xkg build` or `import` made, or files (bundles, the peer's format)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.commands.open import chosen_papers, open_store
+from xkg.config import Settings, load
+from xkg.errors import InputError
+from xkg.model import PaperBundle
+from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.store.exchange import import_folder, read_file
+
+
+@dataclass(frozen=True)
+class MeasuredGraph:
+    """The papers of a graph. `settings` are those that open it, None for files; `problems` are files that could not be
+    read, one line each."""
+
+    path: Path
+    bundles: tuple[PaperBundle, ...]
+    problems: tuple[str, ...]
+    settings: Settings | None
+
+    @property
+    def imported(self) -> bool:
+        return all(bundle.paper.origin == "import" for bundle in self.bundles)
+
+
+def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
+    """The named papers (ids or titles; none: all). Raises `InputError` where `path` holds no graph or no such paper,
+    and `XkgError` where a stored graph cannot be opened."""
+    if (path / "bundles").is_dir():
+        settings = load(kg=path)
+        with open_store(settings) as store, store.snapshot() as snapshot:
+            bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
+        return MeasuredGraph(path, tuple(bundles), (), settings)
+    if path.is_file():
+        found, problems = [read_file(path, check_parsed)], list[str]()
+    else:
+        found, problems = import_folder(path, check_parsed)
+    if papers:
+        by_name = {name: bundle for bundle in found for name in (bundle.paper.id, bundle.paper.title)}
+        if missing := [paper for paper in papers if paper not in by_name]:
+            raise InputError(f"{path}: holds no paper {missing[0]}; give an id or a whole title of one that it holds")
+        found = list({by_name[paper].paper.id: by_name[paper] for paper in papers}.values())
+    if not found:
+        raise InputError(f"{path}: holds no paper that can be read ({problems[0] if problems else 'it is empty'})")
+    return MeasuredGraph(path, tuple(found), tuple(problems), None)

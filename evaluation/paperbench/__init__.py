@@ -1,0 +1,4 @@
+"""The graph's worth for agents that replicate papers (PaperBench, arXiv 2504.01848): contexts for them, agents as
+Inspect tasks (`tasks.py`), scores of weighted rubric trees (`rubric.py`), and gains by paper, domain and failure mode
+(`gains.py`).
+"""

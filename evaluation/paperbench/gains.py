@@ -1,0 +1,143 @@
+"""What the graph gains: `python -m evaluation.paperbench.gains --without LOG… --with LOG… [--labels FILE]`.
+
+Logs are those of the tasks in `tasks.py` (several runs of a paper are averaged), or files of results with one score a
+paper (`--score`, of other benchmarks). LABELS is a JSON object by paper, {"fre": {"domain": "reinforcement learning",
+"failure_mode": "over-reliance on retrieved code"}}: the published study (arXiv 2510.17795) reports its gains by paper
+and by domain, and names two ways in which a graph can do harm, `over-reliance on retrieved code` and `over-focus on
+core components`; which holds is a reader's judgement. Papers without a label are a group of their own.
+"""
+
+import argparse
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluation.inputs.rows import read_json
+from evaluation.results.compare import paired
+from evaluation.results.document import Results, mean_figure
+from evaluation.results.document import read as read_results
+from evaluation.results.table import add_options, aligned, conclude
+from xkg.errors import InputError, XkgError
+
+UNLABELLED = "not labelled"
+
+
+def read_scores(paths: Sequence[Path], score: str) -> tuple[dict[str, float], list[str]]:
+    """The mean score of each paper over logs and files of results, and one line for each sample without a score. Raises
+    `InputError` for a file that is neither."""
+    scores: dict[str, list[float]] = {}
+    problems: list[str] = []
+    for path in paths:
+        found, wrong = _from_log(path) if path.suffix == ".eval" else (_from_results(path, score), [])
+        problems += wrong
+        for paper, value in found:
+            scores.setdefault(paper, []).append(value)
+    return {paper: statistics.fmean(values) for paper, values in sorted(scores.items())}, problems
+
+
+def _from_log(path: Path) -> tuple[list[tuple[str, float]], list[str]]:
+    from inspect_ai.log import read_eval_log
+
+    try:
+        log = read_eval_log(str(path))
+    except Exception as error:  # the library raises whatever its parts do
+        raise InputError(f"{path}: is no log of Inspect ({str(error)[:120]}); give a .eval log") from error
+    found, problems = [], []
+    for sample in log.samples or ():
+        score = next(iter((sample.scores or {}).values()), None)
+        if score is None or not isinstance(score.value, (int, float)):
+            why = sample.error.message[:120] if sample.error else "it was not scored"
+            problems.append(f"{path}: {sample.id} has no score: {why}")
+        else:
+            found.append((str(sample.id), float(score.value)))
+    return found, problems
+
+
+def _from_results(path: Path, score: str) -> list[tuple[str, float]]:
+    results = read_results(path)
+    if score not in results.scores:
+        known = ", ".join(results.scores) or "none"
+        raise InputError(f"{path}: has no score {score!r}; name one with --score ({known})")
+    return list(results.scores[score].items())
+
+
+def read_labels(path: Path | None) -> Mapping[str, Mapping[str, str]]:
+    """The labels by paper. Raises `InputError` for a file of another form."""
+    if path is None:
+        return {}
+    value: Any = read_json(path)
+    right = isinstance(value, dict) and all(
+        isinstance(labels, dict) and all(isinstance(label, str) for label in labels.values())
+        for labels in value.values()
+    )
+    if not right:
+        raise InputError(f"{path}: is no object of labels by paper, each an object of texts; correct it")
+    return dict(value)
+
+
+def papers_table(without: Mapping[str, float], with_graph: Mapping[str, float]) -> str:
+    """One line a paper that both have, the largest gain first."""
+    rows = [("paper", "without", "with", "gain")]
+    for paper in sorted(without.keys() & with_graph.keys(), key=lambda p: (without[p] - with_graph[p], p)):
+        gain = with_graph[paper] - without[paper]
+        rows.append((paper, f"{without[paper]:.3f}", f"{with_graph[paper]:.3f}", f"{gain:+.3f}"))
+    return aligned(rows, left={0})
+
+
+def groups_table(
+    without: Mapping[str, float], with_graph: Mapping[str, float], labels: Mapping[str, Mapping[str, str]], key: str
+) -> str:
+    """One line a label of this key: papers, means and gain, with its interval where there are several papers."""
+    groups: dict[str, list[str]] = {}
+    for paper in sorted(without.keys() & with_graph.keys()):
+        groups.setdefault(labels.get(paper, {}).get(key) or UNLABELLED, []).append(paper)
+    rows = [(key.replace("_", " "), "papers", "without", "with", "gain", "95 % interval")]
+    for label, papers in sorted(groups.items()):
+        row = paired(label, {p: without[p] for p in papers}, {p: with_graph[p] for p in papers}, str)
+        spread = "" if row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
+        rows.append((label, str(len(papers)), f"{row.before:.3f}", f"{row.now:.3f}", f"{row.difference:+.3f}", spread))
+    return aligned(rows, left={0})
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--without", nargs="+", type=Path, required=True, metavar="LOG")
+    parser.add_argument("--with", dest="with_graph", nargs="+", type=Path, required=True, metavar="LOG")
+    parser.add_argument("--labels", type=Path)
+    parser.add_argument("--score", default="score", help="name of the score in files of results (%(default)s)")
+    add_options(parser)
+    options = parser.parse_args(arguments)
+    without, wrong = read_scores(options.without, options.score)
+    with_graph, wrong_with = read_scores(options.with_graph, options.score)
+    labels = read_labels(options.labels)
+    if not without.keys() & with_graph.keys():
+        raise InputError("no paper has a score with and without the graph: give logs of the same tasks")
+    gains = {paper: with_graph[paper] - without[paper] for paper in without.keys() & with_graph.keys()}
+    print(papers_table(without, with_graph), end="\n\n")
+    for key in ("domain", "failure_mode"):
+        print(groups_table(without, with_graph, labels, key), end="\n\n")
+    alone = sorted(without.keys() ^ with_graph.keys())
+    figures = [
+        mean_figure("without the graph", without, source="judge"),
+        mean_figure("with the graph", with_graph, source="judge"),
+        mean_figure("gain", gains, unit="number", source="judge"),
+    ]
+    conclude(
+        Results(
+            measure="gains",
+            about={"without": " ".join(map(str, options.without)), "with": " ".join(map(str, options.with_graph))},
+            figures=tuple(figures),
+            scores={"without": without, "with": with_graph, "gain": gains},
+            problems=(*wrong, *wrong_with, *(f"{paper}: scored on one side alone" for paper in alone)),
+        ),
+        options,
+        beside=False,
+    )
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except XkgError as error:
+        raise SystemExit(str(error)) from None

@@ -1,0 +1,74 @@
+"""Scores a submission by a weighted rubric tree: each leaf is judged by a model, and the weights are propagated."""
+
+import re
+from pathlib import Path
+
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, get_model
+from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, mean, metric, scorer, stderr
+from inspect_ai.solver import TaskState
+from inspect_ai.util import collect
+
+from evaluation.paperbench import rubric
+from evaluation.paperbench.workspace import bundle_text, submitted
+from xkg.llm.prompt import load_prompt
+
+GRADER = "grader"
+"""The role of the model that judges (`inspect eval --model-role grader=…`); the evaluated model without one."""
+
+_PROMPT = Path(__file__).parent / "prompts" / "leaf.md"
+_VERDICT = re.compile(r"<verdict>\s{0,20}(met|unmet)\s{0,20}</verdict>", re.IGNORECASE)
+_LONGEST = 400_000
+"""Characters of a submission in a prompt."""
+
+
+@metric
+def unusable() -> Metric:
+    """Leaves whose judge gave no usable verdict, over all samples; they count as not met."""
+
+    def count(scores: list[SampleScore]) -> float:
+        return float(sum(len((score.score.metadata or {}).get("unusable", ())) for score in scores))
+
+    return count
+
+
+@scorer(metrics=[mean(), stderr(), unusable()])
+def rubric_tree(*, code_development: bool = True) -> Scorer:
+    """The score in 0..1 by the rubric that the sample's metadata names (`rubric`); with `code_development` of the
+    leaves of that category alone. The metadata of a score has each leaf's verdict, the scores by category, and what
+    was cut."""
+    prompt = load_prompt(_PROMPT)
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        whole = rubric.read_rubric(Path(state.metadata["rubric"]))
+        tree = rubric.only(whole) if code_development else whole
+        if tree is None:
+            return Score(value=0.0, answer="", explanation="the rubric has no leaf of code development")
+        files, cut = bundle_text(submitted(), _LONGEST)
+        grader = get_model(role=GRADER)
+
+        async def judge(leaf: rubric.RubricNode) -> tuple[str, float | None]:
+            if not files:
+                return leaf.id, 0.0
+            inputs = {"requirement": leaf.requirements, "category": leaf.category or "", "files": files}
+            system, user = prompt.render(inputs)
+            output = await grader.generate([ChatMessageSystem(content=system), ChatMessageUser(content=user)])
+            found = _VERDICT.findall(output.completion)
+            return leaf.id, float(found[-1].lower() == "met") if found else None
+
+        answers = await collect(*(judge(leaf) for leaf in tree.leaves))
+        judged = {leaf: value for leaf, value in answers if value is not None}
+        result = rubric.score(tree, judged)
+        return Score(
+            value=result.score,
+            answer=f"{sum(judged.values()):g} of {result.leaves} leaves",
+            explanation="\n".join(filter(None, ("" if files else "there is no submission", cut))),
+            metadata={
+                "leaves": judged,
+                "by_category": result.by_category,
+                "unusable": list(result.unjudged),
+                "files": sorted(submitted()),
+                "cut": cut,
+            },
+        )
+
+    return score

@@ -1,0 +1,4 @@
+"""Results of a measurement: their JSON, their table, and how they compare with an earlier run.
+
+Imports of the project: `xkg` and nothing of `evaluation`.
+"""

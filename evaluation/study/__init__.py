@@ -1,0 +1,1 @@
+"""Ablations of the graph itself, on any score that a command prints: `python -m evaluation.study`."""

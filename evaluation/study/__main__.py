@@ -1,0 +1,108 @@
+"""Ablations of the graph on any score that a command prints:
+
+    python -m evaluation.study --kg DIR --paper ID --runs 3 --out FOLDER --plot study.svg -- COMMAND…
+
+Variants, as published: the full graph; without paper, code or technique nodes; raw, rewritten or verified code; and
+without a graph. For each variant and paper both views are written to FOLDER, then the command runs so many times. In
+its words {planning} and {implementation} are those files, {folder} theirs, {paper}, {variant} and {run} what they say;
+the environment has the same as XKG_STUDY_PLANNING and so on. The score is the last line that it prints that is a number
+or a JSON object with `score`. What ran is stored in FOLDER and not run again while command and context are the same.
+
+A run that fails is counted and has no score. Differences from the full graph pair runs of the same paper and number;
+intervals and tests are over papers (`evaluation/results/compare.py`), or over the runs of a study of one paper, which
+say nothing about others.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import xkg
+from evaluation.results.document import Results, mean_figure
+from evaluation.results.table import add_options, conclude
+from evaluation.study.runs import Run, run
+from evaluation.study.summary import plot, scores, table
+from evaluation.study.variants import VARIANTS, Variant, chosen, write_context
+from xkg.errors import InputError, XkgError
+from xkg.model import slug
+
+
+def study(
+    kg: Path,
+    papers: Sequence[str],
+    variants: Sequence[Variant],
+    command: Sequence[str],
+    folder: Path,
+    *,
+    runs: int,
+    budget_tokens: int,
+    seconds: float,
+) -> dict[str, list[Run]]:
+    """The runs by variant. Raises `InputError` for a context that cannot be made, and where the command cannot be
+    started."""
+    found: dict[str, list[Run]] = {variant.name: [] for variant in variants}
+    with xkg.open(kg) as graph:
+        ids = [graph.paper(paper).id for paper in papers] or [paper.id for paper in graph.papers()]
+        for variant in variants:
+            for paper in ids:
+                context = folder / slug(variant.name) / slug(paper)
+                write_context(graph, paper, variant, budget_tokens, context)
+                for number in range(1, runs + 1):
+                    made = run(command, variant.name, paper, number, context, folder / "runs", seconds)
+                    found[variant.name].append(made)
+                    outcome = made.problem or f"{made.score:g}"
+                    print(f"{variant.name}, {paper}, run {number}: {outcome}", file=sys.stderr, flush=True)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kg", type=Path, required=True)
+    parser.add_argument("--paper", action="append", default=[], help="id or title; repeatable (none: all)")
+    parser.add_argument("--variant", action="append", default=[], choices=[v.name for v in VARIANTS])
+    parser.add_argument("--runs", type=int, default=3, help="runs of each variant and paper (%(default)s)")
+    parser.add_argument("--budget-tokens", type=int, default=8000, help="of each view (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=3600, help="limit of one run (%(default)s)")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--plot", type=Path, metavar="FILE")
+    parser.add_argument("command", nargs="+", help="what is run, after --")
+    add_options(parser)
+    options = parser.parse_args(arguments)
+    if options.runs < 1:
+        raise InputError("--runs must be 1 or more")
+    made = study(
+        options.kg,
+        options.paper,
+        chosen(options.variant),
+        options.command,
+        options.out,
+        runs=options.runs,
+        budget_tokens=options.budget_tokens,
+        seconds=options.seconds,
+    )
+    print(table(made))
+    print()
+    if options.plot is not None:
+        plot(made, options.plot)
+    by_variant = {name: scores(of_variant) for name, of_variant in made.items()}
+    figures = [mean_figure(name, values, unit="number", source="command") for name, values in by_variant.items()]
+    problems = [f"{r.variant}, {r.paper}, run {r.number}: {r.problem}" for rs in made.values() for r in rs if r.problem]
+    conclude(
+        Results(
+            measure="study",
+            about={"graph": str(options.kg), "command": " ".join(options.command), "runs": str(options.runs)},
+            figures=tuple(figures),
+            scores=by_variant,
+            problems=tuple(problems),
+        ),
+        options,
+        beside=False,
+    )
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except XkgError as error:
+        raise SystemExit(str(error)) from None

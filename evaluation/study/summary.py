@@ -1,0 +1,115 @@
+"""What the runs of a study say: mean ± sd, best@k, differences from the full graph, and a plot."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evaluation.results.compare import paired
+from evaluation.results.table import aligned, number
+from evaluation.study.runs import Run
+from xkg.errors import InputError
+from xkg.model import paper_of
+from xkg.value import Value
+
+BEST_OF = 3
+
+
+class Summary(Value):
+    """One variant. `mean` is over papers of the mean over runs; `sd` is that of the runs' means over papers, over runs
+    that every paper has; `best` is over papers of the best of `BEST_OF` runs. None where there are too few runs."""
+
+    variant: str
+    runs: int
+    failed: int
+    mean: float | None
+    sd: float | None
+    best: float | None
+
+
+def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
+    """The mean of the best of k runs over all choices of k of these runs (as pass@k is estimated in Chen et al. 2021,
+    arXiv 2107.03374, for scores); None for fewer than k runs."""
+    if len(scores) < k:
+        return None
+    ordered = sorted(scores)
+    # the i-th smallest (from 0) is the best of those choices that take the other k - 1 from the i below it
+    return math.fsum(score * math.comb(i, k - 1) for i, score in enumerate(ordered)) / math.comb(len(ordered), k)
+
+
+def summarize(variant: str, runs: Sequence[Run]) -> Summary:
+    """The summary of a variant's runs."""
+    by_paper: dict[str, dict[int, float]] = {}
+    for run in runs:
+        if run.score is not None:
+            by_paper.setdefault(run.paper, {})[run.number] = run.score
+    papers = list(by_paper.values())
+    complete = set.intersection(*(set(paper) for paper in papers)) if papers else set()
+    of_runs = [statistics.fmean(paper[n] for paper in papers) for n in sorted(complete)]
+    best = [best_at(list(paper.values())) for paper in papers]
+    bests = [value for value in best if value is not None]
+    return Summary(
+        variant=variant,
+        runs=sum(map(len, papers)),
+        failed=sum(run.score is None for run in runs),
+        mean=statistics.fmean(statistics.fmean(paper.values()) for paper in papers) if papers else None,
+        sd=statistics.stdev(of_runs) if len(of_runs) > 1 else None,
+        best=statistics.fmean(bests) if bests and len(bests) == len(papers) else None,
+    )
+
+
+def table(runs: Mapping[str, Sequence[Run]], reference: str = "full") -> str:
+    """One line a variant, with its difference from the reference over the same papers and runs; units are papers, or
+    the runs where there is one paper alone."""
+    rows = [("", "mean ± sd", f"best@{BEST_OF}", "runs", "failed", f"against {reference}", "95 % interval", "d_z", "p")]
+    base = scores(runs.get(reference, ()))
+    alone = len({run.paper for of_variant in runs.values() for run in of_variant}) == 1
+    for variant, of_variant in runs.items():
+        summary = summarize(variant, of_variant)
+        spread = "" if summary.sd is None else f" ± {summary.sd:.3f}"
+        row = paired(variant, base, scores(of_variant), str if alone else paper_of) if variant != reference else None
+        against = "" if row is None or row.difference is None else f"{row.difference:+.3f}"
+        limits = "" if row is None or row.low is None or row.high is None else f"{row.low:+.3f} to {row.high:+.3f}"
+        rows.append(
+            (
+                variant,
+                number(summary.mean, "number") + spread,
+                number(summary.best, "number"),
+                str(summary.runs),
+                str(summary.failed),
+                against,
+                limits,
+                "" if row is None else number(row.effect, "number"),
+                "" if row is None else number(row.p_permutation, "number"),
+            )
+        )
+    return aligned(rows, left={0})
+
+
+def scores(runs: Sequence[Run]) -> dict[str, float]:
+    """The score of each run by `<paper>#run-<n>`."""
+    return {f"{run.paper}#run-{run.number}": run.score for run in runs if run.score is not None}
+
+
+def plot(runs: Mapping[str, Sequence[Run]], path: Path) -> None:
+    """Every run as a point, with means and standard deviations; the ending of `path` says which kind of file. Raises
+    `InputError` for an ending that matplotlib does not know, and where the file cannot be written."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 0.5 * len(runs) + 1.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    for place, (variant, of_variant) in enumerate(runs.items()):
+        summary = summarize(variant, of_variant)
+        values = list(scores(of_variant).values())
+        axes.plot(values, [place] * len(values), ".", color="0.6", zorder=1)
+        if summary.mean is not None:
+            axes.errorbar(summary.mean, place, xerr=summary.sd or 0.0, fmt="o", color="C0", capsize=3, zorder=2)
+    axes.set_yticks(range(len(runs)), list(runs))
+    axes.invert_yaxis()
+    axes.set_xlabel("score (points: runs; bars: mean ± sd)")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written ({str(error)[:120]}); name a .svg or .png file") from error

@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.construction.judgements import SETTLED_BY_NONE, Judgement, alpha, collect, figures_of
+
+UNITS = st.lists(st.lists(st.sampled_from("abc"), min_size=1, max_size=4), max_size=8)
+
+
+def judged(item: str, judge: str, verdict: str) -> Judgement:
+    return Judgement(question="pair", item=item, judge=judge, verdict=verdict)
+
+
+def test_the_example_of_krippendorff() -> None:
+    # "Computing Krippendorff's alpha-reliability" (2011), nominal data of four observers with missing ones: 0.743
+    observers = [
+        "1 2 3 3 2 1 4 1 2 . . .",
+        "1 2 3 3 2 2 4 1 2 5 . 3",
+        ". 3 3 3 2 3 4 2 2 5 1 .",
+        "1 2 3 3 2 4 4 1 2 5 1 .",
+    ]
+    units = [[v for v in column if v != "."] for column in zip(*(o.split() for o in observers), strict=True)]
+    assert alpha(units) == pytest.approx(0.743, abs=5e-4)
+
+
+def test_agreement_of_two_judges_by_hand() -> None:
+    # coincidences: n = 8, n_a = 5, n_b = 3, two that differ: 1 - 7 * 2 / (2 * 15)
+    assert alpha([["a", "a"], ["a", "a"], ["a", "b"], ["b", "b"]]) == pytest.approx(1 - 7 * 2 / 30)
+
+
+@given(UNITS, st.randoms())
+def test_alpha_is_at_most_one_and_knows_no_order(units, random) -> None:
+    value = alpha(units)
+    assert value is None or value <= 1
+    random.shuffle(units)
+    for unit in units:
+        random.shuffle(unit)
+    assert alpha(units) == (None if value is None else pytest.approx(value))
+
+
+def test_the_majority_counts_and_a_tie_is_nobodys() -> None:
+    verdicts, problems = collect(
+        [
+            judged("x", "a", "exact"), judged("x", "b", "exact"), judged("x", "c", "wrong"),
+            judged("y", "a", "exact"), judged("y", "b", "narrower"),
+        ],
+        "pair",
+        ["x", "y", "z"],
+    )  # fmt: skip
+    assert problems == []
+    assert verdicts.majority() == {"x": "exact", "y": SETTLED_BY_NONE}
+    values = {f.name: f.value for f in figures_of(verdicts, {"exact": "exact", "wrong": "wrong"}, {})}
+    assert values["exact"] == 0.5
+    assert values["wrong"] == 0.0
+
+
+def test_judgements_that_cannot_be_used_are_counted() -> None:
+    verdicts, problems = collect(
+        [judged("x", "a", "exact"), judged("x", "a", "wrong"), judged("u", "a", "exact"), judged("x", "b", "fine")],
+        "pair",
+        ["x"],
+    )
+    assert verdicts.by_item == {"x": {"a": "exact"}}
+    assert [problem.split(": ", 1)[1] for problem in problems] == [
+        "judged twice; the first counts",
+        "the graph has no such item",
+        "'fine' is none of exact, broader, narrower, wrong",
+    ]
+
+
+def test_without_judges_there_is_no_value() -> None:
+    verdicts, _ = collect([], "pair", ["x"])
+    (figure,) = figures_of(verdicts, {"exact": "exact"}, {"exact": "74.51 %"})
+    assert figure.value is None
+    assert figure.note == "nobody judged"

@@ -1,0 +1,29 @@
+"""A model of Inspect that answers from a list. Usage is set, since Inspect would fetch a tokenizer to count it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+
+NAME = "mockllm/model"
+
+
+def scripted(*answers: str | ModelOutput) -> Model:
+    """Gives the answers one after another."""
+    return get_model(NAME, custom_outputs=[_output(answer) for answer in answers], memoize=False)
+
+
+def answering(answer: Callable[[Sequence[Any]], str | ModelOutput]) -> Model:
+    """Gives what `answer` makes of the messages, whatever the order of the questions."""
+    return get_model(NAME, custom_outputs=lambda messages, *_: _output(answer(messages)), memoize=False)
+
+
+def calling(tool: str, **arguments: Any) -> ModelOutput:
+    """An answer that calls a tool."""
+    return ModelOutput.for_tool_call(NAME, tool, arguments)
+
+
+def _output(answer: str | ModelOutput) -> ModelOutput:
+    output = ModelOutput.from_content(NAME, answer) if isinstance(answer, str) else answer
+    output.usage = ModelUsage(input_tokens=100, output_tokens=10, total_tokens=110)
+    return output
