@@ -7,7 +7,7 @@ from xkg.agents.planning.from_graph import PLAINEST, propose
 from xkg.agents.planning.material import Alternative, Component, Material
 from xkg.serve.answers.types import NamedText
 
-OTHER = Alternative(id="p2#oil", name="Oil Smoke", paper_title="Calm Hives", score=0.8)
+OTHER = Alternative(id="p2#oil", name="Oil Smoke", paper_title="Calm Hives", score=0.95)
 
 
 def component(name: str, parent: str | None = "top", **fields: object) -> Component:
@@ -40,8 +40,9 @@ def test_what_can_go_is_removed_and_what_carries_others_is_replaced() -> None:
             component("used", users=("leaf",)),
             component("alone", siblings=0),
             component("known", alternatives=(OTHER,)),
+            component("alike", alternatives=(OTHER.model_copy(update={"score": 0.8}),)),
         ),
-        5,
+        6,
     )
     found = {a.component: (a.action, a.replacement) for a in plan}
     assert found == {
@@ -49,6 +50,7 @@ def test_what_can_go_is_removed_and_what_carries_others_is_replaced() -> None:
         "frame": ("REPLACE", (PLAINEST,)),
         "used": ("REPLACE", (PLAINEST,)),
         "alone": ("REPLACE", (PLAINEST,)),
+        "alike": ("REMOVE", ()),
         "known": ("REPLACE", ("Oil Smoke (Calm Hives)",)),
     }
     assert all(a.why for a in plan)

@@ -7,12 +7,15 @@ others, and what stands high in the hierarchy.
 
 from collections.abc import Callable, Sequence
 
-from xkg.agents.planning.material import Component, Material
+from xkg.agents.planning.material import Alternative, Component, Material
 from xkg.agents.planning.plan import PlannedAblation
 
 PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
 _FUSED_FROM = 5
 _MOST_METRICS = 3
+_CERTAIN = 0.9
+"""The least score of an alternative that no model judges: what is alike is often no substitute."""
+
 _ORDERS: tuple[Callable[[Component], float], ...] = (
     lambda c: -c.mentioned,
     lambda c: -(len(c.findings) + len(c.users)),
@@ -60,8 +63,8 @@ def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
 def _ablation(component: Component, material: Material) -> PlannedAblation:
     of = f" of {component.parent_name}" if component.parent_name else ""
     findings = component.findings or tuple(finding.name for finding in material.findings)
-    if component.alternatives:
-        action, replacement = "REPLACE", tuple(f"{a.name} ({a.paper_title})" for a in component.alternatives)
+    if alternatives := _certain(component):
+        action, replacement = "REPLACE", tuple(f"{a.name} ({a.paper_title})" for a in alternatives)
         name = f"{component.name} against what other papers do"
     elif component.users or component.parts or not component.siblings:
         action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
@@ -78,6 +81,10 @@ def _ablation(component: Component, material: Material) -> PlannedAblation:
     )
 
 
+def _certain(component: Component) -> Sequence[Alternative]:
+    return [alternative for alternative in component.alternatives if alternative.score >= _CERTAIN]
+
+
 def _reasons(component: Component) -> list[str]:
     reasons = []
     if component.mentioned == 1:
@@ -86,7 +93,7 @@ def _reasons(component: Component) -> list[str]:
         reasons.append("the abstract has part of its name")
     if component.findings:
         reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
-    if component.alternatives:
+    if _certain(component):
         reasons.append("techniques of other papers fit its definition")
     elif component.users:
         reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
