@@ -11,8 +11,8 @@ RESAMPLES = 9_999
 
 @dataclass(frozen=True)
 class Comparison:
-    """`difference` is the mean of this run less that of the other over the `papers` that both have, `low` and `high` its
-    95 % interval by bootstrap over papers (percentiles), `effect` Cohen's d of the paired differences, `p` the
+    """`difference` is the mean of this run less that of the other over the `papers` that both have, `low` and `high`
+    its 95 % interval by bootstrap over papers (percentiles), `effect` Cohen's d of the paired differences, `p` the
     two-sided probability of a paired t-test; None where too few papers, or no spread, allow none."""
 
     papers: int
