@@ -119,8 +119,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def completion(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
-    written = sum(len(message["content"]) for message in body["messages"]) // 4
+    sent = sum(len(message["content"]) for message in body["messages"]) // 4
     answered = len(said.content or said.refusal or "") // 4
+    read = sent if said.input_tokens is None else said.input_tokens
+    written = answered if said.output_tokens is None else said.output_tokens
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -134,8 +136,9 @@ def completion(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
             }
         ],
         "usage": {
-            "prompt_tokens": written if said.input_tokens is None else said.input_tokens,
-            "completion_tokens": answered if said.output_tokens is None else said.output_tokens,
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
             "prompt_tokens_details": {"cached_tokens": said.cached_tokens},
         },
     }
