@@ -54,8 +54,11 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
         yield ""
         yield f"## {number}. {one_line(ablation.name)}"
         yield ""
-        by = f" by one of: {'; '.join(map(one_line, ablation.replacement))}" if ablation.replacement else ""
-        yield f"- {ablation.action} {one_line(ablation.ablated_part)}{by}"
+        yield f"- {ablation.action} {one_line(ablation.ablated_part)}"
+        if ablation.replacement:
+            yield f"- {'Instead' if ablation.action == 'REPLACE' else 'Added'}: " + "; or ".join(
+                map(one_line, ablation.replacement)
+            )
         if ablation.component:
             yield f"- Component: {one_line(ablation.component)}"
         yield f"- Measure: {', '.join(map(one_line, ablation.metrics)) or 'that of the main result of the paper'}"

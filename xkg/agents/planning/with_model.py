@@ -11,7 +11,9 @@ from xkg.llm.prompt import load_prompt
 from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
-_DEFINITION = 500
+_DEFINITION = 200
+"""Characters of a definition in the list: the plan before it has more of it."""
+
 _LONGEST = 600
 _MOST_OPTIONS = 12
 
