@@ -11,7 +11,7 @@ from pydantic import Field
 from evaluation.ablation_bench.answers import PlanEntry, plan_entry
 from xkg.value import Value
 
-TaskName = Literal["author", "reviewer"]
+TaskName = Literal["author", "reviewer", "collect"]
 TEXTS = (".tex", ".md", ".txt", ".text", ".bbl")
 MOST_BYTES = 8_000_000
 GROUPS = ("year", "venue", "decision")
@@ -73,6 +73,8 @@ def _instance(row: dict[str, Any], task: TaskName, folder: Path) -> Instance | s
     if not paper.exists():
         return "paper that is missing"
     groups = {group: str(row[group]) for group in GROUPS if row.get(group) not in (None, "")}
+    if task == "collect":
+        return Instance(id=name, title=title, abstract=abstract, paper=paper, groups=groups)
     if task == "author":
         golds = _golds(row.get("ablations_in_paper"))
         if isinstance(golds, str):

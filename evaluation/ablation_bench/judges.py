@@ -96,6 +96,19 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
     return score
 
 
+@scorer(metrics=[mean(), stderr()])
+def counted() -> Scorer:
+    """How many ablations a plan has."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        plan = _plan(state)
+        return Score(
+            value=len(plan.entries), answer=plan.jsonl(), metadata={"problems": state.store.get("problems", {})}
+        )
+
+    return score
+
+
 def judge_scorer(task: TaskName, k: int, judges: int, agent: bool) -> Scorer:
     return author_judge(k, judges, agent) if task == "author" else reviewer_judge(k, judges, agent)
 

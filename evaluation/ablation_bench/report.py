@@ -34,6 +34,7 @@ class Judged:
     plan: Mapping[str, Action]
     golds: Mapping[str, Action]
     matches: Mapping[str, Sequence[str]]
+    labels: Mapping[str, bool]
     groups: Mapping[str, str]
     problems: Mapping[str, int]
     left_out: Sequence[str]
@@ -98,6 +99,7 @@ def _judged(sample: EvalSample) -> Judged | None:
         plan=found["plan"],
         golds=found.get("golds", {}),
         matches=found.get("matches", {}),
+        labels=found.get("labels", {}),
         groups=found.get("groups", {}),
         problems=found.get("problems", {}),
         left_out=sample.store.get("left_out", []),

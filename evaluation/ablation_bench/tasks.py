@@ -1,4 +1,4 @@
-"""The two tasks of AblationBench.
+"""The two tasks of AblationBench, and one that collects the ablations of papers for new instances.
 
 inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=FILE -T planner=lm -T graph=DIR
 """
@@ -11,7 +11,7 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.solver import Solver
 
 from evaluation.ablation_bench.instances import Instance, TaskName, load
-from evaluation.ablation_bench.judges import ROLES, judge_scorer
+from evaluation.ablation_bench.judges import ROLES, counted, judge_scorer
 from evaluation.ablation_bench.planners import agent_planner, lm_planner, product_planner, stored_plans
 
 Planner = Literal["lm", "agent", "product", "stored"]
@@ -50,6 +50,20 @@ def reviewer(
 ) -> Task:
     """Find the missing ablations of a whole paper. Parameters are as in `author`."""
     return _task("reviewer", instances, planner, graph, k, judge, judges, plans, window)
+
+
+@task
+def collect(instances: str, k: int = 20, window: int = 100_000) -> Task:
+    """List and count the ablations that whole papers report, as golds of new instances, which a person checks."""
+    loaded = load(Path(instances), "collect")
+    if not loaded.instances:
+        raise ValueError(f"{instances} has no instance that can be used: {dict(loaded.problems) or 'it is empty'}")
+    return Task(
+        dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
+        solver=lm_planner("collect", k, "", window),
+        scorer=counted(),
+        metadata={"k": k, "planner": "lm", "rows": dict(loaded.problems)},
+    )
 
 
 def _task(

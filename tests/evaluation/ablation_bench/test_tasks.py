@@ -17,7 +17,7 @@ from inspect_ai.tool import ToolInfo
 
 from evaluation.ablation_bench.planners import elided
 from evaluation.ablation_bench.report import as_json, as_text, overall, plans_of, read_run
-from evaluation.ablation_bench.tasks import author, reviewer
+from evaluation.ablation_bench.tasks import author, collect, reviewer
 from tests.conftest import ROOT
 from tests.llm_endpoint import ScriptedEndpoint
 from tests.serve.conftest import embedder, graph
@@ -276,6 +276,13 @@ def test_only_the_last_observations_are_seen_in_full() -> None:
         f"result {n}" for n in range(2, 7)
     ]
     assert [m.text for m in messages] == [f"result {n}" for n in range(7)]
+
+
+def test_the_ablations_of_whole_papers_are_collected_and_counted(instances: Path, tmp_path: Path) -> None:
+    log = run(collect(str(instances)), model(lambda *_: tagged(*PLAN)), tmp_path)
+    assert log.results is not None
+    assert log.results.scores[0].metrics["mean"].value == 2.0
+    assert plans_of(log)["loaf"].splitlines()[1] == json.dumps(PLAN[1])
 
 
 def test_stored_plans_are_judged(instances: Path, tmp_path: Path) -> None:
