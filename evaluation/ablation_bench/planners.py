@@ -3,6 +3,7 @@ lines), `problems` (counts by kind), `left_out` (sections that did not fit)."""
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio.to_thread
@@ -28,6 +29,8 @@ from evaluation.ablation_bench.graph_material import in_words, read_material
 from evaluation.ablation_bench.instances import Instance, TaskName, source
 from evaluation.ablation_bench.sections import shortened
 from xkg.agents.planning import with_model
+from xkg.agents.planning.from_graph import propose
+from xkg.agents.planning.plan import PlannedAblation
 from xkg.llm.parse_answer import UnusableError, read_answer
 from xkg.llm.prompt import load_prompt
 
@@ -112,14 +115,27 @@ def product_planner(k: int, graph: str) -> Solver:
             except UnusableError as error:
                 complaint = str(error)
             if complaint is None:
-                entries = tuple(
-                    PlanEntry(a.name, a.ablated_part, a.action, a.replacement, a.metrics)
-                    for a in with_model.planned(answer, material)
-                )
+                entries = _entries(with_model.planned(answer, material))
                 break
             problems["answer that the planner refused"] += 1
             state.messages.append(ChatMessageUser(content=f"That answer cannot be used: {complaint}"))
         _leave(state, Plan(entries), problems, ())
+        return state
+
+    return solve
+
+
+@solver
+def graph_planner(k: int, graph: str) -> Solver:
+    """The planner of `xkg ablations --llm none`: no model is asked."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        instance = Instance.model_validate(state.metadata)
+        found = await anyio.to_thread.run_sync(read_material, Path(graph), instance.title)
+        if found is None:
+            _leave(state, Plan(()), Counter({NO_PAPER: 1}), ())
+        else:
+            _leave(state, Plan(_entries(propose(found[0], k))), Counter(), ())
         return state
 
     return solve
@@ -186,6 +202,10 @@ async def _graph_text(graph: str, title: str, problems: Counter[str]) -> str:
         problems[NO_PAPER] += 1
         return ""
     return in_words(*found)
+
+
+def _entries(ablations: Sequence[PlannedAblation]) -> tuple[PlanEntry, ...]:
+    return tuple(PlanEntry(a.name, a.ablated_part, a.action, a.replacement, a.metrics) for a in ablations)
 
 
 def _leave(state: TaskState, plan: Plan, problems: Counter[str], left_out: tuple[str, ...]) -> None:

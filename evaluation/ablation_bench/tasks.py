@@ -12,9 +12,9 @@ from inspect_ai.solver import Solver
 
 from evaluation.ablation_bench.instances import Instance, TaskName, load
 from evaluation.ablation_bench.judges import ROLES, counted, judge_scorer
-from evaluation.ablation_bench.planners import agent_planner, lm_planner, product_planner, stored_plans
+from evaluation.ablation_bench.planners import agent_planner, graph_planner, lm_planner, product_planner, stored_plans
 
-Planner = Literal["lm", "agent", "product", "stored"]
+Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
 SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
 """Gold ablations of five papers, which are not in the repository: see docs/howto/ablations.md."""
@@ -31,9 +31,9 @@ def author(
     plans: str = "",
     window: int = 100_000,
 ) -> Task:
-    """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product (needs `graph`), or
-    stored (plans in the folder `plans`). `graph`: the folder of a graph that has the papers, cut as the instances are.
-    `judges`: 1, or 3 for a majority."""
+    """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (both need
+    `graph`; the second asks no model), or stored (plans in the folder `plans`). `graph`: the folder of a graph that has
+    the papers, cut as the instances are. `judges`: 1, or 3 for a majority."""
     return _task("author", instances, planner, graph, k, judge, judges, plans, window)
 
 
@@ -81,8 +81,8 @@ def _task(
         raise ValueError(f"planner is one of {', '.join(get_args(Planner))}, judge one of {', '.join(get_args(Judge))}")
     if not 1 <= judges <= len(ROLES) or k < 1:
         raise ValueError(f"judges is a number from 1 to {len(ROLES)}, k one above 0")
-    if (planner == "product" and not graph) or (planner == "stored" and not plans):
-        raise ValueError("planner=product needs graph=FOLDER, planner=stored needs plans=FOLDER")
+    if (planner in ("product", "graph") and not graph) or (planner == "stored" and not plans):
+        raise ValueError(f"planner={planner} needs {'plans' if planner == 'stored' else 'graph'}=FOLDER")
     loaded = load(Path(instances), name)
     if not loaded.instances:
         raise ValueError(f"{instances} has no instance that can be used: {dict(loaded.problems) or 'it is empty'}")
@@ -99,7 +99,9 @@ def _solver(name: TaskName, planner: Planner, graph: str, k: int, plans: str, wi
         return lm_planner(name, k, graph, window)
     if planner == "agent":
         return agent_planner(name, k, graph)
-    return product_planner(k, graph) if planner == "product" else stored_plans(plans, k)
+    if planner == "product":
+        return product_planner(k, graph)
+    return graph_planner(k, graph) if planner == "graph" else stored_plans(plans, k)
 
 
 def _sample(instance: Instance) -> Sample:

@@ -39,6 +39,7 @@ PLAN = [
     {"name": "P2", "ablated_part": "stone", "action": "REPLACE", "replacement": ["tin"], "metrics": ["crust"]},
 ]
 MODEL = "openai/gpt-4o"  # of the ones that Inspect asks by chat completions
+STEAM = "Without Steam Injection (SI)"
 TITLE = "Bread Ovens: a Study of Crust"
 
 Answer = Callable[[str, list[ChatMessage], list[ToolInfo]], ModelOutput | str]
@@ -208,6 +209,15 @@ def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path
     assert log.samples is not None
     log = run(author(str(instances), planner="product", graph=str(graph)), judge, tmp_path, judge=judge)
     assert report(log)["problems"] == {"paper that the graph does not have": 1, "empty plan": 1}
+
+
+def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Path, graph: Path) -> None:
+    def never(*_: Any) -> str:
+        raise AssertionError("no model is asked for a plan")
+
+    task = author(str(instances), planner="graph", graph=str(graph))
+    log = run(task, model(never), tmp_path, judge=model(lambda question, *_: judged(question, {"No steam": STEAM})))
+    assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
 
 
 def test_the_product_is_asked_again_where_its_check_refuses(instances: Path, tmp_path: Path, graph: Path) -> None:
