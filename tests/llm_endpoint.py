@@ -119,10 +119,10 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def completion(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
-    written = sum(len(message["content"]) for message in body["messages"]) // 4
+    sent = sum(len(message["content"]) for message in body["messages"]) // 4
     answered = len(said.content or said.refusal or "") // 4
-    tokens_in = written if said.input_tokens is None else said.input_tokens
-    tokens_out = answered if said.output_tokens is None else said.output_tokens
+    read = sent if said.input_tokens is None else said.input_tokens
+    written = answered if said.output_tokens is None else said.output_tokens
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -136,9 +136,9 @@ def completion(said: Said, body: Mapping[str, Any]) -> dict[str, Any]:
             }
         ],
         "usage": {
-            "prompt_tokens": tokens_in,
-            "completion_tokens": tokens_out,
-            "total_tokens": tokens_in + tokens_out,
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
             "prompt_tokens_details": {"cached_tokens": said.cached_tokens},
         },
     }

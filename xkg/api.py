@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 if TYPE_CHECKING:
+    from xkg.agents.planning.plan import AblationPlan
     from xkg.config import Settings
     from xkg.model import Paper
     from xkg.serve.answers.types import (
@@ -165,6 +166,22 @@ class KnowledgeGraph:
         """
         folder = None if repository is None else Path(repository)
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
+
+    def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
+        """At most `k` ablations of a paper, those first that say most about its claims: component, action, replacement,
+        measure, why, and the lines to change, as the graph has them or as they are now in the folder `repository`. The
+        language model plans with the graph as material; without one the plan comes from the graph alone, which
+        `planned_by` says. Runs and changes nothing.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:
+        ...     plan = kg.ablations("arxiv:1608.04471", k=1)
+        >>> plan.ablations[0].action
+        'REMOVE'
+        """
+        from xkg.agents.planning.ablations import plan_ablations
+
+        return plan_ablations(self._service, paper, k, None if repository is None else Path(repository))
 
     def schema(self) -> "SchemaAnswer":
         """The tables of the graph, the named queries and examples, for `cypher`."""

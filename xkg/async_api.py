@@ -65,6 +65,7 @@ class AsyncKnowledgeGraph:
     related = _coroutine(KnowledgeGraph.related)
     locate = _coroutine(KnowledgeGraph.locate)
     context = _coroutine(KnowledgeGraph.context)
+    ablations = _coroutine(KnowledgeGraph.ablations)
     schema = _coroutine(KnowledgeGraph.schema)
     cypher = _coroutine(KnowledgeGraph.cypher)
 

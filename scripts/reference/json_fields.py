@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
+from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
 from xkg.commands import audit, build, copy, costs, doctor, graphs, link, verify
 from xkg.serve.answers import types as answers
@@ -23,6 +24,7 @@ PRINTED: Mapping[str, str] = {
     "context": "ContextAnswer",
     "show": "PaperAnswer, TechniqueAnswer or CodeAnswer",
     "locate": "LocateAnswer",
+    "ablations": "AblationPlan",
     "build": "BuildResult; a list of these for several papers",
     "build --dry-run": "BuildPlan; a list of these for several papers",
     "curate": "CuratedSet",
@@ -52,6 +54,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.TechniqueAnswer,
     answers.CodeAnswer,
     answers.LocateAnswer,
+    AblationPlan,
     build.BuildResult,
     build.BuildPlan,
     CuratedSet,

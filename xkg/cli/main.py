@@ -32,6 +32,7 @@ for command in (
     query.show,
     query.context,
     query.locate,
+    query.ablations,
     store.import_,
     store.export,
     build.verify,

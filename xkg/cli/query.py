@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, json_of, print_answer, settings_of
+from xkg.cli.display.output import Json, json_of, present, print_answer, print_result, settings_of
 
 LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
 """The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
@@ -153,6 +153,21 @@ def locate(
 
     with open_service(settings_of(context)) as service:
         print_answer(service.locate(technique, repo, k), as_json)
+
+
+def ablations(
+    context: typer.Context,
+    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="At most so many ablations.")] = 5,
+    llm: Annotated[str | None, typer.Option(help="Name of the language model, or none for the graph alone.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan ablations of a paper: what to remove, replace or add, why, by what measure, and in which lines."""
+    from xkg import api
+
+    with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
+        print_result(graph.ablations(paper, k, repo), as_json)
 
 
 def cypher(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from xkg.config import Settings
     from xkg.serve.jobs.jobs import Jobs
+    from xkg.serve.prompts import PlanAblations
 
 
 def serve_stdio(settings: "Settings") -> None:
@@ -30,7 +31,7 @@ def serve_stdio(settings: "Settings") -> None:
         jobs.start()
     service = Service(settings)
     try:
-        make_server(service, roots, jobs).run("stdio")
+        make_server(service, roots, jobs, planner(service, roots)).run("stdio")
     finally:
         if jobs is not None:
             jobs.close()
@@ -43,7 +44,20 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())
-    return make_app(settings, bound, url, Service(settings), roots, _jobs(settings, roots))
+    service = Service(settings)
+    return make_app(settings, bound, url, service, roots, _jobs(settings, roots), planner(service, roots))
+
+
+def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
+    """Makes the plan of the prompt for ablations; the language model has as long as for the questions of tools."""
+
+    def plan(paper: str, repository: Path | None) -> str:
+        from xkg.agents.planning.ablations import plan_ablations
+
+        seconds = service.questions().wait_seconds
+        return str(plan_ablations(service, paper, repository=repository, roots=roots, wait_seconds=seconds))
+
+    return plan
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":

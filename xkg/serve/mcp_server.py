@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp.server import MCPServer
 
-from xkg.serve.prompts import add_prompts
+from xkg.serve.prompts import PlanAblations, add_prompts
 from xkg.serve.resources import add_resources
 from xkg.serve.service import Service
 from xkg.serve.tools import cypher, locate, nodes, search
@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
 
 def add_all(
-    server: MCPServer, service: Service, roots: Sequence[Path] = (), building: "Building | None" = None
+    server: MCPServer,
+    service: Service,
+    roots: Sequence[Path] = (),
+    building: "Building | None" = None,
+    planner: PlanAblations | None = None,
 ) -> None:
     """Registers all of them. Paths that a caller names must lie under `roots`; None for `building` leaves out the tools
-    that build."""
+    that build, None for `planner` the plan of the prompt for ablations."""
     search.add(server, service)
     nodes.add(server, service)
     locate.add(server, service, roots)
@@ -29,4 +33,4 @@ def add_all(
 
         builds.add(server, building, roots)
     add_resources(server, service)
-    add_prompts(server, service)
+    add_prompts(server, service, planner)

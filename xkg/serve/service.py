@@ -191,6 +191,10 @@ class Service:
                 self._cached_model,
             )
 
+    def questions(self) -> "Questions":
+        """The language model in force, for what agents ask it."""
+        return self._asking()
+
     def papers(self) -> "Sequence[Paper]":
         """All papers, in id order."""
         with self._snapshot() as snapshot:

@@ -18,6 +18,7 @@ from xkg.serve.tool_errors import PlainErrors
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs
+    from xkg.serve.prompts import PlanAblations
 
 _ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its \
@@ -48,19 +49,29 @@ INSTRUCTIONS_WITH_BUILDS = (
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
+def make_server(
+    service: Service,
+    roots: Sequence[Path] = (),
+    jobs: "Jobs | None" = None,
+    planner: "PlanAblations | None" = None,
+) -> MCPServer:
     """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
-    caller names must lie under `roots`. None for `jobs` leaves out the tools that build."""
+    caller names must lie under `roots`. None for `jobs` leaves out the tools that build, None for `planner` the plan of
+    the prompt for ablations."""
     from xkg.version import __version__
 
     instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
-    server.middleware.append(_preparing(server, service, roots, jobs))
+    server.middleware.append(_preparing(server, service, roots, jobs, planner))
     return server
 
 
 def _preparing(
-    server: MCPServer, service: Service, roots: Sequence[Path], jobs: "Jobs | None"
+    server: MCPServer,
+    service: Service,
+    roots: Sequence[Path],
+    jobs: "Jobs | None",
+    planner: "PlanAblations | None",
 ) -> ServerMiddleware[Any]:
     """Registers the tools before the first message that can ask for them, and after the first answer loads in the
     background what the first search needs."""
@@ -74,7 +85,8 @@ def _preparing(
                 from xkg.serve.mcp_server import add_all
                 from xkg.serve.tools.build import Building
 
-                add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=False))
+                building = None if jobs is None else Building(jobs, by_token=False)
+                add_all(server, service, roots, building, planner)
                 prepared = True
 
     started = False

@@ -38,6 +38,7 @@ from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.mcp_server import add_all
+from xkg.serve.prompts import PlanAblations
 from xkg.serve.service import Service
 from xkg.serve.stdio import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
 from xkg.serve.tool_errors import PlainErrors
@@ -62,16 +63,23 @@ _UNREADY: Mapping[type[XkgError], str] = {
 
 
 def make_app(
-    settings: Settings, bound: str, url: str, service: Service, roots: Sequence[Path], jobs: Jobs | None
+    settings: Settings,
+    bound: str,
+    url: str,
+    service: Service,
+    roots: Sequence[Path],
+    jobs: Jobs | None,
+    planner: PlanAblations | None = None,
 ) -> ASGIApp:
     """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
-    `service` and `jobs`. Raises `ConfigError` for settings that contradict each other."""
+    `service` and `jobs`; `planner` makes the plan of the prompt for ablations. Raises `ConfigError` for settings that
+    contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
-    server = _mcp_server(service, roots, metrics, jobs)
+    server = _mcp_server(service, roots, metrics, jobs, planner)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
@@ -118,14 +126,16 @@ def make_app(
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
-def _mcp_server(service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None) -> MCPServer:
+def _mcp_server(
+    service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None, planner: PlanAblations | None
+) -> MCPServer:
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
     checked before it."""
     instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors(
         "xkg", instructions=instructions, version=__version__, log_level="WARNING", subscriptions=False
     )
-    add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True))
+    add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True), planner)
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
         stateless_http=True,

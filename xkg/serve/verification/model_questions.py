@@ -44,12 +44,14 @@ class Answered(Generic[A]):
 
 class Questions:
     """The language model of `settings`, opened with the first question; its answers are stored in `folder`. At most
-    `waiting` callers wait for it at a time, so that the others of a server go on. Safe to use from several threads."""
+    `waiting` callers wait for it at a time, so that the others of a server go on. A call takes `call_seconds` at most,
+    and tools wait `wait_seconds` for an answer. Safe to use from several threads."""
 
     def __init__(self, settings: LlmSettings, folder: Path, waiting: int, limits: ServeQuestionSettings) -> None:
         self.wait_seconds = limits.wait_seconds
         self._most_open = limits.open
-        self._settings = settings.model_copy(update={"seconds": min(settings.seconds, limits.call_seconds)})
+        self.call_seconds = min(settings.seconds, limits.call_seconds)
+        self._settings = settings.model_copy(update={"seconds": self.call_seconds})
         self._folder = folder
         self._most_waiting = waiting
         self._turn = threading.Lock()

@@ -1,0 +1,120 @@
+"""Makes the small benchmark, takes plans out of logs, and says what logs found.
+
+python -m evaluation.ablation_bench small PAPERS OUT [--graphs FOLDER]
+python -m evaluation.ablation_bench plans LOG OUT
+python -m evaluation.ablation_bench report LOG [LOG …] [--against LOG] [--json]
+python -m evaluation.ablation_bench construct OUT PAPER [PAPER …]
+python -m evaluation.ablation_bench collected LOG ROWS
+python -m evaluation.ablation_bench judge LOG LABELS
+python -m evaluation.ablation_bench published
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from inspect_ai.log import read_eval_log
+
+from evaluation.ablation_bench.construct import construct, with_collected
+from evaluation.ablation_bench.judge_quality import quality, read_labels
+from evaluation.ablation_bench.report import PUBLISHED, as_json, as_text, overall, plans_of, read_run
+from evaluation.ablation_bench.small import gold_papers, make
+from xkg.errors import XkgError
+
+
+def main() -> int:
+    about = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m evaluation.ablation_bench", description=about)
+    commands = parser.add_subparsers(dest="command", required=True)
+    small = commands.add_parser(
+        "small", help="cut papers, their instances and their graph; 1 where an audit finds text"
+    )
+    small.add_argument("papers", type=Path, help="folder of <id>/paper.md")
+    small.add_argument("out", type=Path)
+    small.add_argument("--graphs", type=Path, help="graphs of other papers, to import beside them")
+    plans = commands.add_parser("plans", help="the plans of a log as <id>.jsonl")
+    plans.add_argument("log", type=Path)
+    plans.add_argument("out", type=Path)
+    report = commands.add_parser("report", help="scores, costs and problems of logs")
+    report.add_argument("logs", type=Path, nargs="+")
+    report.add_argument("--against", type=Path, help="an earlier log of the same papers")
+    report.add_argument("--json", action="store_true")
+    new = commands.add_parser("construct", help="new instances from papers: filtered, cut, without golds yet")
+    new.add_argument("out", type=Path)
+    new.add_argument("papers", type=Path, nargs="+", help="folders of LaTeX, or Markdown files")
+    collected = commands.add_parser("collected", help="put what the task collect found into rows")
+    collected.add_argument("log", type=Path)
+    collected.add_argument("rows", type=Path)
+    judge = commands.add_parser("judge", help="the judge of a log beside human labels (JudgeEval)")
+    judge.add_argument("log", type=Path)
+    judge.add_argument("labels", type=Path)
+    commands.add_parser("published", help="figures of others, by source")
+    given = parser.parse_args()
+    try:
+        return _run(given)
+    except (OSError, ValueError, XkgError) as error:
+        print(f"ablation_bench: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(given: argparse.Namespace) -> int:
+    if given.command == "small":
+        return _small(given.papers, given.graphs, given.out)
+    if given.command == "plans":
+        given.out.mkdir(parents=True, exist_ok=True)
+        for paper, plan in plans_of(read_eval_log(str(given.log))).items():
+            (given.out / f"{Path(paper).name}.jsonl").write_text(plan, encoding="utf-8")
+    elif given.command == "report":
+        _report(given.logs, given.against, given.json)
+    elif given.command == "construct":
+        count, left_out = construct(given.papers, given.out)
+        print(f"{count} papers; left out: {dict(left_out) or 'none'}")
+    elif given.command == "collected":
+        counts = with_collected(given.rows, plans_of(read_eval_log(str(given.log))))
+        print("; ".join(f"{papers} papers with {n} ablations" for n, papers in sorted(counts.items())))
+    elif given.command == "judge":
+        _judge(given.log, given.labels)
+    else:
+        for what, source, figures in PUBLISHED:
+            print(f"{what:<15}{source:<20}{figures}")
+    return 0
+
+
+def _small(papers: Path, graphs: Path | None, out: Path) -> int:
+    audits = make(papers, graphs, out, gold_papers())
+    for audit in audits:
+        found = (
+            f"{audit.shared} runs of words from the rest ({audit.example})" if audit.shared else "nothing of the rest"
+        )
+        print(
+            f"{audit.paper}: {audit.words} words in {audit.texts} texts of the graph: {found}; "
+            f"{audit.repositories} nodes of code, {audit.findings} findings"
+        )
+    return 0 if all(audit.clean for audit in audits) else 1
+
+
+def _report(logs: list[Path], against: Path | None, as_data: bool) -> None:
+    runs = [read_run(log) for log in logs]
+    other = None if against is None else read_run(against)
+    if as_data:
+        print(json.dumps([as_json(run, other) for run in runs], indent=2))
+        return
+    print("\n\n".join(as_text(run, other) for run in runs))
+    if (mean := overall(runs)) is not None:
+        print(f"\nmean F1 of both tasks: {mean:.3f}")
+
+
+def _judge(log: Path, path: Path) -> None:
+    labels, problems = read_labels(path)
+    found = quality(read_run(log), labels)
+    print(
+        f"{found.papers} papers: precision {found.precision:.3f}, recall {found.recall:.3f}, F1 {found.f1:.3f} "
+        "(means over papers)"
+    )
+    for kind, count in (problems + found.problems).items():
+        print(f"{count} x {kind}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

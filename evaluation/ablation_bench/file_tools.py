@@ -1,0 +1,84 @@
+"""Read-only tools over the files of a paper, and of its repository, for agents; nothing outside of them is read."""
+
+import re
+from pathlib import Path
+
+from inspect_ai.tool import Tool, ToolError, tool
+
+_LINES = 200
+_MOST_BYTES = 8_000_000
+_MOST_HITS = 50
+_LONGEST_LINE = 400
+
+
+class Files:
+    """The text files of a folder, or one file. Links that lead out of it are not there."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def names(self) -> list[str]:
+        if self._root.is_file():
+            return [self._root.name]
+        return [
+            path.relative_to(self._root).as_posix()
+            for path in sorted(self._root.rglob("*"))
+            if path.is_file() and path.resolve().is_relative_to(self._root)
+        ]
+
+    def lines(self, name: str) -> list[str]:
+        """Raises `ToolError` for what is not there."""
+        if name not in self.names():
+            raise ToolError(f"no file {name!a}: list_files lists them")
+        path = self._root if self._root.is_file() else self._root / name
+        with path.open("rb") as opened:
+            return opened.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
+
+
+@tool
+def list_files(files: Files) -> Tool:
+    async def execute() -> str:
+        """List the files of the paper."""
+        return "\n".join(files.names()[:2000])
+
+    return execute
+
+
+@tool
+def read_lines(files: Files) -> Tool:
+    async def execute(path: str, first_line: int = 1) -> str:
+        """Read 200 lines of a file.
+
+        Args:
+            path: Path of the file, as list_files gives it.
+            first_line: The first line to read, from 1.
+        """
+        lines = files.lines(path)
+        start = max(1, first_line)
+        shown = lines[start - 1 : start - 1 + _LINES]
+        rest = len(lines) - (start - 1 + len(shown))
+        text = "\n".join(f"{n}\t{line[:2000]}" for n, line in enumerate(shown, start=start))
+        return f"{text}\n({max(0, rest)} more lines)"
+
+    return execute
+
+
+@tool
+def find_text(files: Files) -> Tool:
+    async def execute(text: str) -> str:
+        """Find a text in the files, up to case: the lines that have it.
+
+        Args:
+            text: The text, as it is written; no pattern.
+        """
+        wanted = re.compile(re.escape(text), re.I)
+        hits = (
+            f"{name}:{n}: {line[:_LONGEST_LINE]}"
+            for name in files.names()
+            for n, line in enumerate(files.lines(name), start=1)
+            if wanted.search(line)
+        )
+        found = [hit for _, hit in zip(range(_MOST_HITS), hits, strict=False)]
+        return "\n".join(found) or "nothing found"
+
+    return execute

@@ -1,0 +1,28 @@
+"""What the graph adds to a planner's prompt: the product's own material (`xkg.agents.planning`), as text."""
+
+from pathlib import Path
+
+from xkg.agents.planning import with_model
+from xkg.agents.planning.ablations import context
+from xkg.agents.planning.material import Material, gather
+from xkg.config import load
+from xkg.errors import UnknownIdError
+from xkg.serve.service import Service
+
+
+def read_material(graph: Path, title: str) -> tuple[Material, str] | None:
+    """The material of the paper of this title and its planning view, None where the graph has no such paper. Raises
+    `XkgError` for a graph that cannot be read."""
+    service = Service(load(kg=graph))
+    try:
+        material = gather(service, title)
+        return material, context(service, material.paper)
+    except UnknownIdError:
+        return None
+    finally:
+        service.close()
+
+
+def in_words(material: Material, planning_view: str) -> str:
+    """The planning view, and its components with techniques of other papers that may stand in their place."""
+    return f"{planning_view}\n\n# Components, with what other papers do\n\n{with_model.describe(material.components)}"

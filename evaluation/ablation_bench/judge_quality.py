@@ -1,0 +1,83 @@
+"""Judges beside people: the labels of a log's judge and those of the benchmark's JudgeEval.
+
+A row of labels has the `id` of a paper (what stands before a last `/` names a planner) and `labels`, JSON lines of
+`name_in_paper` with `name_in_plan` or null, or of `name_in_plan` with `appears_in_review`.
+"""
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluation.ablation_bench.metrics import Scores, label_scores
+from evaluation.ablation_bench.report import Run
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Means over the papers that have labels and were judged. `problems` counts what could not be compared."""
+
+    papers: int
+    precision: float
+    recall: float
+    f1: float
+    problems: Counter[str]
+
+
+def read_labels(path: Path) -> tuple[dict[str, dict[str, bool]], Counter[str]]:
+    """By paper, what a person says of each gold ablation (is it in the plan?) or entry (does a review ask for it?), and
+    the rows that could not be used. Raises `OSError`."""
+    labels: dict[str, dict[str, bool]] = {}
+    problems: Counter[str] = Counter()
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        if not line.strip():
+            continue
+        row = _object(line)
+        if row is None or not isinstance(row.get("id"), str) or not isinstance(row.get("labels"), str):
+            problems["row without id and labels"] += 1
+            continue
+        known = labels.setdefault(str(row["id"]).rpartition("/")[2], {})
+        for each in filter(str.strip, str(row["labels"]).split("\n")):
+            label = _object(each) or {}
+            name = label.get("name_in_paper", label.get("name_in_plan"))
+            if not isinstance(name, str):
+                problems["label without a name"] += 1
+                continue
+            value = label.get("name_in_plan") if "name_in_paper" in label else label.get("appears_in_review")
+            known[name] = bool(value)
+    return labels, problems
+
+
+def quality(run: Run, labels: Mapping[str, Mapping[str, bool]]) -> Quality:
+    problems: Counter[str] = Counter()
+    scores: list[Scores] = []
+    judged = {paper.id: {**{g: bool(m) for g, m in paper.matches.items()}, **paper.labels} for paper in run.papers}
+    for paper, human in labels.items():
+        if paper not in judged:
+            problems["paper with labels that was not judged"] += 1
+            continue
+        own = judged[paper]
+        problems["label of what was not judged"] += sum(name not in own for name in human)
+        names = sorted(human)
+        scores.append(label_scores([own.get(name, False) for name in names], [human[name] for name in names]))
+    return Quality(
+        papers=len(scores),
+        precision=_mean([s.precision for s in scores]),
+        recall=_mean([s.recall for s in scores]),
+        f1=_mean([s.f1 for s in scores]),
+        problems=+problems,
+    )
+
+
+def _object(line: str) -> dict[str, object] | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _mean(values: list[float]) -> float:
+    return statistics.fmean(values) if values else 0.0

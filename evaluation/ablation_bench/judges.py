@@ -1,0 +1,156 @@
+"""Judges as scorers of Inspect: one model, or the majority of several; by one question each, or as agents that read the
+paper's files.
+
+Models are those of the roles `judge`, `judge_2` and `judge_3` (`--model-role judge=…`), else the model under
+evaluation, which then judges its own plans.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inspect_ai.agent import run
+from inspect_ai.model import ChatMessageSystem, ChatMessageUser, Model, get_model
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import TaskState
+
+from evaluation.ablation_bench.answers import MOST_CHARACTERS, Plan, read_jsonl
+from evaluation.ablation_bench.instances import Instance, TaskName, source
+from evaluation.ablation_bench.judging import (
+    author_matches,
+    blinded,
+    majority_labels,
+    majority_matches,
+    reviewer_labels,
+)
+from evaluation.ablation_bench.metrics import Scores, author_scores, reviewer_scores
+from evaluation.ablation_bench.planners import PROMPTS, reading_agent
+from evaluation.ablation_bench.sections import shortened
+from xkg.llm.prompt import load_prompt
+
+ROLES = ("judge", "judge_2", "judge_3")
+MOST_K = 10
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def author_judge(k: int, judges: int = 1, agent: bool = False) -> Scorer:
+    """Precision, recall, F1 and nDCG of the first `k` entries, by the majority of `judges` judges. The metadata has the
+    matches, each judge's answer's problems, and the scores at 1 to 10."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        instance = Instance.model_validate(state.metadata)
+        plan = _plan(state)
+        golds = [gold.name for gold in instance.golds]
+        problems = Counter[str](state.store.get("problems", {}))
+        votes: list[Mapping[str, Sequence[str]]] = []
+        answers: list[str] = []
+        for model in _judges(judges if plan.entries else 0):
+            sides = blinded(instance.golds, plan.entries, f"{instance.id} {len(votes)}")
+            prompt = load_prompt(PROMPTS / "judge_author.md")
+            inputs = {"title": instance.title, "abstract": instance.abstract, "side_A": sides.a, "side_B": sides.b}
+            answers.append(await _ask(model, prompt.render(inputs), instance, agent))
+            matches, wrong = author_matches(answers[-1], sides, golds, plan.names)
+            votes.append(matches)
+            problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
+        decided = majority_matches(votes, golds)
+        by_k = {n: author_scores(plan.names, golds, decided, n) for n in range(1, MOST_K + 1)}
+        found = {"matches": decided, "votes": votes, "golds": {g.name: g.action for g in instance.golds}}
+        return _score(by_k, author_scores(plan.names, golds, decided, k), found, plan, instance, problems, answers)
+
+    return score
+
+
+@scorer(metrics={"*": [mean(), stderr()]})
+def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 100_000) -> Scorer:
+    """Precision, recall and F1 of the first `k` entries, by the majority of `judges` judges, which read at most
+    `window` tokens of the paper."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        instance = Instance.model_validate(state.metadata)
+        plan = _plan(state)
+        text, _ = shortened(source(instance.paper), 4 * window)
+        reviews = "\n\n".join(f"Review {n}:\n{review}" for n, review in enumerate(instance.reviews, start=1))
+        problems = Counter[str](state.store.get("problems", {}))
+        votes: list[Mapping[str, bool]] = []
+        answers: list[str] = []
+        for model in _judges(judges if plan.entries else 0):
+            prompt = load_prompt(PROMPTS / "judge_reviewer.md")
+            inputs = {
+                "title": instance.title,
+                "abstract": instance.abstract,
+                "plan": plan.jsonl(),
+                "reviews": reviews[:MOST_CHARACTERS],
+                "paper": "(its files: list_files, read_lines and find_text read them)" if agent else text,
+            }
+            answers.append(await _ask(model, prompt.render(inputs), instance, agent))
+            labels, wrong = reviewer_labels(answers[-1], plan.names)
+            votes.append(labels)
+            problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
+        decided = majority_labels(votes, plan.names)
+        right = [decided[name] for name in plan.names]
+        by_k = {n: reviewer_scores(right, instance.suggestions, n) for n in range(1, MOST_K + 1)}
+        found = {"labels": decided, "votes": votes, "suggestions": instance.suggestions}
+        at_k = reviewer_scores(right, instance.suggestions, k)
+        return _score(by_k, at_k, found, plan, instance, problems, answers)
+
+    return score
+
+
+@scorer(metrics=[mean(), stderr()])
+def counted() -> Scorer:
+    """How many ablations a plan has."""
+
+    async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
+        plan = _plan(state)
+        return Score(
+            value=len(plan.entries), answer=plan.jsonl(), metadata={"problems": state.store.get("problems", {})}
+        )
+
+    return score
+
+
+def judge_scorer(task: TaskName, k: int, judges: int, agent: bool) -> Scorer:
+    return author_judge(k, judges, agent) if task == "author" else reviewer_judge(k, judges, agent)
+
+
+def _judges(count: int) -> list[Model]:
+    """A role that is not given takes the model of the first one."""
+    first = get_model(role=ROLES[0])
+    return [get_model(role=role, default=first) for role in ROLES[:count]]
+
+
+async def _ask(model: Model, question: tuple[str, str], instance: Instance, as_agent: bool) -> str:
+    system, user = question
+    if as_agent:
+        judge = reading_agent(system, instance.paper, model=model)
+        return (await run(judge, [ChatMessageUser(content=user)])).output.completion
+    return (await model.generate([ChatMessageSystem(content=system), ChatMessageUser(content=user)])).completion
+
+
+def _plan(state: TaskState) -> Plan:
+    """As the planner left it, which has counted what was wrong."""
+    return read_jsonl(state.store.get("plan", ""), MOST_CHARACTERS)
+
+
+def _score(
+    by_k: Mapping[int, Scores],
+    at_k: Scores,
+    found: Mapping[str, Any],
+    plan: Plan,
+    instance: Instance,
+    problems: Counter[str],
+    answers: Sequence[str],
+) -> Score:
+    return Score(
+        value={name: value for name, value in vars(at_k).items() if value is not None},
+        answer=plan.jsonl(),
+        explanation="\n\n".join(answers) or "nothing to judge: the plan is empty",
+        metadata={
+            **found,
+            "plan": {entry.name: entry.action for entry in plan.entries},
+            "by_k": {str(k): vars(scores) for k, scores in by_k.items()},
+            "groups": instance.groups,
+            "problems": dict(problems),
+            "left_out": [],
+        },
+    )

@@ -1,0 +1,62 @@
+"""Measures of a plan of ablations, for one paper; the benchmark's are means over papers (macro averages).
+
+Definitions as in the paper (arXiv 2507.08038). The benchmark's own program counts a plan entry that matches several
+gold ablations once for each in its precision, and ranks by the gold's order in nDCG; here an entry counts once, and the
+order is the plan's.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Each 0 to 1. `ndcg` is None in the reviewer task, where no entry is known to be the better one."""
+
+    precision: float
+    recall: float
+    f1: float
+    ndcg: float | None = None
+
+
+def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
+    """For the first `k` entries of a plan (names, best first). `matches` has for each gold ablation the entries that
+    match it together; a gold is found where all of them are among the first `k`. What names no gold or no entry of the
+    plan is ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
+    shown = list(dict.fromkeys(plan))[:k]
+    known = set(shown)
+    found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]
+    matched = {name for names in found for name in names}
+    precision = len(matched) / len(shown) if shown else 0.0
+    recall = len(found) / len(set(golds)) if golds else 0.0
+    return Scores(precision, recall, f1(precision, recall), ndcg([name in matched for name in shown], len(set(golds))))
+
+
+def reviewer_scores(right: Sequence[bool], suggestions: int, k: int) -> Scores:
+    """For the first `k` entries of a plan, where `right` says which of them a review suggests, and `suggestions` is how
+    many ablations the reviews suggest."""
+    shown = right[:k]
+    precision = sum(shown) / len(shown) if shown else 0.0
+    recall = min(sum(shown), suggestions) / suggestions if suggestions else 0.0
+    return Scores(precision, recall, f1(precision, recall))
+
+
+def f1(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def ndcg(right: Sequence[bool], relevant: int) -> float:
+    """Normalised discounted cumulative gain of a ranking with binary gains (Järvelin and Kekäläinen, 2002), beside an
+    ideal one in which as many of the first entries are right as there are relevant ones (or right ones, if more)."""
+    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
+    gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
+    return gained / ideal if ideal else 0.0
+
+
+def label_scores(judged: Sequence[bool], human: Sequence[bool]) -> Scores:
+    """A judge beside human labels of the same pairs (JudgeEval)."""
+    both = sum(a and b for a, b in zip(judged, human, strict=True))
+    precision = both / sum(judged) if any(judged) else 0.0
+    recall = both / sum(human) if any(human) else 0.0
+    return Scores(precision, recall, f1(precision, recall))

@@ -1,0 +1,219 @@
+"""Planners as solvers of Inspect. Each leaves a plan and what was wrong with it in the sample's store: `plan` (JSON
+lines), `problems` (counts by kind), `left_out` (sections that did not fit)."""
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio.to_thread
+from inspect_ai.agent import Agent, AgentPrompt, AgentState, AgentSubmit, agent, react, run
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    ResponseSchema,
+    get_model,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import Tool, ToolSource, mcp_server_stdio
+from inspect_ai.util import json_schema
+
+from evaluation.ablation_bench.answers import Plan, PlanEntry, read_jsonl, read_plan
+from evaluation.ablation_bench.file_tools import Files, find_text, list_files, read_lines
+from evaluation.ablation_bench.graph_material import in_words, read_material
+from evaluation.ablation_bench.instances import Instance, TaskName, source
+from evaluation.ablation_bench.sections import shortened
+from xkg.agents.planning import with_model
+from xkg.agents.planning.from_graph import propose
+from xkg.agents.planning.plan import PlannedAblation
+from xkg.llm.parse_answer import UnusableError, read_answer
+from xkg.llm.prompt import load_prompt
+
+PROMPTS = Path(__file__).parent / "prompts"
+OBSERVATIONS = 5
+_ATTEMPTS = 3
+_MOST_MESSAGES = 60
+NO_PAPER = "paper that the graph does not have"
+
+
+@solver
+def lm_planner(task: TaskName, k: int, graph: str = "", window: int = 100_000) -> Solver:
+    """One question with the paper, at most `window` tokens of it (four characters each), and with what the graph in the
+    folder `graph` knows, if one is named."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        problems: Counter[str] = Counter()
+        instance = Instance.model_validate(state.metadata)
+        text, left_out = shortened(source(instance.paper), 4 * window)
+        known = await _graph_text(graph, instance.title, problems)
+        prompt = load_prompt(PROMPTS / f"plan_{task}.md")
+        inputs = {"title": instance.title, "abstract": instance.abstract, "most": str(k), "graph": known, "paper": text}
+        system, user = prompt.render(inputs)
+        state.messages = [ChatMessageSystem(content=system), ChatMessageUser(content=user)]
+        state = await generate(state)
+        _leave(state, read_plan(state.output.completion, k), problems, left_out)
+        return state
+
+    return solve
+
+
+@solver
+def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
+    """A `react` agent that reads the paper's files, and with a graph its MCP server, and sees its last five
+    observations in full."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        problems: Counter[str] = Counter()
+        instance = Instance.model_validate(state.metadata)
+        prompt = load_prompt(PROMPTS / f"plan_{task}.md")
+        where = "(its files: list_files, read_lines and find_text read them)"
+        known = "(the tools of its server: plan_context first, with the title as paper)" if graph else ""
+        inputs = {
+            "title": instance.title,
+            "abstract": instance.abstract,
+            "most": str(k),
+            "graph": known,
+            "paper": where,
+        }
+        system, user = prompt.render(inputs)
+        planner = reading_agent(system, instance.paper, graph)
+        end = await run(planner, [ChatMessageUser(content=user)])
+        state.messages, state.output = end.messages, end.output
+        _leave(state, read_plan(state.output.completion, k), problems, ())
+        return state
+
+    return solve
+
+
+@solver
+def product_planner(k: int, graph: str) -> Solver:
+    """The planner of `xkg ablations`, its question asked of the model under evaluation: it reads the graph alone."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        problems: Counter[str] = Counter()
+        instance = Instance.model_validate(state.metadata)
+        found = await anyio.to_thread.run_sync(read_material, Path(graph), instance.title)
+        if found is None:
+            _leave(state, Plan(()), Counter({NO_PAPER: 1}), ())
+            return state
+        material, view = found
+        system, user = with_model.PROMPT.render(with_model.inputs(material, view, k))
+        state.messages = [ChatMessageSystem(content=system), ChatMessageUser(content=user)]
+        schema = ResponseSchema(name="ablations", json_schema=json_schema(with_model.Ablations), strict=True)
+        entries: tuple[PlanEntry, ...] = ()
+        for _ in range(_ATTEMPTS):
+            state.output = await get_model().generate(state.messages, config=GenerateConfig(response_schema=schema))
+            state.messages.append(state.output.message)
+            try:
+                answer = read_answer(state.output.completion, with_model.Ablations)
+                complaint = with_model.objection(answer, material, k)
+            except UnusableError as error:
+                complaint = str(error)
+            if complaint is None:
+                entries = _entries(with_model.planned(answer, material))
+                break
+            problems["answer that the planner refused"] += 1
+            state.messages.append(ChatMessageUser(content=f"That answer cannot be used: {complaint}"))
+        _leave(state, Plan(entries), problems, ())
+        return state
+
+    return solve
+
+
+@solver
+def graph_planner(k: int, graph: str) -> Solver:
+    """The planner of `xkg ablations --llm none`: no model is asked."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        instance = Instance.model_validate(state.metadata)
+        found = await anyio.to_thread.run_sync(read_material, Path(graph), instance.title)
+        if found is None:
+            _leave(state, Plan(()), Counter({NO_PAPER: 1}), ())
+        else:
+            _leave(state, Plan(_entries(propose(found[0], k))), Counter(), ())
+        return state
+
+    return solve
+
+
+@solver
+def stored_plans(plans: str, k: int) -> Solver:
+    """Plans that were made elsewhere: the file `<id>.jsonl` of a folder, as the benchmark stores them."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
+        file = Path(plans) / f"{state.sample_id}.jsonl"
+        if file.is_file():
+            plan = read_jsonl(file.read_text(encoding="utf-8", errors="replace"), k)
+        else:
+            plan = Plan((), Counter({"plan that is missing": 1}))
+        _leave(state, plan, Counter(), ())
+        return state
+
+    return solve
+
+
+def reading_agent(system: str, paper: Path, graph: str = "", model: Model | None = None) -> Agent:
+    """A `react` agent over the files of a paper, and the MCP tools of a graph, if one is named, that submits its
+    answer; None for `model` is the one under evaluation."""
+    files = Files(paper)
+    tools: list[Tool | ToolSource] = [list_files(files), read_lines(files), find_text(files)]
+    if graph:
+        arguments = ["-m", "xkg.commands.serve", "--kg", str(Path(graph).resolve())]
+        tools.append(mcp_server_stdio(name="xkg", command=sys.executable, args=arguments))
+    return react(
+        prompt=AgentPrompt(instructions=system),
+        tools=tools,
+        model=last_observations(OBSERVATIONS, model),
+        submit=AgentSubmit(description="Submit the whole answer: discussion and predictions.", answer_only=True),
+    )
+
+
+@agent
+def last_observations(count: int, model: Model | None = None) -> Agent:
+    """Asks the model with the last `count` results of tools; earlier ones are named and left out."""
+
+    async def execute(state: AgentState, tools: list[Tool]) -> AgentState:
+        state.output = await get_model(model).generate(elided(state.messages, count), tools)
+        state.messages.append(state.output.message)
+        return state
+
+    return execute
+
+
+def elided(messages: list[ChatMessage], count: int) -> list[ChatMessage]:
+    results = [message for message in messages if isinstance(message, ChatMessageTool)]
+    old = {id(message) for message in results[: max(0, len(results) - count)]}
+    return [
+        message.model_copy(update={"content": "(an old observation, left out)"}) if id(message) in old else message
+        for message in messages
+    ]
+
+
+async def _graph_text(graph: str, title: str, problems: Counter[str]) -> str:
+    if not graph:
+        return ""
+    found = await anyio.to_thread.run_sync(read_material, Path(graph), title)
+    if found is None:
+        problems[NO_PAPER] += 1
+        return ""
+    return in_words(*found)
+
+
+def _entries(ablations: Sequence[PlannedAblation]) -> tuple[PlanEntry, ...]:
+    return tuple(PlanEntry(a.name, a.ablated_part, a.action, a.replacement, a.metrics) for a in ablations)
+
+
+def _leave(state: TaskState, plan: Plan, problems: Counter[str], left_out: tuple[str, ...]) -> None:
+    problems = problems + plan.problems
+    if not plan.entries:
+        problems["empty plan"] += 1
+    state.store.set("plan", plan.jsonl())
+    state.store.set("problems", dict(problems))
+    state.store.set("left_out", list(left_out))
+    if not state.messages or not isinstance(state.messages[-1], ChatMessageAssistant):
+        state.output.completion = plan.jsonl()

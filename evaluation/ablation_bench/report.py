@@ -1,0 +1,229 @@
+"""What logs of the tasks say: scores at each k, by action and by group, dollars, everything that was counted wrong."""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inspect_ai.log import EvalLog, EvalSample, read_eval_log
+
+from evaluation.ablation_bench.answers import Action
+from evaluation.ablation_bench.compare import Comparison, compare
+from evaluation.ablation_bench.metrics import f1
+
+MEASURES = ("precision", "recall", "f1", "ndcg")
+PUBLISHED = (
+    ("author F1@5", "paper v1", "o3-mini, Gemini 2.5 Flash .26; Claude 3.5 Sonnet .23; agents at most .17"),
+    ("author F1@5", "later leaderboard", "Claude 3.5 Sonnet .40; o3-mini .35; agents .28 to .32"),
+    ("reviewer F1@2", "paper v1", ".22"),
+    ("reviewer F1@2", "later leaderboard", ".27"),
+    ("judges, F1", "paper v1", "author .81 (LM), .79 (agent); reviewer .70"),
+    ("judges, F1", "later leaderboard", ".78 (author .81, reviewer .74)"),
+)
+"""Figures of others, on the benchmark's own papers: never to be compared with runs on a few papers."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One paper of a log. `by_k` are the scores at each k by name; `dollars` is None where a price is unknown."""
+
+    id: str
+    by_k: Mapping[int, Mapping[str, float | None]]
+    plan: Mapping[str, Action]
+    golds: Mapping[str, Action]
+    matches: Mapping[str, Sequence[str]]
+    labels: Mapping[str, bool]
+    groups: Mapping[str, str]
+    problems: Mapping[str, int]
+    left_out: Sequence[str]
+    dollars: float | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A log. `failed` are papers whose planner or judge broke off, with the reason; `rows` those of the data set that
+    could not be used."""
+
+    name: str
+    task: str
+    model: str
+    k: int
+    planner: str
+    graph: bool
+    papers: tuple[Judged, ...]
+    failed: Mapping[str, str]
+    rows: Mapping[str, int]
+
+    def scores(self, measure: str, k: int | None = None) -> dict[str, float]:
+        """By paper; a paper that failed has 0."""
+        found = {p.id: float(p.by_k[k or self.k][measure] or 0.0) for p in self.papers}
+        return found | dict.fromkeys(self.failed, 0.0)
+
+
+def read_run(path: Path) -> Run:
+    """The run of a log that was scored. Raises `ValueError` for one that was not."""
+    log = read_eval_log(str(path))
+    known = log.eval.metadata or {}
+    papers, failed = [], {}
+    for sample in log.samples or ():
+        if sample.error is not None:
+            failed[str(sample.id)] = sample.error.message.splitlines()[0][:200] if sample.error.message else "an error"
+        elif judged := _judged(sample):
+            papers.append(judged)
+    if not papers and not failed:
+        raise ValueError(f"{path} has no scores: run it without --no-score, or `inspect score` it")
+    return Run(
+        name=path.name,
+        task=log.eval.task.rpartition("/")[2],
+        model=log.eval.model,
+        k=int(known.get("k", 5)),
+        planner=str(known.get("planner", "")),
+        graph=bool(known.get("graph")),
+        papers=tuple(papers),
+        failed=failed,
+        rows=known.get("rows", {}),
+    )
+
+
+def _judged(sample: EvalSample) -> Judged | None:
+    score = next(iter((sample.scores or {}).values()), None)
+    if score is None or not score.metadata:
+        return None
+    found: dict[str, Any] = score.metadata
+    costs = [usage.total_cost for usage in sample.model_usage.values()]
+    return Judged(
+        id=str(sample.id),
+        by_k={int(k): scores for k, scores in found["by_k"].items()},
+        plan=found["plan"],
+        golds=found.get("golds", {}),
+        matches=found.get("matches", {}),
+        labels=found.get("labels", {}),
+        groups=found.get("groups", {}),
+        problems=found.get("problems", {}),
+        left_out=sample.store.get("left_out", []),
+        dollars=sum(filter(None, costs)) if costs and None not in costs else None,
+    )
+
+
+def by_action(run: Run) -> dict[str, tuple[float, float, float]]:
+    """Precision, recall and F1 of each action, over all papers together at the run's k: plan entries with the action
+    that match, and golds with it that are found."""
+    result = {}
+    for action in ("REMOVE", "REPLACE", "ADD"):
+        entries = matched = golds = found = 0
+        for paper in run.papers:
+            shown = list(paper.plan)[: run.k]
+            used = {e for names in paper.matches.values() if set(names) <= set(shown) for e in names}
+            entries += sum(paper.plan[name] == action for name in shown)
+            matched += sum(paper.plan[name] == action for name in used)
+            golds += sum(gold == action for gold in paper.golds.values())
+            found += sum(
+                paper.golds.get(gold) == action and bool(names) and set(names) <= set(shown)
+                for gold, names in paper.matches.items()
+            )
+        precision, recall = (matched / entries if entries else 0.0), (found / golds if golds else 0.0)
+        result[action] = (precision, recall, f1(precision, recall))
+    return result
+
+
+def by_group(run: Run, measure: str = "f1") -> dict[str, tuple[float, int]]:
+    """The mean of a measure and the number of papers for each year, venue and decision."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    scores = run.scores(measure)
+    for paper in run.papers:
+        for kind, value in paper.groups.items():
+            groups[f"{kind} {value}"].append(scores[paper.id])
+    return {name: (statistics.fmean(values), len(values)) for name, values in sorted(groups.items())}
+
+
+def problems(run: Run) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for paper in run.papers:
+        total.update(paper.problems)
+    return total
+
+
+def as_json(run: Run, against: Run | None = None) -> dict[str, Any]:
+    measures = [m for m in MEASURES if m != "ndcg" or run.task == "author"]
+    known = [paper.dollars for paper in run.papers if paper.dollars is not None]
+    return {
+        "log": run.name,
+        "task": run.task,
+        "model": run.model,
+        "planner": run.planner,
+        "graph": run.graph,
+        "k": run.k,
+        "papers": len(run.papers),
+        "by_k": {k: {m: _mean(run.scores(m, k)) for m in measures} for k in range(1, 11)},
+        "by_paper": {p.id: {m: p.by_k[run.k][m] for m in measures} for p in run.papers},
+        "by_action": by_action(run) if run.task == "author" else {},
+        "by_group": by_group(run),
+        "dollars_a_paper": sum(known) / len(known) if len(known) == len(run.papers) and known else None,
+        "problems": dict(problems(run)),
+        "left_out": {p.id: list(p.left_out) for p in run.papers if p.left_out},
+        "failed": dict(run.failed),
+        "rows_left_out": dict(run.rows),
+        "against": None
+        if against is None
+        else {"log": against.name} | {m: vars(compare(run.scores(m), against.scores(m))) for m in measures},
+    }
+
+
+def as_text(run: Run, against: Run | None = None) -> str:
+    return "\n".join(_lines(run, against))
+
+
+def overall(runs: Sequence[Run], measure: str = "f1") -> float | None:
+    """The mean of both tasks, each at its k; None where one is missing."""
+    by_task = {run.task: _mean(run.scores(measure)) for run in runs}
+    return statistics.fmean(by_task.values()) if by_task.keys() == {"author", "reviewer"} else None
+
+
+def _lines(run: Run, against: Run | None) -> Iterator[str]:
+    result = as_json(run, against)
+    graph = "with" if run.graph else "without"
+    yield f"{run.task}: {run.planner} planner {graph} graph, {run.model}, {len(run.papers)} papers, k = {run.k}"
+    measures = list(result["by_k"][1])
+    yield f"{'':>4}" + "".join(f"{m:>11}" for m in measures)
+    for k, means in result["by_k"].items():
+        yield f"@{k:<3}" + "".join(f"{means[m]:>11.3f}" for m in measures)
+    other = {p.id: p for p in against.papers} if against else {}
+    for paper in run.papers:
+        row = "".join(f"{paper.by_k[run.k][m] or 0.0:>8.3f}" for m in measures)
+        beside = f"   F1 of the other run {other[paper.id].by_k[run.k]['f1'] or 0.0:.3f}" if paper.id in other else ""
+        yield f"  {paper.id:<32}{row}{beside}"
+    for name, values in result["by_action"].items():
+        yield f"  {name:<8} precision {values[0]:.3f}, recall {values[1]:.3f}, F1 {values[2]:.3f} (over all papers)"
+    for name, (mean, count) in result["by_group"].items():
+        yield f"  {name}: F1 {mean:.3f} over {count} papers"
+    cost = result["dollars_a_paper"]
+    yield f"  dollars a paper: {'unknown' if cost is None else f'{cost:.4f}'}"
+    for kind, count in {**result["problems"], **result["rows_left_out"]}.items():
+        yield f"  {count} x {kind}"
+    for paper_id, sections in result["left_out"].items():
+        yield f"  {paper_id}: too long, left out: {', '.join(sections)}"
+    for paper_id, reason in result["failed"].items():
+        yield f"  {paper_id} failed: {reason}"
+    if against is not None:
+        for measure in measures:
+            yield _difference(measure, compare(run.scores(measure), against.scores(measure)), against.name)
+
+
+def _difference(measure: str, c: Comparison, name: str) -> str:
+    if c.low is None or c.high is None:
+        return f"  {measure} less {name}: {c.difference:+.3f} over {c.papers} papers (no spread: no interval)"
+    return (
+        f"  {measure} less {name}: {c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}] over {c.papers} papers, "
+        f"d = {c.effect:.2f}, p = {c.p:.3f}"
+    )
+
+
+def _mean(scores: Mapping[str, float]) -> float:
+    return statistics.fmean(scores.values()) if scores else 0.0
+
+
+def plans_of(log: EvalLog) -> dict[str, str]:
+    """The plans that planners left, by paper: JSON lines."""
+    return {str(sample.id): sample.store.get("plan", "") for sample in log.samples or ()}

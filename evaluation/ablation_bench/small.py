@@ -1,0 +1,130 @@
+"""The small benchmark that runs here: papers cut before their experiments, and a graph of what is left of them.
+
+The gold ablations are facts of the papers in our own words (`evaluation/data/ablations/golds.jsonl`); the papers
+themselves are read from a folder of `<id>/paper.md` and are not in the repository. The graph of a paper is built from
+the cut text alone, without a repository, and its findings are left out; `leaks` proves that it has nothing of the rest.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluation.ablation_bench.sections import until
+from xkg.commands.build import build
+from xkg.commands.graphs import import_graphs
+from xkg.commands.open import open_store, stored_paper
+from xkg.config import Settings
+from xkg.model import PaperBundle
+
+GOLDS = Path(__file__).parent.parent / "data" / "ablations" / "golds.jsonl"
+SHINGLE = 8
+"""Words in a row that two texts share by copying, and hardly by chance."""
+
+_ABSTRACT = re.compile(r"\\begin\{abstract\}(.{1,20000}?)\\end\{abstract\}", re.S)
+_WORD = re.compile(r"\w++")
+
+
+@dataclass(frozen=True)
+class GoldPaper:
+    """A row of the gold file: `cut_before` is the title of the first section that a planner must not see."""
+
+    id: str
+    title: str
+    cut_before: str
+    ablations: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What of a paper's graph comes from the part that was cut off: `shared` counts runs of `SHINGLE` words that the
+    graph has, the rest of the paper has too, and the cut text has not; `texts` and `words` are what was compared."""
+
+    paper: str
+    texts: int
+    words: int
+    shared: int
+    example: str
+    repositories: int
+    findings: int
+
+    @property
+    def clean(self) -> bool:
+        return not (self.shared or self.repositories or self.findings)
+
+
+def gold_papers(path: Path = GOLDS) -> list[GoldPaper]:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    return [GoldPaper(r["id"], r["paper_title"], r["cut_before"], r["ablations_in_paper"]) for r in rows]
+
+
+def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[GoldPaper]) -> list[Audit]:
+    """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg, a graph of the cut papers beside those of
+    other papers in `graphs`, if there are any; and what the audits found. Raises `OSError` for a paper that is missing,
+    `ValueError` for one without the section."""
+    settings = Settings.model_validate({"kg": to / "kg", "llm": {"model": "none"}})
+    rows, audits = [], []
+    if graphs is not None:
+        import_graphs(settings, graphs)
+    for gold in golds:
+        whole = (papers / gold.id / "paper.md").read_text(encoding="utf-8")
+        cut = until(whole, gold.cut_before)
+        file = to / "papers" / gold.id / "paper.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(cut, encoding="utf-8")
+        built = build(settings, file, None)
+        bundle = without_findings(settings, built.paper)
+        audits.append(leaks(bundle, cut, whole[len(cut) :]))
+        abstract = _ABSTRACT.search(cut)
+        rows.append(
+            {
+                "id": gold.id,
+                "paper_title": bundle.paper.title,
+                "paper_abstract": abstract[1].strip() if abstract else bundle.paper.abstract,
+                "paper_path": str(file.parent.relative_to(to)),
+                "ablations_in_paper": gold.ablations,
+            }
+        )
+    (to / "instances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return audits
+
+
+def without_findings(settings: Settings, paper: str) -> PaperBundle:
+    """The paper as it is published again without findings: what the introduction claims of the experiments."""
+    with open_store(settings) as store:
+        found = stored_paper(store, paper)
+        assert found is not None
+        bundle = found[1].model_copy(update={"findings": ()})
+        store.publish([bundle])
+    return bundle
+
+
+def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
+    """Compares every text of the graph of a paper with the text that it was built from and with what was cut off."""
+    texts = list(_texts(bundle))
+    known, hidden = set(_shingles(cut)), set(_shingles(rest))
+    shared = [run for text in texts for run in _shingles(text) if run in hidden and run not in known]
+    return Audit(
+        paper=bundle.paper.id,
+        texts=len(texts),
+        words=sum(len(_WORD.findall(text)) for text in texts),
+        shared=len(shared),
+        example=" ".join(shared[0]) if shared else "",
+        repositories=len(bundle.repositories) + len(bundle.code) + len(bundle.symbols),
+        findings=len(bundle.findings),
+    )
+
+
+def _texts(bundle: PaperBundle) -> Iterator[str]:
+    yield from (bundle.paper.title, bundle.paper.abstract, bundle.paper.code_overview)
+    for technique in bundle.techniques:
+        yield " ".join((technique.name, *technique.aliases))
+        yield technique.definition
+    for resource in bundle.resources:
+        yield f"{resource.name} {resource.description or ''}"
+
+
+def _shingles(text: str) -> Iterator[tuple[str, ...]]:
+    words = [word.casefold() for word in _WORD.findall(text)]
+    return (tuple(words[n : n + SHINGLE]) for n in range(len(words) - SHINGLE + 1))

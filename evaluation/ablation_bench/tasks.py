@@ -1,0 +1,108 @@
+"""The two tasks of AblationBench, and one that collects the ablations of papers for new instances.
+
+inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=FILE -T planner=lm -T graph=DIR
+"""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.solver import Solver
+
+from evaluation.ablation_bench.instances import Instance, TaskName, load
+from evaluation.ablation_bench.judges import ROLES, counted, judge_scorer
+from evaluation.ablation_bench.planners import agent_planner, graph_planner, lm_planner, product_planner, stored_plans
+
+Planner = Literal["lm", "agent", "product", "graph", "stored"]
+Judge = Literal["lm", "agent"]
+SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
+"""Gold ablations of five papers, which are not in the repository: see docs/howto/ablations.md."""
+
+
+@task
+def author(
+    instances: str = str(SMALL),
+    planner: Planner = "lm",
+    graph: str = "",
+    k: int = 5,
+    judge: Judge = "lm",
+    judges: int = 1,
+    plans: str = "",
+    window: int = 100_000,
+) -> Task:
+    """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (both need
+    `graph`; the second asks no model), or stored (plans in the folder `plans`). `graph`: the folder of a graph that has
+    the papers, cut as the instances are. `judges`: 1, or 3 for a majority."""
+    return _task("author", instances, planner, graph, k, judge, judges, plans, window)
+
+
+@task
+def reviewer(
+    instances: str,
+    planner: Planner = "lm",
+    graph: str = "",
+    k: int = 2,
+    judge: Judge = "lm",
+    judges: int = 1,
+    plans: str = "",
+    window: int = 100_000,
+) -> Task:
+    """Find the missing ablations of a whole paper. Parameters are as in `author`."""
+    return _task("reviewer", instances, planner, graph, k, judge, judges, plans, window)
+
+
+@task
+def collect(instances: str, k: int = 20, window: int = 100_000) -> Task:
+    """List and count the ablations that whole papers report, as golds of new instances, which a person checks."""
+    loaded = load(Path(instances), "collect")
+    if not loaded.instances:
+        raise ValueError(f"{instances} has no instance that can be used: {dict(loaded.problems) or 'it is empty'}")
+    return Task(
+        dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
+        solver=lm_planner("collect", k, "", window),
+        scorer=counted(),
+        metadata={"k": k, "planner": "lm", "rows": dict(loaded.problems)},
+    )
+
+
+def _task(
+    name: TaskName,
+    instances: str,
+    planner: Planner,
+    graph: str,
+    k: int,
+    judge: Judge,
+    judges: int,
+    plans: str,
+    window: int,
+) -> Task:
+    if planner not in get_args(Planner) or judge not in get_args(Judge):
+        raise ValueError(f"planner is one of {', '.join(get_args(Planner))}, judge one of {', '.join(get_args(Judge))}")
+    if not 1 <= judges <= len(ROLES) or k < 1:
+        raise ValueError(f"judges is a number from 1 to {len(ROLES)}, k one above 0")
+    if (planner in ("product", "graph") and not graph) or (planner == "stored" and not plans):
+        raise ValueError(f"planner={planner} needs {'plans' if planner == 'stored' else 'graph'}=FOLDER")
+    loaded = load(Path(instances), name)
+    if not loaded.instances:
+        raise ValueError(f"{instances} has no instance that can be used: {dict(loaded.problems) or 'it is empty'}")
+    return Task(
+        dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
+        solver=_solver(name, planner, graph, k, plans, window),
+        scorer=judge_scorer(name, k, judges, judge == "agent"),
+        metadata={"k": k, "planner": planner, "graph": bool(graph), "judges": judges, "rows": dict(loaded.problems)},
+    )
+
+
+def _solver(name: TaskName, planner: Planner, graph: str, k: int, plans: str, window: int) -> Solver:
+    if planner == "lm":
+        return lm_planner(name, k, graph, window)
+    if planner == "agent":
+        return agent_planner(name, k, graph)
+    if planner == "product":
+        return product_planner(k, graph)
+    return graph_planner(k, graph) if planner == "graph" else stored_plans(plans, k)
+
+
+def _sample(instance: Instance) -> Sample:
+    return Sample(id=instance.id, input=instance.title, metadata=instance.model_dump(mode="json"))

@@ -1,0 +1,96 @@
+"""Answers of judges, blinded sides, and majorities."""
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluation.ablation_bench.answers import PlanEntry
+from evaluation.ablation_bench.judging import (
+    Sides,
+    author_matches,
+    blinded,
+    majority_labels,
+    majority_matches,
+    reviewer_labels,
+)
+
+PLAN_IS_A, PLAN_IS_B = Sides("", "", True), Sides("", "", False)
+
+
+def entry(name: str) -> PlanEntry:
+    return PlanEntry(name, "part", "REMOVE", (), ())
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "<predictions>\n" + "\n".join(map(json.dumps, rows)) + "\n</predictions>"
+
+
+def both(a: object, b: object) -> dict[str, Any]:
+    return {"name_in_A": a, "name_in_B": b}
+
+
+def test_sides_are_shuffled_alike_each_time_and_either_may_be_the_plan() -> None:
+    golds, plan = [entry(f"g{n}") for n in range(5)], [entry(f"p{n}") for n in range(5)]
+    sides = [blinded(golds, plan, f"seed {n}") for n in range(40)]
+    assert sides == [blinded(golds, plan, f"seed {n}") for n in range(40)]
+    assert {side.plan_is_a for side in sides} == {True, False}
+    assert len({side.a for side in sides}) > 10
+    for side in sides:
+        theirs = side.a if side.plan_is_a else side.b
+        assert sorted(json.loads(line)["name"] for line in theirs.splitlines()) == [f"p{n}" for n in range(5)]
+
+
+def test_matches_are_read_from_either_side() -> None:
+    rows = [both("g1", ["p1", "p2"]), both(["g2", "g3"], "p3"), both("g4", None), both(None, "p4")]
+    golds, plan = ["g1", "g2", "g3", "g4"], ["p1", "p2", "p3", "p4"]
+    expected = {"g1": ("p1", "p2"), "g2": ("p3",), "g3": ("p3",), "g4": ()}
+    assert author_matches(lines(*rows), PLAN_IS_B, golds, plan) == (expected, {})
+    turned = [both(row["name_in_B"], row["name_in_A"]) for row in rows]
+    assert author_matches(lines(*turned), PLAN_IS_A, golds, plan) == (expected, {})
+
+
+def test_what_a_judge_gets_wrong_is_counted() -> None:
+    rows = [both("g1", "gone"), both("nobody", "p1"), both("g2", "p1"), both("g2", "p2"), both(3, "p1")]
+    matches, problems = author_matches(lines(*rows), PLAN_IS_B, ["g1", "g2", "g3"], ["p1", "p2"])
+    assert matches == {"g1": (), "g2": ("p1",), "g3": ()}
+    assert problems == {
+        "ablation that is not there": 2,
+        "gold ablation matched twice": 1,
+        "line without the names of both sides": 1,
+        "gold ablation without a line": 1,
+    }
+    assert author_matches("no tags", PLAN_IS_B, ["g"], ["p"])[0] == {"g": ()}
+
+
+def test_labels_of_a_reviewer_judge() -> None:
+    rows = [
+        {"name_in_plan": "p1", "appears_in_review": True},
+        {"name_in_plan": "p1", "appears_in_review": False},
+        {"name_in_plan": "gone", "appears_in_review": True},
+        {"name_in_plan": "p2", "appears_in_review": "yes"},
+    ]
+    labels, problems = reviewer_labels(lines(*rows), ["p1", "p2"])
+    assert labels == {"p1": True, "p2": False}
+    assert problems == {
+        "entry judged twice": 1,
+        "ablation that is not there": 1,
+        "line without a name and true or false": 1,
+        "entry without a line": 1,
+    }
+
+
+def test_more_than_half_decide() -> None:
+    votes = [{"g": ["a", "b"], "h": ["a"]}, {"g": ["b", "a"], "h": ["b"]}, {"g": [], "h": []}]
+    assert majority_matches(votes, ["g", "h"]) == {"g": ("a", "b"), "h": ()}
+    assert majority_labels([{"p": True}, {"p": True}, {}], ["p"]) == {"p": True}
+    assert majority_labels([{"p": True}, {"p": False}], ["p"]) == {"p": False}
+    assert majority_matches([], ["g"]) == {"g": ()}
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("gh"), st.lists(st.sampled_from("abc"), max_size=2)), max_size=5))
+def test_the_order_of_judges_does_not_matter(votes: list[dict[str, list[str]]]) -> None:
+    assert majority_matches(votes, ["g", "h"]) == majority_matches(votes[::-1], ["g", "h"])
+    if len(votes) == 1:
+        assert {g: set(m) for g, m in majority_matches(votes, ["g"]).items()} == {"g": set(votes[0].get("g", []))}

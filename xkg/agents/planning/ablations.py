@@ -1,0 +1,94 @@
+"""Plans the ablations of a paper: by a language model with the graph as material, or from the graph alone."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from xkg.agents.planning import with_model
+from xkg.agents.planning.from_graph import propose
+from xkg.agents.planning.material import Material, gather
+from xkg.agents.planning.plan import AblationPlan, PlannedAblation
+from xkg.errors import InputError, XkgError
+from xkg.serve.answers.types import short
+from xkg.serve.service import Service
+
+MOST = 20
+CONTEXT_TOKENS = 6000
+_PLACES = 3
+_NO_PLACE = "no component of the graph: find the lines with `locate` and what it does in words"
+_ALONE = "from the graph alone, without a language model"
+
+
+def plan_ablations(
+    service: Service,
+    paper: str,
+    k: int = 5,
+    repository: Path | None = None,
+    *,
+    roots: Sequence[Path] | None = None,
+    wait_seconds: float | None = None,
+) -> AblationPlan:
+    """At most `k` ablations of a paper (id or title), with the lines to change as the graph has them, or as they are
+    now in the folder `repository`, which must lie under `roots`, if there are any.
+
+    The language model in force is asked, for at most `wait_seconds` (None: as long as one call may take); where it does
+    not answer, or none is set, the plan comes from the graph alone, and `planned_by` says so. Raises `UnknownIdError`,
+    `InputError` for a `k` out of range and a folder that cannot be read, and `StoreError` for an empty graph."""
+    if not 1 <= k <= MOST:
+        raise InputError(f"{k} ablations cannot be planned: ask for 1 to {MOST}")
+    material = gather(service, paper)
+    ablations, planned_by = _ablations(service, material, k, wait_seconds)
+    located, searched = [], ""
+    for ablation in ablations:
+        with_lines, where = _with_lines(service, ablation, repository, roots)
+        located.append(with_lines)
+        searched = searched or where
+    note = f"{material.left_out} of its components are not considered" if material.left_out else ""
+    return AblationPlan(
+        paper=material.paper,
+        title=material.title,
+        planned_by=planned_by,
+        ablations=tuple(located),
+        searched=searched or (str(repository) if repository else "stored places"),
+        note=note,
+    )
+
+
+def context(service: Service, paper: str) -> str:
+    """The paper in words: the graph's planning view."""
+    return str(service.context(paper, CONTEXT_TOKENS, "planning"))
+
+
+def _ablations(
+    service: Service, material: Material, k: int, wait_seconds: float | None
+) -> tuple[Sequence[PlannedAblation], str]:
+    """The ablations without lines, and by what they were planned."""
+    if not material.components:
+        return (), _ALONE
+    questions = service.questions()
+    try:
+        question = questions.begin(
+            with_model.PROMPT,
+            with_model.Ablations,
+            with_model.inputs(material, context(service, material.paper), k),
+            short(material.title, 80),
+            lambda answer: with_model.objection(answer, material, k),
+        )
+        seconds = questions.call_seconds if wait_seconds is None else wait_seconds
+        answered = questions.wait(question, time.monotonic() + seconds)
+    except XkgError as error:
+        return propose(material, k), f"{_ALONE}: {error}"
+    return with_model.planned(answered.answer, material), f"by {answered.model} with the graph"
+
+
+def _with_lines(
+    service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
+) -> tuple[PlannedAblation, str]:
+    """The ablation with the lines to change, and where they were searched."""
+    if not ablation.component:
+        if repository is None:
+            return ablation.model_copy(update={"note": _NO_PLACE}), ""
+        answer = service.locate(ablation.ablated_part, repository, _PLACES, roots=roots)
+    else:
+        answer = service.locate(ablation.component, repository, _PLACES, roots=roots)
+    return ablation.model_copy(update={"places": answer.locations, "note": answer.note}), answer.searched

@@ -1,0 +1,106 @@
+"""Proposes ablations from the graph alone, without a language model.
+
+What is worth ablating is judged by several orders of the components, which are fused by rank: what the abstract names,
+what findings and other components rest on, what the repository can be changed in, what is one thing and not a frame of
+others, and what stands high in the hierarchy.
+"""
+
+from collections.abc import Callable, Sequence
+
+from xkg.agents.planning.material import Alternative, Component, Material
+from xkg.agents.planning.plan import PlannedAblation
+
+PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
+_FUSED_FROM = 5
+_MOST_METRICS = 3
+_CERTAIN = 0.9
+"""The least score of an alternative that no model judges: what is alike is often no substitute."""
+
+_ORDERS: tuple[Callable[[Component], float], ...] = (
+    lambda c: -c.mentioned,
+    lambda c: -(len(c.findings) + len(c.users)),
+    lambda c: -c.place,
+    lambda c: c.parts > 0,
+    lambda c: c.depth,
+)
+
+
+def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
+    """At most `k` ablations, one a component, the most worthwhile first, without lines. A component above or below one
+    that was chosen comes after all others."""
+    by_id = {component.id: component for component in material.components}
+    chosen: list[Component] = []
+    related: list[Component] = []
+    for component in _ranked(material.components):
+        (related if any(_within(component, other, by_id) for other in chosen) else chosen).append(component)
+    return tuple(_ablation(component, material) for component in [*chosen, *related][:k])
+
+
+def _ranked(components: Sequence[Component]) -> Sequence[Component]:
+    """Best first by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009), in which equals share a rank; then in
+    the order of the paper."""
+
+    def score(component: Component) -> float:
+        better = (sum(order(other) < order(component) for other in components) for order in _ORDERS)
+        return sum(1 / (_FUSED_FROM + 1 + rank) for rank in better)
+
+    return sorted(components, key=lambda component: -score(component))
+
+
+def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
+    return b.id in _above(a, by_id) or a.id in _above(b, by_id)
+
+
+def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
+    above = []
+    parent = component.parent
+    while parent is not None:
+        above.append(parent)
+        parent = by_id[parent].parent if parent in by_id else None
+    return above
+
+
+def _ablation(component: Component, material: Material) -> PlannedAblation:
+    of = f" of {component.parent_name}" if component.parent_name else ""
+    findings = component.findings or tuple(finding.name for finding in material.findings)
+    if alternatives := _certain(component):
+        action, replacement = "REPLACE", tuple(f"{a.name} ({a.paper_title})" for a in alternatives)
+        name = f"{component.name} against what other papers do"
+    elif component.users or component.parts or not component.siblings:
+        action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
+    else:
+        action, replacement, name = "REMOVE", (), f"Without {component.name}"
+    return PlannedAblation(
+        name=name,
+        component=component.id,
+        ablated_part=f"{component.name}{of}",
+        action=action,  # type: ignore[arg-type]
+        replacement=replacement,
+        metrics=tuple(f"what the finding measures: {name}" for name in findings[:_MOST_METRICS]),
+        why="; ".join(_reasons(component)),
+    )
+
+
+def _certain(component: Component) -> Sequence[Alternative]:
+    return [alternative for alternative in component.alternatives if alternative.score >= _CERTAIN]
+
+
+def _reasons(component: Component) -> list[str]:
+    reasons = []
+    if component.mentioned == 1:
+        reasons.append("the abstract names it")
+    elif component.mentioned >= 0.5:
+        reasons.append("the abstract has part of its name")
+    if component.findings:
+        reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
+    if _certain(component):
+        reasons.append("techniques of other papers fit its definition")
+    elif component.users:
+        reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
+    elif component.parts:
+        reasons.append("its own parts hang on it, so it is replaced and not removed")
+    elif not component.siblings:
+        reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
+    else:
+        reasons.append(f"no other code is known to use it, and {component.parent_name or 'the method'} has other parts")
+    return reasons

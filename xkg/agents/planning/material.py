@@ -1,0 +1,173 @@
+"""What the graph knows that an ablation rests on: the components of a paper, and what may stand in their place."""
+
+import re
+from collections.abc import Sequence
+
+from xkg.model import Code, Technique, slug
+from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.types import NamedText, PaperAnswer, SearchRow, TechniqueAnswer
+from xkg.serve.context.dependencies import uses
+from xkg.serve.search.filters import Filters
+from xkg.serve.service import Service
+from xkg.value import Value
+
+MOST_COMPONENTS = 60
+MOST_ALTERNATIVES = 3
+FITTING = 0.5
+"""The least score (`SearchRow.score`) of a technique that may stand in the place of another: more likely to fit than
+not."""
+
+_QUERY = 400
+_NAME_WORDS = 12
+_WORD = re.compile(r"[^\W_]++")
+
+
+class Alternative(Value):
+    """A technique of another paper that fits the definition of a component and is not the same concept."""
+
+    id: str
+    name: str
+    paper_title: str
+    score: float
+
+
+class Component(Value):
+    """`mentioned` is how much of its name the abstract has in a row, 0 to 1; `findings` are the names of those that
+    name it. `users` are the names of components whose code contains its code, other than the one it is part of;
+    `siblings` is how many others are parts of the same one, `parts` how many are parts of it. `place` is the score of
+    its best stored lines, 0 without."""
+
+    id: str
+    name: str
+    definition: str
+    parent: str | None
+    parent_name: str
+    depth: int
+    level: str
+    siblings: int
+    parts: int
+    mentioned: float
+    findings: tuple[str, ...]
+    users: tuple[str, ...]
+    place: float
+    alternatives: tuple[Alternative, ...]
+
+
+class Material(Value):
+    """A paper as a planner reads it. `left_out` are components beyond the first `MOST_COMPONENTS`."""
+
+    paper: str
+    title: str
+    abstract: str
+    findings: tuple[NamedText, ...]
+    components: tuple[Component, ...]
+    left_out: int
+
+
+def gather(service: Service, paper: str) -> Material:
+    """The material of a paper (id or title). The whole method, which has components and is part of nothing, is none of
+    them. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
+    answer = service.paper(paper, include_code=True, full=True)
+    parents = _parents(answer)
+    inner = set(parents.values())
+    chosen = [line.id for line in answer.techniques if parents[line.id] or line.id not in inner]
+    same = {pair.other for row in service.related(answer.id, 10).rows for pair in row.shared}
+    users = _users(answer, parents)
+    names = {line.id: one_line(line.name) for line in answer.techniques}
+    components = []
+    for technique in chosen[:MOST_COMPONENTS]:
+        found = service.technique(technique, full=True)
+        parent = parents[technique]
+        components.append(
+            Component(
+                id=technique,
+                name=names[technique],
+                definition=one_line(found.definition),
+                parent=parent,
+                parent_name=names.get(parent or "", ""),
+                depth=len(found.path) - 1,
+                level=found.level,
+                siblings=sum(above == parent for above in parents.values()) - 1,
+                parts=len(found.component_ids),
+                mentioned=_mentioned(found, answer.abstract),
+                findings=tuple(f.name for f in answer.findings if _names(found, f"{f.name} {f.description or ''}")),
+                users=tuple(names[user] for user in users.get(technique, ())),
+                place=max((place.score or 0.0 for place in found.locations), default=0.0),
+                alternatives=_alternatives(service, found, same),
+            )
+        )
+    return Material(
+        paper=answer.id,
+        title=answer.title,
+        abstract=answer.abstract,
+        findings=answer.findings,
+        components=tuple(components),
+        left_out=max(0, len(chosen) - MOST_COMPONENTS),
+    )
+
+
+def _parents(answer: PaperAnswer) -> dict[str, str | None]:
+    """By id, the technique above; lines are a preorder walk with depths."""
+    above: list[str] = []
+    parents: dict[str, str | None] = {}
+    for line in answer.techniques:
+        del above[line.depth :]
+        parents[line.id] = above[-1] if above else None
+        above.append(line.id)
+    return parents
+
+
+def _users(answer: PaperAnswer, parents: dict[str, str | None]) -> dict[str, list[str]]:
+    """By technique, those that use it beside the one it is part of."""
+    techniques = [Technique(id=line.id, name=line.name, parent=parents[line.id]) for line in answer.techniques]
+    code = {
+        c.technique: Code(id=c.id, technique=c.technique, implementation=c.implementation)
+        for c in answer.implementations
+    }
+    users: dict[str, list[str]] = {}
+    for user, used in uses(techniques, code).items():
+        for technique in used:
+            if parents.get(technique) != user:
+                users.setdefault(technique, []).append(user)
+    return users
+
+
+def _words(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
+
+def _mentioned(technique: TechniqueAnswer, text: str) -> float:
+    """The longest run of words of one of its names that the text has too, as a share of the name."""
+    there = f" {' '.join(_words(text))} "
+    return max(
+        (_longest_run(words, there) / len(words) for words in map(_words, _called(technique)) if words), default=0
+    )
+
+
+def _longest_run(words: Sequence[str], there: str) -> int:
+    words = words[:_NAME_WORDS]
+    runs = ((start, end) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
+    return max((end - start for start, end in runs if f" {' '.join(words[start:end])} " in there), default=0)
+
+
+def _names(technique: TechniqueAnswer, text: str) -> bool:
+    return _mentioned(technique, text) == 1
+
+
+def _called(technique: TechniqueAnswer) -> Sequence[str]:
+    return (technique.name, *technique.aliases)
+
+
+def _alternatives(service: Service, technique: TechniqueAnswer, same: set[str]) -> tuple[Alternative, ...]:
+    query = f"{technique.name}: {technique.definition}"[:_QUERY]
+    own = {slug(name) for name in _called(technique)}
+    answer = service.search(query, MOST_ALTERNATIVES + 2, filters=Filters.of(exclude=(technique.paper,)))
+
+    def other(row: SearchRow) -> bool:
+        return row.score >= FITTING and row.id not in same and slug(row.name) not in own
+
+    rows = [row for row in answer.rows if other(row)]
+    return tuple(
+        Alternative(id=row.id, name=one_line(row.name), paper_title=one_line(row.paper_title), score=row.score)
+        for row in rows[:MOST_ALTERNATIVES]
+    )

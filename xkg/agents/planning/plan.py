@@ -1,0 +1,75 @@
+"""A plan of ablations: what is answered by `xkg ablations`, the library and the MCP prompt."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from xkg.serve.answers.quoting import one_line, visible
+from xkg.serve.answers.types import LocatedPlace, Quoting
+from xkg.value import Value
+
+Action = Literal["REMOVE", "REPLACE", "ADD"]
+
+
+class PlannedAblation(Value):
+    """One experiment beside an unchanged run. `component` is the id of the technique that is changed, empty where the
+    graph has none for it; `ablated_part` says it in words. `replacement` are the options that are tried in its place
+    (REPLACE) or beside it (ADD), empty for REMOVE. `places` are the lines to change, best first; `note` says why there
+    are none, or what to know of them."""
+
+    name: str
+    component: str
+    ablated_part: str
+    action: Action
+    replacement: tuple[str, ...]
+    metrics: tuple[str, ...]
+    why: str
+    places: tuple[LocatedPlace, ...] = ()
+    note: str = ""
+
+
+class AblationPlan(Quoting):
+    """The ablations of a paper, those first that say most about its claims. `planned_by` says by which model, or that
+    the graph alone was read, and why; `searched` where the lines come from, and `note` what could not be done.
+
+    As a string it is Markdown."""
+
+    paper: str
+    title: str
+    planned_by: str
+    ablations: tuple[PlannedAblation, ...]
+    searched: str
+    note: str = ""
+
+    def __str__(self) -> str:
+        return visible("\n".join(_markdown(self)))
+
+
+def _markdown(plan: AblationPlan) -> Iterator[str]:
+    yield f"# Ablations of {one_line(plan.title) or plan.paper}"
+    yield ""
+    yield f"Planned {plan.planned_by}. Lines: {plan.searched}."
+    if plan.note:
+        yield f"Note: {plan.note}."
+    for number, ablation in enumerate(plan.ablations, start=1):
+        yield ""
+        yield f"## {number}. {one_line(ablation.name)}"
+        yield ""
+        yield f"- {ablation.action} {one_line(ablation.ablated_part)}"
+        if ablation.replacement:
+            yield f"- {'Instead' if ablation.action == 'REPLACE' else 'Added'}: " + "; or ".join(
+                map(one_line, ablation.replacement)
+            )
+        if ablation.component:
+            yield f"- Component: {one_line(ablation.component)}"
+        yield f"- Measure: {', '.join(map(one_line, ablation.metrics)) or 'that of the main result of the paper'}"
+        yield f"- Why: {one_line(ablation.why)}"
+        for place in ablation.places:
+            best = place.focus[0] if place.focus else place
+            doubt = ", doubtful" if place.doubtful else ""
+            lines = f"{place.path}:{best.start_line}-{best.end_line}"
+            yield f"- Change: {one_line(lines)} ({one_line(place.symbol)}, score {place.score:g}{doubt})"
+        if ablation.note:
+            yield f"- Lines: {one_line(ablation.note)}"
+    if not plan.ablations:
+        yield ""
+        yield "No component to ablate: the graph of this paper has none below the whole method."

@@ -1,0 +1,98 @@
+"""Asks a language model for ablations, with what the graph knows as material."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from xkg.agents.planning.material import Component, Material
+from xkg.agents.planning.plan import Action, PlannedAblation
+from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
+from xkg.text.unicode import one_line
+
+PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
+_DEFINITION = 200
+"""Characters of a definition in the list: the plan before it has more of it."""
+
+_LONGEST = 600
+_MOST_OPTIONS = 12
+
+
+class ProposedAblation(AnswerType):
+    """`component` is a number of the list in the prompt, 0 for none."""
+
+    component: int
+    name: str
+    ablated_part: str
+    action: Literal["REMOVE", "REPLACE", "ADD"]
+    replacement: tuple[str, ...]
+    metrics: tuple[str, ...]
+    why: str
+
+
+class Ablations(AnswerType):
+    ablations: tuple[ProposedAblation, ...]
+
+
+def inputs(material: Material, context: str, k: int) -> dict[str, str]:
+    """The inputs of `PROMPT`. `context` is the paper in words: its plan by the graph, or its text as well."""
+    return {"paper": context, "components": describe(material.components), "most": str(k)}
+
+
+def describe(components: Sequence[Component]) -> str:
+    """A numbered list, from 1, with what the graph knows of each."""
+    return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
+
+
+def _described(number: int, component: Component) -> str:
+    facts = [
+        f"part of {component.parent_name}" if component.parent_name else "",
+        f"code: {component.level}" if component.level != "none" else "",
+        f"used by the code of {', '.join(component.users)}" if component.users else "",
+        "its lines in the repository are known" if component.place else "",
+        *(f"other papers: {a.name} ({a.paper_title})" for a in component.alternatives),
+    ]
+    known = "; ".join(filter(None, facts))
+    definition = component.definition[:_DEFINITION]
+    return f"{number}. {component.name}" + (f" [{known}]" if known else "") + (f": {definition}" if definition else "")
+
+
+def objection(answer: Ablations, material: Material, k: int) -> str | None:
+    """What is wrong with an answer, in words for the model."""
+    given = answer.ablations
+    if not 1 <= len(given) <= k:
+        return f"give 1 to {k} ablations"
+    if len({one_line(each.name).casefold() for each in given}) < len(given):
+        return "no two ablations have the same name"
+    for each in given:
+        options = [one_line(option) for option in each.replacement if one_line(option)]
+        if not 0 <= each.component <= len(material.components):
+            return f"{each.component} is no number of the list of components: 0 stands for none of them"
+        if not one_line(each.name) or not one_line(each.ablated_part):
+            return "each ablation has a name and an ablated_part"
+        if each.action != "REMOVE" and not options:
+            return f"{each.action} needs at least one replacement: {one_line(each.name)}"
+        if len(options) > _MOST_OPTIONS or any(
+            len(text) > _LONGEST for text in (each.name, each.ablated_part, *options)
+        ):
+            return f"at most {_MOST_OPTIONS} replacements, and at most {_LONGEST} characters for a text"
+    return None
+
+
+def planned(answer: Ablations, material: Material) -> tuple[PlannedAblation, ...]:
+    """The ablations of an answer without `objection`, without lines."""
+    return tuple(_planned(each, material) for each in answer.ablations)
+
+
+def _planned(each: ProposedAblation, material: Material) -> PlannedAblation:
+    action: Action = each.action
+    component = material.components[each.component - 1].id if each.component else ""
+    return PlannedAblation(
+        name=one_line(each.name),
+        component=component,
+        ablated_part=one_line(each.ablated_part),
+        action=action,
+        replacement=() if action == "REMOVE" else tuple(filter(None, map(one_line, each.replacement))),
+        metrics=tuple(filter(None, map(one_line, each.metrics))),
+        why=one_line(each.why),
+    )
