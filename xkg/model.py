@@ -73,7 +73,7 @@ class Paper(Node):
     code_files: tuple[str, ...] = ()
     code_overview: str = ""
     origin: Literal["build", "import"]
-    state: Literal["complete", "partial", "stub"] = "complete"
+    state: Literal["complete", "partial"] = "complete"
     incomplete: tuple[str, ...] = ()
     source_sha256: str | None = None
     pipeline_version: str | None = None

@@ -209,7 +209,7 @@ def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
     assert "    limit: integer = 20  (at most so many rows)\n" in listed.out
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
-    assert {query["name"] for query in known} >= {"component-tree", "most-cited-stubs", "costs-by-month"}
+    assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
     assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
 
 
