@@ -50,7 +50,8 @@ def build_paper(
             "code": [c.model_dump_json() for c in contents.nodes.code],
             "overview": contents.overview,
             "incomplete": list(contents.incomplete),
-            "said": [document.title, document.authors, document.year],
+            "said": [document.title, document.authors, document.year, document.arxiv_version],
+            "asked": opened.codebase.repository.reference if opened.codebase else None,
             "runner": context.runner is not None,
             "min_level": context.settings.prune.min_level,
         },
@@ -133,7 +134,7 @@ def _repository(
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
         ),
     )
-    return checkout, codebase
+    return checkout, codebase.model_copy(update={"repository": checkout.repository})
 
 
 def _visible_counts(bundle: PaperBundle) -> str:
@@ -156,6 +157,7 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
             authors=document.authors,
             year=document.year,
             arxiv_id=document.arxiv_id,
+            arxiv_version=document.arxiv_version,
             references=document.references,
             code_files=codebase.files if codebase else (),
             code_overview=contents.overview or (codebase.readme if codebase else ""),

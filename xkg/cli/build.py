@@ -125,12 +125,14 @@ def verify(
     context: typer.Context,
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
+    stale: Annotated[str | None, typer.Option(help="Only code that ran last longer ago, such as 90d.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run the stored code and its tests again, in the sandbox, and set levels to what holds today."""
     from xkg.commands import verify
 
-    result = verify.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node)
+    age = None if stale is None else verify.age(stale)
+    result = verify.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node, stale=age)
     for note in result.notes:
         print_text(f"note: {note}", err=True)
     print_result(result, as_json)

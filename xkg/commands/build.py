@@ -163,12 +163,17 @@ class Builder(AbstractContextManager["Builder"]):
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def build(self, paper: str | Path, repository: str | None, paper_id: str | None = None) -> BuildResult:
+    def build(
+        self, paper: str | Path, repository: str | None, paper_id: str | None = None, *, keep_proven: bool = False
+    ) -> BuildResult:
         """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-        that, or holds it whole and this build was stopped. Later verification results of the same code stay.
+        that, or holds it whole and this build was stopped. Later verification results of the same code stay. With
+        `keep_proven` code of the stored paper stays where the new code has a lower level (`xkg.build.proven_code`).
 
         Raises what `build_paper` and `GraphStore.publish` raise, and `InputError` for an id that no paper can have."""
         from xkg.build.pipeline import build_paper
+        from xkg.build.proven_code import with_proven
+        from xkg.build.prune import pruned
         from xkg.build.verify import apply, newer_evidence
         from xkg.sandbox.select import warmed
 
@@ -189,6 +194,12 @@ class Builder(AbstractContextManager["Builder"]):
                 if built.stopped is not None and known[1].paper.state == "complete":
                     return _result(built, known[0], published=False)
                 bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
+                if keep_proven:
+                    bundle, kept = with_proven(known[1], bundle)
+                    bundle = pruned(bundle, settings.prune.min_level)
+                    names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
+                    notes = (f"code that was proven before stays until the new code is: {names}",) if kept else ()
+                    built = replace(built, notes=(*built.notes, *notes))
                 built = replace(built, bundle=bundle)
                 if known[1] == bundle:
                     return _result(built, known[0], published=False)

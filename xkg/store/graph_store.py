@@ -213,6 +213,14 @@ class GraphStore(Protocol):
 
     def remove(self, papers: Sequence[str]) -> int: ...
     def rollback(self) -> int: ...
+    def differences(
+        self, first: int | None, second: int | None
+    ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
+        """The papers that differ between two generations, in id order, each as it is in both; None for one that is not
+        there. `second` None is the current generation, `first` None the one before `second`. Raises `StoreError` where
+        one of them is not kept."""
+        ...
+
     def rebuild(self) -> tuple[int, list[str]]:
         """Makes all derived data anew; gives the generation's number and notes, a line each."""
         ...

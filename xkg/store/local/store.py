@@ -17,7 +17,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
 from xkg.store.graph_store import Decision, Table
 from xkg.store.local import generation
-from xkg.store.local.generation import REBUILD, Current, Generation
+from xkg.store.local.generation import REBUILD, Current, Generation, Manifest
 from xkg.store.local.generations import Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
@@ -137,6 +137,35 @@ class EmbeddedStore:
                 bundles.read(self._generations.bundles / file.name, paper)
             generation.switch(self.folder, target)
             return target.generation
+
+    def differences(
+        self, first: int | None, second: int | None
+    ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
+        """The papers that differ between two generations that are kept (`GraphStore.differences`). Their bundles are
+        read from disk as they are asked for; a writer may clean them up meanwhile."""
+        self._require_content("compare")
+        if second is None:
+            second = generation.read_current(self.folder).generation
+        after = self._manifest(second)
+        before = self._manifest(after.previous if first is None and after is not None else first or 0)
+        olds, news = ({} if manifest is None else manifest.bundles for manifest in (before, after))
+        for paper in sorted(olds.keys() | news.keys()):
+            old, new = olds.get(paper), news.get(paper)
+            if old != new:
+                yield self._bundle(paper, old), self._bundle(paper, new)
+
+    def _manifest(self, number: int) -> Manifest | None:
+        """The manifest of a generation that is kept; None for 0, the empty graph that each begins as."""
+        known = generation.numbers(self.folder)
+        if number == 0:
+            return None
+        if number not in known:
+            kept = ", ".join(map(str, known)) or "none"
+            raise StoreError(f"generation {number} of {self.folder} is not kept; kept are {kept}")
+        return generation.read_manifest(self.folder, number)
+
+    def _bundle(self, paper: str, file: BundleFile | None) -> PaperBundle | None:
+        return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Builds all derived files anew with the embedding model in force, and gives the new generation's number.

@@ -148,6 +148,17 @@ class Neo4jStore:
             "import the paper again"
         )
 
+    def differences(
+        self,
+        first: int | None,  # noqa: ARG002
+        second: int | None,  # noqa: ARG002
+    ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
+        """Raises `StoreError`: there are no earlier generations here."""
+        raise StoreError(
+            f"the Neo4j at {self.place} keeps no earlier generations: compare with a folder of `xkg export --format "
+            "bundle`, or see what `xkg update` prints"
+        )
+
     def rebuild(self) -> tuple[int, list[str]]:
         """Links all papers anew with the embedding model in force, and makes every copy of the graph rebuild itself;
         gives the number of the commit, and notes."""
